@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 
 class SolvesSystems:
-    """The part of an executor that solves many systems by the programs of one."""
+    """The part of an executor that solves many systems by the programs of one.
+
+    Attributes
+    ----------
+    systems_by_plans : bool
+        Whether programs of a system use the plan of its matrix, which must not copy values then.
+        Elsewhere a kernel of its own reads the arrays of the matrix.
+    """
+
+    systems_by_plans = True
 
     def system_places(self) -> Sequence[Executor]:
         """Return executors that solve the systems of a batch side by side; none by default.

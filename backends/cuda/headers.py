@@ -6,4 +6,7 @@ from ..unified.wrappers import FOLDERS as SHARED
 
 _HERE = Path(__file__).parent
 
-FOLDERS = (*SHARED, _HERE / "loop", _HERE / "spmv", _HERE / "products", _HERE / "peers")
+#: The folders of this backend with headers.
+_OWN = ("loop", "spmv", "products", "peers", "batch")
+
+FOLDERS = (*SHARED, *(_HERE / folder for folder in _OWN))

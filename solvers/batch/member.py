@@ -132,7 +132,8 @@ class Member:
         # What operators make once, such as plans, they make before a program is recorded.
         for body in (measure, restart, work.iteration.body, lambda: solver.finish(work), judge):
             body()
-        if len(self.matrix._copies) or self.matrix.plan.algorithm.copies or "A_T" in vars(work):
+        copies = len(self.matrix._copies) or self.matrix.plan.algorithm.copies
+        if (on.systems_by_plans and copies) or "A_T" in vars(work):
             return None  # copies of the values would stay those of the first matrix
         return MemberPrograms(
             values=self.matrix.data,

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,6 +25,9 @@ from . import later
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .graphs import OwnMemory, unused
+
+if TYPE_CHECKING:
+    from ....core.batch.systems import MemberPrograms, Systems
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -177,6 +180,25 @@ class CudaExecutor(GpuExecutor):
                 cycles.program = Restarts(self, cycles)
             cycles.program.run(limit)
         return True
+
+    systems_by_plans = False
+
+    def system_places(self) -> list[Executor]:
+        """Return this executor: one kernel solves all systems, each in a block."""
+        return [self]
+
+    def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
+        """Solve many systems, each in a block of one kernel."""
+        from ..batch.systems import solve
+
+        with self._here("the systems of a batch"):
+            return solve(self, members[0], systems)
+
+    def launch_blocks(
+        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
+    ) -> None:
+        """Launch a kernel of so many blocks with shared memory that it is told of."""
+        function((blocks,), (block,), arguments, shared)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here; while a group is at work no memory is pinned.

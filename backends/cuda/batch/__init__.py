@@ -1,0 +1,1 @@
+"""Systems of a batch, one for each block of a kernel."""

@@ -1,0 +1,98 @@
+// The steps of a solver for one system that a block has to itself: vectors are in memory of the
+// block, a work-item has the rows thread, thread + WL_BLOCK, ... in every step.
+#pragma once
+#include "precision.hpp"
+#include "spmv.hpp"
+
+namespace wl {
+
+// The sum over the block, in the first work-item. Contains a barrier.
+template <class S>
+WL_DEVICE S total_of_block(const item& it, S value) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  WL_SHARED(S, of_wave, waves);
+  value = sum_of_lanes<WL_WARP>(it, value);
+  if (lane_of(it) == 0)
+    of_wave[wave_of(it)] = value;
+  it.barrier();
+  if (wave_of(it) == 0)
+    value = sum_of_lanes<WL_WARP>(it, lane_of(it) < waves ? of_wave[lane_of(it)] : S{});
+  return value;
+}
+
+// A functor on all rows, without a sum.
+template <class F>
+WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {
+  const auto state = f.column(0);
+  if (state.active)
+    for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+      f(row, 0, state);
+}
+
+// A functor on all rows and what comes of its sum. Ends with a barrier.
+template <class F>
+WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
+  const auto state = f.column(0);
+  typename F::sum sum{};
+  if (state.active)
+    for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+      sum += f(row, 0, state);
+  sum = total_of_block(it, sum);
+  if (it.thread() == 0 && state.active)
+    f.finish(0, sum);
+  it.barrier();
+}
+
+// A value of the matrix in the dtype of a product.
+template <class T, class S>
+WL_DEVICE T value_as(S value) {
+  if constexpr (same<T, S>::value)
+    return value;
+  else
+    return widened<T>(value);
+}
+
+// y = alpha A x + beta y; LANES of a wave share a row.
+template <int LANES, class T, class S, class I>
+WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* indices,
+                             const S* data, const T* x, T* y, T alpha, T beta) {
+  constexpr int together = WL_BLOCK / LANES;
+  for (i64 base = 0; base < n; base += together) {
+    const i64 row = base + it.thread() / LANES;
+    T sum{};
+    if (row < n)
+      for (I e = indptr[row] + it.thread() % LANES; e < indptr[row + 1]; e += LANES)
+        sum += value_as<T>(data[e]) * x[indices[e]];
+    if constexpr (LANES > 1)
+      sum = sum_of_lanes<LANES>(it, sum);
+    if (row < n && it.thread() % LANES == 0)
+      store(y[row], sum, alpha, beta);
+  }
+}
+
+// d_i = the sum of the entries at (i, i).
+template <class T, class I>
+WL_DEVICE void diagonal_of_rows(const item& it, i64 n, const I* indptr, const I* indices,
+                                const T* data, T* d) {
+  for (i64 row = it.thread(); row < n; row += WL_BLOCK) {
+    T sum{};
+    for (I e = indptr[row]; e < indptr[row + 1]; ++e)
+      if (indices[e] == row)
+        sum += data[e];
+    d[row] = sum;
+  }
+}
+
+template <class T>
+WL_DEVICE void copy_rows(const item& it, i64 n, const T* from, T* to) {
+  for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+    to[row] = from[row];
+}
+
+template <class T>
+WL_DEVICE void clear_rows(const item& it, i64 n, T* to) {
+  for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+    to[row] = T{};
+}
+
+} // namespace wl

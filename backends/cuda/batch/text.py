@@ -1,0 +1,512 @@
+"""The text of the kernel that solves systems of a batch by the programs of one.
+
+A block has a system to itself. The operations of the programs follow one another in it: a barrier
+of the block stands where the grid waits in a solve of one system. Numbers that a system has one of
+(its status first of all) are in shared memory; so are vectors that the programs write, where there
+is room. What no program writes belongs to all systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....core.operations import matrix as products
+from ....core.program import Call
+from ...gpu.arguments import CODES
+from ...gpu.tape import address, is_contiguous, is_rowwise, is_vector
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
+from ..loop import fused
+from ..loop.fused import REAL, STATUS, Arguments, Kernel
+
+if TYPE_CHECKING:
+    from ....core.batch.systems import MemberPrograms
+
+#: The programs of a member, in the order in which a system runs them.
+PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
+
+#: Entries of an average row from which on so many lanes share a row.
+LANES = ((48, 8), (24, 4), (12, 2))
+
+#: Work-items of a block at most, and rows of a system up to which each has one of its own.
+MOST_ITEMS = 512
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel is launched.
+
+    Attributes
+    ----------
+    block : int
+        Work-items of a block.
+    lanes : int
+        Work-items that share a row in a product.
+    vectors_shared, values_shared : bool
+        Whether the vectors that are written, and the values of the matrix, are in shared memory.
+    """
+
+    block: int
+    lanes: int
+    vectors_shared: bool
+    values_shared: bool
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes that one system takes.
+
+    Attributes
+    ----------
+    rows : int
+        Of the system.
+    vectors, values : int
+        Bytes of the vectors that programs write, and of the values of the matrix.
+    row_length : float
+        Entries of an average row.
+    """
+
+    rows: int
+    vectors: int
+    values: int
+    row_length: float
+
+
+@dataclass(frozen=True)
+class Made:
+    """A kernel with the memory that it asks for.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Its text and the arguments that do not change.
+    shape : Shape
+        How it is launched.
+    shared : int
+        Bytes of shared memory of a block.
+    arena : int
+        Bytes of other memory of a block.
+    """
+
+    kernel: Kernel
+    shape: Shape
+    shared: int
+    arena: int
+
+
+class Unsuited(Exception):
+    """The programs hold an operation that a block cannot run."""
+
+
+def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
+    """Return the operations of each program.
+
+    Raises
+    ------
+    Unsuited
+        If an operation is neither a product, nor a diagonal, nor rowwise on one contiguous vector.
+    """
+    executor = member.status.executor
+    found: dict[str, list[Call]] = {}
+    for name in PROGRAMS:
+        program = getattr(member, name)
+        calls = [] if program is None else list(executor.record(program.body))
+        for call in calls:
+            _check(call, member)
+        found[name] = calls
+    return found
+
+
+def _check(call: Call, member: MemberPrograms) -> None:
+    operation, arguments = call
+    if operation is products.csr_diagonal:
+        matrix, vectors = arguments[0], [arguments[1]]
+    elif operation is products.csr_spmv:
+        matrix, vectors = arguments[0], list(arguments[1:3])
+    elif is_rowwise(operation):
+        matrix = None
+        vectors = [array for _, array in row_arrays(call)]
+    else:
+        raise Unsuited(operation.name)
+    n = int(member.x.shape[0])
+    if matrix is not None and address(matrix.data) != address(member.values):
+        raise Unsuited(f"{operation.name} of another matrix")
+    if _is_of_cells(call, n):
+        return
+    if not all(v.size == n and is_contiguous(v.reshape(n, 1)) for v in vectors):
+        raise Unsuited(f"{operation.name} of another shape")
+
+
+def _is_of_cells(call: Call, n: int) -> bool:
+    """Return whether an operation works on arrays that have one element a system."""
+    if n == 1 or call.operation.sums or not is_rowwise(call.operation):
+        return False
+    return all(array.size == 1 for _, array in row_arrays(call))
+
+
+def row_arrays(call: Call) -> Iterator[tuple[Any, Any]]:
+    """Yield the arguments of a rowwise operation that have an element a row."""
+    for parameter, argument in call.named:
+        if parameter.is_array and is_vector(call.operation, parameter):
+            yield parameter, argument
+
+
+def _vectors(call: Call) -> Iterator[tuple[Any, bool]]:
+    """Yield the vectors of an operation, and whether it writes each."""
+    operation, arguments = call
+    if operation is products.csr_spmv:
+        yield arguments[1], False
+        yield arguments[2], True
+    elif operation is products.csr_diagonal:
+        yield arguments[1], True
+    else:
+        for parameter, array in row_arrays(call):
+            yield array, parameter.intent != "in"
+
+
+def _type_of(array: Any) -> str:
+    """Return the C type of the elements of a vector."""
+    code = CODES.get(array.dtype, "")
+    if array.dtype == np.uint8:
+        return "wl::u8"
+    if code not in VALUE_TYPES:
+        raise Unsuited(f"a vector of {array.dtype}")
+    return VALUE_TYPES[code]
+
+
+def _value_of(call: Call, value: str) -> str:
+    """Return the code of the dtype that an operation computes in."""
+    operation, arguments = call
+    if operation is products.csr_spmv:
+        return CODES[arguments[1].dtype]
+    for parameter, array in call.named:
+        if parameter.is_array and parameter.kind == "T":
+            return CODES[array.dtype]
+    return value
+
+
+def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
+    """Return what one system takes."""
+    written = {
+        address(array): int(array.nbytes)
+        for calls in programs.values()
+        for call in calls
+        if not _is_of_cells(call, int(member.x.shape[0]))
+        for array, writes in _vectors(call)
+        if writes
+    }
+    written[address(member.x)] = int(member.x.nbytes)
+    n = max(int(member.x.shape[0]), 1)
+    padded = sum(_padded(size) for size in written.values())
+    return Needs(n, padded, _padded(int(member.values.nbytes)), member.values.size / n)
+
+
+def _padded(nbytes: int) -> int:
+    return -(-nbytes // 16) * 16
+
+
+def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -> Shape:
+    """Return how systems of this size are solved best.
+
+    Parameters
+    ----------
+    warp : int
+        Lanes of a wave.
+    shared : int
+        Bytes of shared memory that a block may have.
+    """
+    lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
+    wanted = needs.rows * lanes
+    block = warp
+    while block < wanted and block < most:
+        block *= 2
+    vectors = needs.vectors <= shared
+    # values that leave room for few blocks are better read from the caches
+    values = vectors and needs.vectors + needs.values <= shared // 4
+    return Shape(block, lanes, vectors, values)
+
+
+def system_kernel(
+    member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, *, warp: int
+) -> Made:
+    """Return the kernel that solves one system of a batch in each of its blocks.
+
+    It takes, after the arguments of ``kernel.values``: the first system, the values of all
+    matrices, the matrix of each system, right-hand sides, solutions, relative and absolute
+    tolerances, the limit of iterations, the least and the largest norm of a right-hand side, the
+    least norm of a residual, codes, iterations, norms, thresholds, and the arena.
+    """
+    return _Text(member, programs, shape, warp).made()
+
+
+class _Text:
+    def __init__(
+        self, member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, warp: int
+    ) -> None:
+        self.member, self.programs, self.shape, self.warp = member, programs, shape, warp
+        value = CODES[member.x.dtype]
+        self.arguments = Arguments(value)
+        self.arguments.status = member.status
+        self.real, self.size = VALUE_TYPES[value], REAL[value]
+        self.functors = 0
+        n = int(member.x.shape[0])
+        self.rows, self.n = n, self.arguments.plain("wl::i64", n)
+        found: dict[int, tuple[Any, str]] = {}
+        written: set[int] = {address(member.x)}
+        found[address(member.x)] = (member.x, self.real)
+        for calls in programs.values():
+            for call in calls:
+                if _is_of_cells(call, n):
+                    continue
+                for array, writes in _vectors(call):
+                    found.setdefault(address(array), (array, _type_of(array)))
+                    if writes:
+                        written.add(address(array))
+        self.b = address(member.b)
+        if self.b in written:
+            raise Unsuited("a program writes b")
+        self.names = {where: f"v{at}" for at, where in enumerate(found)}
+        self.opening: list[str] = []
+        self.memory = 0
+        for where, (array, kind) in found.items():
+            name = self.names[where]
+            if where == self.b:
+                self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
+            elif where in written:
+                self.opening.append(
+                    f"  {kind}* const {name} = reinterpret_cast<{kind}*>(memory + {self.memory});\n"
+                    f"  wl::clear_rows(it, {self.n}, {name});\n"
+                )
+                self.memory += _padded(int(array.nbytes))
+            else:
+                pointer = self.arguments.pointer(array, kind)
+                self.opening.append(f"  {kind}* const {name} = {pointer};\n")
+        self.vector_bytes = self.memory
+        # a functor takes pointers that it may write through, also where it only reads
+        self.arguments.renamed = {
+            where: (f"const_cast<{found[where][1]}*>({name})", "1")
+            for where, name in self.names.items()
+        }
+
+    # ---- programs
+
+    def _program(self, name: str) -> str:
+        """Return the statements of a program; a barrier stands where one work-item reads another's.
+
+        Rows belong to the same work-items in all operations but products whose rows are shared.
+        """
+        lines = ["it.barrier();\n"]
+        written: set[int] = set()
+        gathered: set[int] = set()
+        for call in self.programs[name]:
+            if _is_of_cells(call, self.rows):
+                lines += ["it.barrier();\n", self._of_cells(call), "it.barrier();\n"]
+                written, gathered = set(), set()
+                continue
+            is_product = call.operation is products.csr_spmv
+            vectors = list(_vectors(call))
+            gathers = {address(call.arguments[1])} if is_product else set()
+            writes = {address(a) for a, w in vectors if w}
+            crosses = bool(gathers & written) or bool(writes & gathered)
+            if is_product and self.shape.lanes > 1:
+                crosses = crosses or bool({address(a) for a, _ in vectors} & written)
+            if crosses:
+                lines.append("it.barrier();\n")
+                written, gathered = set(), set()
+            lines.append(self._call(call))
+            if not is_product and call.operation.sums:
+                written, gathered = set(), set()  # it ends with a barrier
+            else:
+                written |= writes
+                gathered |= gathers
+            if is_product and self.shape.lanes > 1:
+                lines.append("it.barrier();\n")
+                written, gathered = set(), set()
+        return "".join(f"    {line}" for line in lines)
+
+    def _call(self, call: Call) -> str:
+        """Return the statement of an operation, in the dtype that it computes in."""
+        usual = self.arguments.value
+        self.arguments.value = _value_of(call, usual)
+        try:
+            return self._statement(call)
+        finally:
+            self.arguments.value = usual
+
+    def _statement(self, call: Call) -> str:
+        arguments, (operation, given) = self.arguments, call
+        real = VALUE_TYPES[arguments.value]
+        if operation is products.csr_spmv:
+            _, x, y, alpha, beta = given
+            numbers = [arguments.number(a, x.dtype) for a in (alpha, beta)]
+            vectors = [self.names[address(x)], self.names[address(y)]]
+            taken = ", ".join([self.n, *self._pattern(given[0]), "values", *vectors, *numbers])
+            return f"wl::multiply_rows<{self.shape.lanes}, {real}>(it, {taken});\n"
+        if operation is products.csr_diagonal:
+            target = self.names[address(given[1])]
+            taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
+            return f"wl::diagonal_of_rows(it, {taken});\n"
+        kind = functor(operation, arguments.value)
+        made = arguments.members(operation, given, together=True).removeprefix(kind)
+        name, self.functors = f"f{self.functors}", self.functors + 1
+        run = "add_up_rows" if operation.sums else "for_rows"
+        return f"{{ const {kind} {name}{made}; wl::{run}(it, {self.n}, {name}); }}\n"
+
+    def _of_cells(self, call: Call) -> str:
+        """Return the statement of an operation on numbers that a system has one of."""
+        arguments, known = self.arguments, dict(self.arguments.renamed)
+        for _, array in row_arrays(call):
+            arguments.renamed[address(array)] = (arguments.cell(array, _type_of(array)), "1")
+        kind = functor(call.operation, arguments.value)
+        made = arguments.members(*call, together=True).removeprefix(kind)
+        arguments.renamed = known
+        name, self.functors = f"f{self.functors}", self.functors + 1
+        return f"{{ const {kind} {name}{made}; wl::for_rows(it, 1, {name}); }}\n"
+
+    def _pattern(self, matrix: Any) -> list[str]:
+        kind = f"const {INDEX_TYPES[CODES[matrix.indices.dtype]]}"
+        return [self.arguments.pointer(a, kind) for a in (matrix.indptr, matrix.indices)]
+
+    # ---- the frame
+
+    def made(self) -> Made:
+        """Return the whole."""
+        member, arguments, shape = self.member, self.arguments, self.shape
+        bodies = {name: self._program(name) for name in PROGRAMS}
+        cell = arguments.cell
+        status = member.status
+        first, truth, largest = (
+            cell(array, self.size) for array in (status.first, status.true, status.largest)
+        )
+        failed = "false"
+        if member.flags is not None:
+            if int(member.flags.size) != 1:
+                raise Unsuited("several flags")
+            failed = f"*{cell(member.flags, 'wl::i64')} != 0"
+        copies = [
+            (kind, name, arguments.pointer(where, kind))
+            for where, (kind, name) in arguments.cells.items()
+        ]
+        for name, kind in STATUS:
+            real = arguments.real(kind)
+            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
+        members = "".join(f" {kind} {name};" for kind, name, _ in copies)
+        loads = "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
+        lambdas = "".join(
+            f"  const auto {name}_system = [&] {{\n{body}  }};\n" for name, body in bodies.items()
+        )
+        values = ""
+        if shape.values_shared:
+            values = (
+                f"  {self.real}* const values = "
+                f"reinterpret_cast<{self.real}*>(memory + {self.memory});\n"
+                f"  wl::copy_rows(it, entries, own_values, values);\n"
+            )
+            self.memory += _padded(int(member.values.nbytes))
+        else:
+            values = f"  const {self.real}* const values = own_values;\n"
+        nbytes = self.memory
+        place = (
+            "  extern __shared__ __align__(16) wl::u8 shared[];\n  wl::u8* const memory = shared;\n"
+            if shape.vectors_shared
+            else f"  wl::u8* const memory = arena + wl::i64(it.block()) * {nbytes};\n"
+        )
+        x = self.names[address(member.x)]
+        entries = arguments.plain("wl::i64", int(member.values.size))
+        cycle = arguments.plain("wl::i64", member.cycle)
+        progress = arguments.plain("double", np.float64(member.progress))
+        body = f"""\
+  struct cells {{{members} }};
+  WL_SHARED(cells, of_block, 1);
+  cells& s = of_block[0];
+  const wl::item it{{}};
+{place}  const wl::i64 k = first_system + it.block(), entries = {entries};
+  const {self.real}* const own_values = all_values + matrices[k] * entries;
+{"".join(self.opening)}{values}  wl::copy_rows(it, {self.n}, all_x + k * {self.n}, {x});
+  if (it.thread() == 0) {{
+{loads}    s.iterations = 0;
+  }}
+  it.barrier();
+  const wl::status_of<{self.real}> status{{&s.stop, &s.iterations, &s.norm, &s.threshold,
+                                           &s.history, &s.running, 1, 1}};
+{lambdas}  // The same decisions as on a host; see solve_system in backends/omp/batch.hpp.
+  using R = {self.size};
+  wl::u8 code = 255;
+  refresh_system();
+  it.barrier();
+  if (!({failed})) {{
+    measure_system();
+    it.barrier();
+    const R length = *{first};
+    if (length >= R(least) && length <= R(most)) {{
+      const R by_length = R(relative[k]) * length, at_least = R(absolute[k]);
+      const R threshold = by_length > at_least ? by_length : at_least;
+      R before(0), best(0);
+      for (bool again = false;; again = true) {{
+        it.barrier();
+        if (it.thread() == 0)
+          s.threshold = threshold, s.stop = 0, s.running = 1;
+        restart_system();
+        it.barrier();
+        best = again && best < s.norm ? best : s.norm;
+        const bool begins = s.running != 0;
+        if (begins) {{
+          const wl::i64 left = limit - s.iterations, turns = left < {cycle} ? left : {cycle};
+          for (wl::i64 turn = 0; turn < turns && s.running != 0; ++turn) {{
+            iterate_system();
+            it.barrier();
+          }}
+          finish_system();
+        }}
+        judge_system();
+        it.barrier();
+        const R truth = *{truth}, largest = *{largest};
+        if (!(truth - truth == R(0)) || !(largest - largest == R(0)))
+          break;
+        if (truth <= threshold) {{
+          if (truth >= R(least_norm))
+            code = 1;
+          break;
+        }}
+        const bool exhausted = s.iterations >= limit, ended = s.stop != 0 || !begins;
+        if (exhausted && !ended && truth <= best) {{
+          code = 6;
+          break;
+        }}
+        if (exhausted || (ended && again && !(truth <= R({progress}) * before)))
+          break;
+        before = truth;
+      }}
+      if (code != 255) {{
+        wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});
+        if (it.thread() == 0) {{
+          iterations[k] = s.iterations;
+          norms[k] = double(*{truth});
+          thresholds[k] = double(threshold);
+        }}
+      }}
+    }}
+  }}
+  if (it.thread() == 0)
+    codes[k] = code;
+"""
+        extra = [
+            "wl::i64 first_system", f"const {self.real}* all_values", "const wl::i64* matrices",
+            f"const {self.real}* all_b", f"{self.real}* all_x", "const double* relative",
+            "const double* absolute", "wl::i64 limit", "double least", "double most",
+            "double least_norm", "wl::u8* codes", "wl::i64* iterations", "double* norms",
+            "double* thresholds", "wl::u8* arena",
+        ]  # fmt: skip
+        made = fused.kernel(
+            arguments,
+            ["status.hpp", "precision.hpp", "one_system.hpp"],
+            extra,
+            body,
+            shape.block,
+            self.warp,
+        )
+        in_shared = nbytes if shape.vectors_shared else 0
+        return Made(made, shape, in_shared, 0 if shape.vectors_shared else nbytes)

@@ -1,0 +1,181 @@
+"""The kernel that solves a system of a batch in each block, run lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.cuda.batch import systems
+from wollemi.backends.cuda.batch.text import Needs, shape_for
+from wollemi.core.status import Stop
+
+from ...lockstep.build import Library, compiler
+from ...lockstep.executor import LockstepDevice, LockstepExecutor
+from ...needs import tool
+from ..loop.test_one_kernel_waves import emulated
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+MOST_SHARED = 1 << 15
+
+
+@cache
+def library(source: str) -> Library:
+    kernel = SimpleNamespace(source=source)
+    return Library(emulated(SimpleNamespace(kernel=kernel, shared=MOST_SHARED)), "systems")
+
+
+class Device(LockstepDevice):
+    """A device that compiles the kernel of a batch."""
+
+    def __init__(self, shared_bytes: int) -> None:
+        super().__init__(32, captures=False)
+        self.shared_bytes = shared_bytes
+
+    def function(self, symbol: str, source: Callable[[], str]) -> Any:
+        return self._launcher(library(source()), symbol)
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:
+        assert nbytes <= MOST_SHARED
+
+
+class OneBlock(LockstepExecutor):
+    """Solves the systems of a batch by one kernel."""
+
+    systems_by_plans = False
+
+    def __init__(self, shared_bytes: int) -> None:
+        super().__init__(32)
+        self._device = Device(shared_bytes)
+        self.solved = 0
+
+    def system_places(self) -> list[Any]:
+        return [self]
+
+    def to_host_together(self, *arrays: Any) -> list[Any]:
+        return [np.array(array) for array in arrays]
+
+    def solve_systems(self, members: Sequence[Any], given: Any) -> bool:
+        found = systems.solve(self, members[0], given)  # type: ignore[arg-type]
+        self.solved += found
+        return found
+
+    def launch_blocks(
+        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
+    ) -> None:
+        function((blocks,), (block,), arguments, shared)
+
+
+def batch(n: int, count: int, dtype: str, rng: np.random.Generator, *, hermitian: bool) -> Any:
+    """Return stencils with random diagonals, as one pattern with values of each."""
+    line = sp.diags([-1.0, 2.0, -1.0 if hermitian else -0.4], [-1, 0, 1], shape=(n, n))
+    S = sp.csr_array(line)
+    if n > 9:
+        S = sp.csr_array(S + sp.diags([0.2 * np.ones(n - 9)] * 2, [-9, 9], shape=(n, n)))
+    S.sort_indices()
+    data = np.tile(S.data, (count, 1)).astype(dtype)
+    rows = np.repeat(np.arange(n), np.diff(S.indptr))
+    data[:, rows == S.indices] += rng.uniform(0.1, 2.0, (count, n))
+    if np.dtype(dtype).kind == "c":
+        above, below = rows < S.indices, rows > S.indices
+        data[:, above] *= 1 + 0.1j
+        data[:, below] *= 1 - 0.1j
+    return data, S.indices, S.indptr
+
+
+SOLVERS = [
+    ("Cg", {}, "float64", True),
+    ("Cg", {"M": "jacobi"}, "complex64", True),
+    ("Bicgstab", {"M": "jacobi"}, "float64", False),
+    ("Bicgstab", {}, "complex128", False),
+    ("Cgs", {"M": "jacobi"}, "float32", False),
+    ("Minres", {}, "float64", True),
+    ("Tfqmr", {}, "float64", False),
+    ("Fcg", {"M": "jacobi"}, "float64", True),
+    ("Idr", {}, "float64", False),
+]
+
+
+@pytest.mark.parametrize("shared", [0, MOST_SHARED])
+@pytest.mark.parametrize(("name", "options", "dtype", "hermitian"), SOLVERS)
+def test_every_system_is_solved_as_it_is_alone(name, options, dtype, hermitian, shared, rng):
+    n, count = 37, 5
+    data, indices, indptr = batch(n, count, dtype, rng, hermitian=hermitian)
+    b = rng.standard_normal((count, n)).astype(dtype)
+    tolerance = 1e-4 if np.dtype(dtype).char in "fF" else 1e-10
+    on = OneBlock(shared)
+    A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
+    solver = getattr(wl.solvers, name)(A, rtol=tolerance, **options)
+    result = solver.solve(b)
+    assert on.solved == 1 and result.notes == [f"systems solved side by side: {count}"]
+    assert result.converged.all()
+    for k in range(count):
+        S = sp.csr_array((data[k], indices, indptr), shape=(n, n))
+        alone = getattr(wl.solvers, name)(
+            wl.Csr(S, executor="reference"), rtol=tolerance, **options
+        ).solve(b[k])
+        assert abs(int(result.iterations[k]) - alone.iterations) <= 1 + 0.1 * alone.iterations
+        residual = np.linalg.norm(b[k] - S @ result.x[k])
+        assert residual <= 1.5 * tolerance * np.linalg.norm(b[k])
+
+
+def test_members_that_fail_leave_the_bits_of_the_others(rng):
+    n, count = 20, 6
+    data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
+    b = rng.standard_normal((count, n))
+    on = OneBlock(MOST_SHARED)
+    good = wl.solvers.Cg(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    expected = good.solve(b)
+    data[1, 3] = np.nan
+    data[2] = 0
+    b[4] = 0
+    mixed = wl.solvers.Cg(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    found = mixed.solve(b)
+    for k in (0, 3, 5):
+        assert (found.x[k] == expected.x[k]).all()
+    assert not found.converged[1] and not found.converged[2]
+    assert found.converged[4] and not found.x[4].any()
+
+
+def test_systems_that_run_out_of_iterations_say_so(rng):
+    data, indices, indptr = batch(30, 3, "float64", rng, hermitian=True)
+    A = wl.Csr((data, indices, indptr), shape=(30, 30), executor=OneBlock(MOST_SHARED))
+    result = wl.solvers.Cg(A, rtol=1e-12, maxiter=3).solve(np.ones((3, 30)))
+    assert (result.iterations == 3).all()
+    assert {Stop(code) for code in result.stops.tolist()} == {Stop.MAX_ITERATIONS}
+
+
+def test_solvers_whose_programs_do_not_fit_a_block_are_solved_one_by_one(rng):
+    data, indices, indptr = batch(12, 2, "float64", rng, hermitian=True)
+    on = OneBlock(MOST_SHARED)
+    A = wl.Csr((data, indices, indptr), shape=(12, 12), executor=on)
+    result = wl.solvers.Gmres(A, rtol=1e-10).solve(np.ones((2, 12)))
+    assert result.converged.all() and on.solved == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "row_length", "block", "lanes"),
+    [
+        (1, 1.0, 32, 1),
+        (54, 46.0, 256, 4),
+        (992, 9.0, 512, 1),
+        (64, 3.0, 64, 1),
+        (144, 60.0, 512, 8),
+    ],
+)
+def test_the_shape_follows_rows_and_their_length(rows, row_length, block, lanes):
+    needs = Needs(rows, 10 * 8 * rows, int(8 * rows * row_length), row_length)
+    shape = shape_for(needs, warp=32, shared=227 << 10)
+    assert (shape.block, shape.lanes) == (block, lanes)
+    assert shape.vectors_shared
+
+
+def test_vectors_that_do_not_fit_are_in_other_memory():
+    assert not shape_for(Needs(50_000, 4_000_000, 0, 5.0), warp=32, shared=227 << 10).vectors_shared
