@@ -28,7 +28,7 @@ _MADE: WeakKeyDictionary[MemberPrograms, Made | None] = WeakKeyDictionary()
 def solve(executor: CudaExecutor, member: MemberPrograms, systems: Systems) -> bool:
     """Solve all systems; return whether there is a kernel of the member's programs.
 
-    Finished systems make room for others: the device gives a multiprocessor the next block.
+    A multiprocessor takes the next system as soon as a block has finished.
     """
     if member not in _MADE:
         _MADE[member] = _made(executor, member)

@@ -1,9 +1,9 @@
 """The text of the kernel that solves systems of a batch by the programs of one.
 
 A block has a system to itself. The operations of the programs follow one another in it: a barrier
-of the block stands where the grid waits in a solve of one system. Numbers that a system has one of
-(its status first of all) are in shared memory; so are vectors that the programs write, where there
-is room. What no program writes belongs to all systems.
+of the block replaces the barrier of the grid in a solve of one system. Scalars of a system (its
+status first of all) are in shared memory; so are vectors that the programs write, if they fit.
+Arrays that no program writes belong to all systems.
 """
 
 from __future__ import annotations
@@ -33,6 +33,94 @@ LANES = ((48, 8), (24, 4), (12, 2))
 
 #: Work-items of a block at most, and rows of a system up to which each has one of its own.
 MOST_ITEMS = 512
+
+
+#: Work-items of a multiprocessor for which there are registers.
+RESIDENT_ITEMS = 1024
+
+#: Parameters of a kernel after the arguments of its operations.
+_OPERANDS = (
+    "wl::i64 first_system", "const {real}* all_values", "const wl::i64* matrices",
+    "const {real}* all_b", "{real}* all_x", "const double* relative", "const double* absolute",
+    "wl::i64 limit", "double least", "double most", "double least_norm", "wl::u8* codes",
+    "wl::i64* iterations", "double* norms", "double* thresholds", "wl::u8* arena",
+)  # fmt: skip
+
+#: The body of a kernel, with the decisions of ``solve_system`` in ``backends/omp/batch.hpp``.
+_BODY = """\
+  struct cells {{{members} }};
+  WL_SHARED(cells, of_block, 1);
+  cells& s = of_block[0];
+  const wl::item it{{}};
+{place}  const wl::i64 k = first_system + it.block(), entries = {entries};
+  const {real}* const own_values = all_values + matrices[k] * entries;
+{opening}{values}  wl::copy_rows(it, {n}, all_x + k * {n}, {x});
+  if (it.thread() == 0) {{
+{loads}    s.iterations = 0;
+  }}
+  it.barrier();
+  const wl::status_of<{real}> status{{&s.stop, &s.iterations, &s.norm, &s.threshold,
+                                           &s.history, &s.running, 1, 1}};
+{lambdas}  using R = {size};
+  wl::u8 code = 255;
+  refresh_system();
+  it.barrier();
+  if (!({failed})) {{
+    measure_system();
+    it.barrier();
+    const R length = *{first};
+    if (length >= R(least) && length <= R(most)) {{
+      const R by_length = R(relative[k]) * length, at_least = R(absolute[k]);
+      const R threshold = by_length > at_least ? by_length : at_least;
+      R before(0), best(0);
+      for (bool again = false;; again = true) {{
+        it.barrier();
+        if (it.thread() == 0)
+          s.threshold = threshold, s.stop = 0, s.running = 1;
+        restart_system();
+        it.barrier();
+        best = again && best < s.norm ? best : s.norm;
+        const bool begins = s.running != 0;
+        if (begins) {{
+          const wl::i64 left = limit - s.iterations, turns = left < {cycle} ? left : {cycle};
+          for (wl::i64 turn = 0; turn < turns && s.running != 0; ++turn) {{
+            iterate_system();
+            it.barrier();
+          }}
+          finish_system();
+        }}
+        judge_system();
+        it.barrier();
+        const R truth = *{truth}, largest = *{largest};
+        if (!(truth - truth == R(0)) || !(largest - largest == R(0)))
+          break;
+        if (truth <= threshold) {{
+          if (truth >= R(least_norm))
+            code = 1;
+          break;
+        }}
+        const bool exhausted = s.iterations >= limit, ended = s.stop != 0 || !begins;
+        if (exhausted && !ended && truth <= best) {{
+          code = 6;
+          break;
+        }}
+        if (exhausted || (ended && again && !(truth <= R({progress}) * before)))
+          break;
+        before = truth;
+      }}
+      if (code != 255) {{
+        wl::copy_rows(it, {n}, {x}, all_x + k * {n});
+        if (it.thread() == 0) {{
+          iterations[k] = s.iterations;
+          norms[k] = double(*{truth});
+          thresholds[k] = double(threshold);
+        }}
+      }}
+    }}
+  }}
+  if (it.thread() == 0)
+    codes[k] = code;
+"""
 
 
 @dataclass(frozen=True)
@@ -224,7 +312,7 @@ def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -
     while block < wanted and block < most:
         block *= 2
     vectors = needs.vectors <= shared
-    # values that leave room for few blocks are better read from the caches
+    # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
     values = vectors and needs.vectors + needs.values <= shared // 4
     return Shape(block, lanes, vectors, values)
 
@@ -372,6 +460,31 @@ class _Text:
 
     # ---- the frame
 
+    def _cells(self) -> tuple[str, str]:
+        """Return the declarations of the scalars of a system, and the statements that load them."""
+        arguments, status = self.arguments, self.member.status
+        copies = [
+            (kind, name, arguments.pointer(where, kind))
+            for where, (kind, name) in arguments.cells.items()
+        ]
+        for name, kind in STATUS:
+            real = arguments.real(kind)
+            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
+        members = "".join(f" {kind} {name};" for kind, name, _ in copies)
+        return members, "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
+
+    def _values(self) -> str:
+        """Return the definition of the values of a matrix."""
+        if not self.shape.values_shared:
+            return f"  const {self.real}* const values = own_values;\n"
+        begin = self.memory
+        self.memory += _padded(int(self.member.values.nbytes))
+        return (
+            f"  {self.real}* const values = "
+            f"reinterpret_cast<{self.real}*>(memory + {begin});\n"
+            "  wl::copy_rows(it, entries, own_values, values);\n"
+        )
+
     def made(self) -> Made:
         """Return the whole."""
         member, arguments, shape = self.member, self.arguments, self.shape
@@ -386,28 +499,11 @@ class _Text:
             if int(member.flags.size) != 1:
                 raise Unsuited("several flags")
             failed = f"*{cell(member.flags, 'wl::i64')} != 0"
-        copies = [
-            (kind, name, arguments.pointer(where, kind))
-            for where, (kind, name) in arguments.cells.items()
-        ]
-        for name, kind in STATUS:
-            real = arguments.real(kind)
-            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
-        members = "".join(f" {kind} {name};" for kind, name, _ in copies)
-        loads = "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
+        members, loads = self._cells()
         lambdas = "".join(
             f"  const auto {name}_system = [&] {{\n{body}  }};\n" for name, body in bodies.items()
         )
-        values = ""
-        if shape.values_shared:
-            values = (
-                f"  {self.real}* const values = "
-                f"reinterpret_cast<{self.real}*>(memory + {self.memory});\n"
-                f"  wl::copy_rows(it, entries, own_values, values);\n"
-            )
-            self.memory += _padded(int(member.values.nbytes))
-        else:
-            values = f"  const {self.real}* const values = own_values;\n"
+        values = self._values()
         nbytes = self.memory
         place = (
             "  extern __shared__ __align__(16) wl::u8 shared[];\n  wl::u8* const memory = shared;\n"
@@ -418,95 +514,16 @@ class _Text:
         entries = arguments.plain("wl::i64", int(member.values.size))
         cycle = arguments.plain("wl::i64", member.cycle)
         progress = arguments.plain("double", np.float64(member.progress))
-        body = f"""\
-  struct cells {{{members} }};
-  WL_SHARED(cells, of_block, 1);
-  cells& s = of_block[0];
-  const wl::item it{{}};
-{place}  const wl::i64 k = first_system + it.block(), entries = {entries};
-  const {self.real}* const own_values = all_values + matrices[k] * entries;
-{"".join(self.opening)}{values}  wl::copy_rows(it, {self.n}, all_x + k * {self.n}, {x});
-  if (it.thread() == 0) {{
-{loads}    s.iterations = 0;
-  }}
-  it.barrier();
-  const wl::status_of<{self.real}> status{{&s.stop, &s.iterations, &s.norm, &s.threshold,
-                                           &s.history, &s.running, 1, 1}};
-{lambdas}  // The same decisions as on a host; see solve_system in backends/omp/batch.hpp.
-  using R = {self.size};
-  wl::u8 code = 255;
-  refresh_system();
-  it.barrier();
-  if (!({failed})) {{
-    measure_system();
-    it.barrier();
-    const R length = *{first};
-    if (length >= R(least) && length <= R(most)) {{
-      const R by_length = R(relative[k]) * length, at_least = R(absolute[k]);
-      const R threshold = by_length > at_least ? by_length : at_least;
-      R before(0), best(0);
-      for (bool again = false;; again = true) {{
-        it.barrier();
-        if (it.thread() == 0)
-          s.threshold = threshold, s.stop = 0, s.running = 1;
-        restart_system();
-        it.barrier();
-        best = again && best < s.norm ? best : s.norm;
-        const bool begins = s.running != 0;
-        if (begins) {{
-          const wl::i64 left = limit - s.iterations, turns = left < {cycle} ? left : {cycle};
-          for (wl::i64 turn = 0; turn < turns && s.running != 0; ++turn) {{
-            iterate_system();
-            it.barrier();
-          }}
-          finish_system();
-        }}
-        judge_system();
-        it.barrier();
-        const R truth = *{truth}, largest = *{largest};
-        if (!(truth - truth == R(0)) || !(largest - largest == R(0)))
-          break;
-        if (truth <= threshold) {{
-          if (truth >= R(least_norm))
-            code = 1;
-          break;
-        }}
-        const bool exhausted = s.iterations >= limit, ended = s.stop != 0 || !begins;
-        if (exhausted && !ended && truth <= best) {{
-          code = 6;
-          break;
-        }}
-        if (exhausted || (ended && again && !(truth <= R({progress}) * before)))
-          break;
-        before = truth;
-      }}
-      if (code != 255) {{
-        wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});
-        if (it.thread() == 0) {{
-          iterations[k] = s.iterations;
-          norms[k] = double(*{truth});
-          thresholds[k] = double(threshold);
-        }}
-      }}
-    }}
-  }}
-  if (it.thread() == 0)
-    codes[k] = code;
-"""
-        extra = [
-            "wl::i64 first_system", f"const {self.real}* all_values", "const wl::i64* matrices",
-            f"const {self.real}* all_b", f"{self.real}* all_x", "const double* relative",
-            "const double* absolute", "wl::i64 limit", "double least", "double most",
-            "double least_norm", "wl::u8* codes", "wl::i64* iterations", "double* norms",
-            "double* thresholds", "wl::u8* arena",
-        ]  # fmt: skip
+        body = _BODY.format(
+            members=members, place=place, entries=entries, real=self.real,
+            opening="".join(self.opening), values=values, n=self.n, x=x, loads=loads,
+            lambdas=lambdas, size=self.size, failed=failed, first=first, cycle=cycle, truth=truth,
+            largest=largest, progress=progress,
+        )  # fmt: skip
+        extra = [operand.format(real=self.real) for operand in _OPERANDS]
         made = fused.kernel(
-            arguments,
-            ["status.hpp", "precision.hpp", "one_system.hpp"],
-            extra,
-            body,
-            shape.block,
-            self.warp,
-        )
+            arguments, ["status.hpp", "precision.hpp", "one_system.hpp"], extra, body, shape.block,
+            self.warp, {"WL_BLOCKS_EACH": max(1, RESIDENT_ITEMS // shape.block)},
+        )  # fmt: skip
         in_shared = nbytes if shape.vectors_shared else 0
         return Made(made, shape, in_shared, 0 if shape.vectors_shared else nbytes)
