@@ -1,1 +1,1 @@
-"""What the backends of CUDA and HIP share: executors on CuPy, launches, plans and kernels."""
+"""The common part of the CUDA and HIP backends: executors on CuPy, launches, plans and kernels."""

@@ -14,7 +14,7 @@ from ...core.executor import Array
 def adopted(executor: Any, array: object) -> Array | None:
     """Return an array that another library has on the executor's device as CuPy's, or None.
 
-    What runs on CuPy's current stream waits for what was submitted to the other library's.
+    Work on CuPy's current stream waits for work submitted to the other library's stream.
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):

@@ -1,4 +1,4 @@
-"""What is compiled before it is needed: operations by their names, and the calls of a program."""
+"""Programs to compile ahead of time: operations by their names, and the calls of a program."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Used(NamedTuple):
     """A kernel of ``backends/simt`` that an operation launches."""
 
     kernel: SimtKernel
-    #: Whether it is launched for indices of 64 bits whatever those of the matrix are.
+    #: Whether it is launched for indices of 64 bits for every matrix.
     wide: bool = False
 
 
-#: What operations that are no functors usually launch. What is left out here is compiled when it
-#: is launched.
+#: The usual launches of operations without functors. Other programs are compiled when they are
+#: launched.
 LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.plan": (
         Used(plans.measure_rows),

@@ -1,4 +1,4 @@
-"""What a kernel is launched with: numbers and addresses, made of what an operation is given."""
+"""The arguments of a launch: numbers and addresses, made from the operands of an operation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
 
 @cache
 def _parts(dtype: Any) -> tuple[Any, bool]:
-    """Return what makes the parts of a number, and whether it has two."""
+    """Return the function that makes the parts of a number, and whether it has two."""
     return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
 
 

@@ -1,4 +1,4 @@
-"""What executors on CuPy share, of whatever vendor their GPUs are."""
+"""The base of executors on CuPy for GPUs of all vendors."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
 from .thresholds import Thresholds
 
-#: Numbers up to which what plans are made of is computed on the host, in some milliseconds.
+#: Size up to which plans are computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
 
 
 class _PerThread(threading.local):
-    """What differs between the threads that use an executor."""
+    """The state of each thread that uses an executor."""
 
     def __init__(self) -> None:
         self.scratch: Scratch | None = None  # of the program being captured
@@ -53,8 +53,8 @@ class GpuExecutor(Executor):
     """A GPU that CuPy knows.
 
     Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
-    ``with executor:`` makes the device current and gives the block a stream of its own, which
-    waits for what was submitted before and which what comes after waits for.
+    ``with executor:`` makes the device current and gives the block a stream of its own. This stream
+    waits for earlier submissions, and later submissions wait for it.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class GpuExecutor(Executor):
     thresholds: ClassVar[Thresholds]
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
-    level_rows = 512  #: two for each work-item of a block, about what a launch takes
-    joined_rows = 1 << 16  #: above, a launch is a small part of what a level takes
+    level_rows = 512  #: two for each work-item of a block, about the time of a launch
+    joined_rows = 1 << 16  #: above, a launch is a small part of a level's time
 
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device
@@ -82,7 +82,7 @@ class GpuExecutor(Executor):
 
     @abstractmethod
     def make_program(self, iteration: Iteration) -> Any:
-        """Return what runs an iteration on the device: it has ``run(limit)``."""
+        """Return the object that runs an iteration on the device: it has ``run(limit)``."""
 
     # ---- identity
 
@@ -118,7 +118,7 @@ class GpuExecutor(Executor):
         return cupy
 
     def _here(self, what: str, nbytes: int = 0) -> Here:
-        """Make the device current and translate what the driver says."""
+        """Make the device current and translate errors of the driver."""
         return Here(self.device.handle, self.name, what, nbytes)
 
     def _guarded(
@@ -219,7 +219,7 @@ class GpuExecutor(Executor):
     # ---- plans
 
     def plans_on_host(self, size: int) -> bool:
-        """Return whether plans are made by NumPy, of arrays of at most so many numbers."""
+        """Return whether NumPy makes plans, of arrays of at most ``size`` numbers."""
         return size <= HOST_NUMBERS
 
     def planned(
@@ -230,7 +230,7 @@ class GpuExecutor(Executor):
         here: Callable[..., Any] | None = None,
         **options: Any,
     ) -> Any:
-        """Return ``make(xp, *arrays, **options)``, for arrays of at most so many numbers.
+        """Return ``make(xp, *arrays, **options)``, computed on the host for small arrays.
 
         If they are few it is done by NumPy and copied here. CuPy compiles each of its functions
         when a machine first meets it: that was 5 to 8 seconds of a first product (H200, 22
@@ -241,8 +241,8 @@ class GpuExecutor(Executor):
         size : int
             How many numbers the largest array has that ``make`` takes, returns or needs.
         make : callable
-            Takes NumPy, or what has its functions here, then ``arrays``; returns an array, a number
-            or a tuple of these.
+            Takes NumPy, or a module with its functions for this device, then ``arrays``; returns an
+            array, a number or a tuple of these.
         """
         if not self.plans_on_host(size):
             return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
@@ -283,15 +283,15 @@ class GpuExecutor(Executor):
         return None if isinstance(told, Repeatable) else told
 
     def _run(self, operation: Operation, *arguments: Any) -> Any:
-        """Run an operation and return what its kernel says, of how to repeat it too."""
+        """Run an operation and return its kernel's result, with its repeatable launches."""
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
 
     def run_repeatably(
         self, operation: Operation, arguments: Sequence[Any], arrays: Sequence[Array | None]
     ) -> Callable[[Sequence[int]], None] | None:
-        """Run an operation, and return what repeats its launches, if launches are all that it is.
+        """Run an operation, and return a function that repeats it if it consists of launches only.
 
-        Its kernel says so by what it returns.
+        The value that its kernel returns says so.
         """
         told = self._run(operation, *arguments)
         places = places_of(told, arrays)
@@ -362,7 +362,7 @@ class GpuExecutor(Executor):
                 iteration.program = self.make_program(iteration)
             iteration.program.run(limit)
 
-    # ---- what kernels are launched with
+    # arguments of launches
 
     @property
     def dry(self) -> bool:
@@ -371,10 +371,10 @@ class GpuExecutor(Executor):
 
     @property
     def making_program(self) -> bool:
-        """Whether launches are those of a program that is being made.
+        """Whether launches belong to a program that is being made.
 
-        CuPy refuses to call NVIDIA's and AMD's libraries then, since it cannot know what they do
-        to a capture.
+        CuPy refuses to call NVIDIA's and AMD's libraries then, since it cannot know their effect on
+        a capture.
         """
         return self._mine.scratch is not None
 
@@ -467,7 +467,7 @@ class GpuExecutor(Executor):
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
-        """Begin to compile what will soon run, in threads; what was named before is left alone."""
+        """Begin to compile programs in threads; names given before are skipped."""
         named = (tuple(operations), np.dtype(dtype), np.dtype(index))
         if named not in self._compiled_ahead:
             self._compiled_ahead.add(named)
@@ -476,7 +476,7 @@ class GpuExecutor(Executor):
     def has_compiled(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> bool:
-        """Return whether nobody would wait for what :meth:`compile_ahead` compiles."""
+        """Return whether all programs of :meth:`compile_ahead` are ready."""
         named = (tuple(operations), np.dtype(dtype), np.dtype(index))
         return self.device.has_compiled(named, lambda: ahead.of_operations(self.device, *named))
 

@@ -52,7 +52,7 @@ class CompileThreads:
             future = self._begun[name] = Future()
             self._waiting.put((future, make))
             if len(self._threads) < self.most:
-                # Not those of concurrent.futures: these would make all that waits at the exit.
+                # No threads of concurrent.futures: at exit, these would make all waiting programs.
                 thread = threading.Thread(target=self._work, name="wollemi-compile", daemon=True)
                 if not self._threads:
                     atexit.register(self.end)
@@ -68,13 +68,13 @@ class CompileThreads:
         return future.result()
 
     def has(self, name: str) -> bool:
-        """Return whether a program has been made that nobody has asked for yet."""
+        """Return whether a finished program has not been fetched yet."""
         with self._lock:
             future = self._begun.get(name)
         return future is not None and future.done() and not future.cancelled()
 
     def end(self) -> None:
-        """Begin no further program, and wait for those that are being made."""
+        """Begin no further program, and wait for the current ones."""
         with self._lock:
             self._ended = True
             begun, threads = [*self._begun.values()], [*self._threads]
@@ -92,5 +92,5 @@ class CompileThreads:
                 continue
             try:
                 future.set_result(make())
-            except BaseException as error:  # whoever asks for the program gets it
+            except BaseException as error:  # raised where the program is fetched
                 future.set_exception(error)

@@ -15,7 +15,7 @@ from . import launch
 from .compile_threads import CompileThreads
 from .function import Function
 
-#: The name of a kernel, and what returns the text of its program.
+#: The name of a kernel, and the function that returns the text of its program.
 Program = tuple[str, Callable[[], str]]
 
 
@@ -58,12 +58,12 @@ class GpuDevice:
 
     @property
     def architecture(self) -> str:
-        """What the compiler is told to compile for."""
+        """The target of the compiler."""
         raise NotImplementedError
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What names the hardware among the executor's properties."""
+        """The name of the hardware among the executor's properties."""
         raise NotImplementedError
 
     def is_current(self) -> bool:
@@ -75,11 +75,11 @@ class GpuDevice:
         raise NotImplementedError
 
     def load(self, code: bytes) -> Any:
-        """Return a program as a module, whose ``get_function`` gives what can be launched."""
+        """Return a program as a module; ``get_function`` returns its kernels."""
         raise NotImplementedError
 
     def resident(self, blocks: int) -> dict[str, object]:
-        """Return the definitions with which a multiprocessor holds so many blocks of a kernel."""
+        """Return the definitions with which a multiprocessor holds ``blocks`` blocks."""
         return {}
 
     def resident_blocks(self, function: Any, block: int) -> int:
@@ -112,7 +112,7 @@ class GpuDevice:
                 self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
     def has_compiled(self, named: Hashable, programs: Callable[[], Iterable[Program]]) -> bool:
-        """Return whether nobody would wait for the compiler to have the programs of a name."""
+        """Return whether all programs of a name are compiled."""
         if named not in self._at_hand:
             for symbol, _ in programs():
                 if symbol not in self._functions and not self._threads.has(symbol):

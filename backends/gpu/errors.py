@@ -1,4 +1,4 @@
-"""What CUDA and CuPy raise, in the words of this package."""
+"""Errors of CUDA and CuPy, translated to errors of this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOST = {
     700: "a kernel accessed memory that is not its own",
     702: "a kernel ran longer than the system allows",
     719: "a kernel failed",
-    46: "the device is in use by somebody else, or not available",
+    46: "another process uses the device, or it is not available",
     100: "there is no device any more",
     214: "the memory had an error that cannot be corrected",
     999: "the driver does not know",
@@ -30,7 +30,7 @@ def human(nbytes: float) -> str:
 
 
 class Here:
-    """A device that is the current one within a block, and raises what it says in our words.
+    """A device that is current within a block; errors of the block are translated.
 
     A class, because a product of a small matrix is over in the time of a few generators.
 
@@ -41,7 +41,7 @@ class Here:
     where : str
         The executor's name.
     what : str
-        What is being done.
+        The action, for messages.
     nbytes : int
         How much memory it asks for, if that is known.
     """

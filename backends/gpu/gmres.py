@@ -50,8 +50,8 @@ class CudaSteps(Steps):
     def _of_one(self, n: int, stored: int) -> int:
         """Return the blocks for one right-hand side.
 
-        As many as there is room for at once, since more would have to wait for these, and no more
-        than have the rows that a work-item reads side by side (``rows_ahead``).
+        The count is limited to the waves resident at once, since more would have to wait for these,
+        and to the waves with rows for all loads that a work-item has in flight (``rows_ahead``).
         """
         ahead = AHEAD if stored <= 8 else WIDE_AHEAD
         resident = gmres_project.resident * self.executor.device.multiprocessors

@@ -1,8 +1,8 @@
 """Products of sparse matrices: the rows that no table of a group of lanes holds.
 
 Their columns are found as bits of a mask, a window of columns after the other. Values are added up
-at their places in the row, a range of its entries after the other. A block of work-items has a row,
-or several blocks share it. See ``simt/long_rows.hpp``.
+at their positions in the row, a range of its entries after the other. A block of work-items has a
+row, or several blocks share it. See ``simt/long_rows.hpp``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .base import GpuExecutor
 #: fewer, so that rows of small matrices have several.
 WINDOW = RANGE = 1 << 20
 
-#: Blocks that share rows, so that few rows occupy a whole GPU;
-#: at least so many have a giant row. Estimates: ``wollemi bench suite structure`` measures them.
+#: Blocks that share rows, so that few rows occupy a whole GPU; a giant row has at least
+#: ``OF_GIANT``. Estimates: ``wollemi bench suite structure`` measures them.
 BLOCKS, OF_GIANT = 8192, 8
-#: Columns of the product for which a share of a row is worth the look at all entries of the left
-#: row that it costs; ranges have about as many.
+#: Columns of the product from which a share of a row pays for a scan of all entries of the left
+#: row; ranges have about the same number.
 OF_SHARE = 1024
 
 
@@ -90,7 +90,7 @@ def add_up(
     indices: Array,
     data: Array,
 ) -> None:
-    """Store the values of rows whose columns are known."""
+    """Store the values of rows with known columns."""
     factors = (A.indptr, A.indices, A.data, B.indptr, B.indices, B.data)
     given = (long.count, long.shares, RANGE, long.rows, *factors, indptr, indices, data)
     _launch(executor, simt.refill_long, long, given, data.dtype, indices.dtype)

@@ -61,8 +61,9 @@ def _launch(
     if k == 0:
         return
     value, _ = dtypes(operation, arguments)
-    # No more blocks than are there at once, sum or not: one row after the other keeps what the step
-    # before left in the caches (17 microseconds instead of 10 for a direction of 128^3, H200).
+    # At most one wave of resident blocks, with or without a sum: consecutive rows find the results
+    # of the previous step in the caches (17 microseconds instead of 10 for a direction of 128^3,
+    # H200).
     resident = executor.device.resident_blocks(function, launch.BLOCK)
     grid = launch.map_grid(n, k, resident, of_sum=sum_bytes(operation))
     scratch = executor.scratch(grid.scratch) if operation.sums else (0, 0)

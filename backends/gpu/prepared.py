@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Prepared:
     """A launch of which all is known but the vectors and their factors.
 
-    Matrices keep it from one product to the next: what a small product costs is finding out these
-    things.
+    Matrices keep it from one product to the next: these look-ups are most of the cost of a small
+    product.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Prepared:
     blocks : int
         Of the grid.
     arguments, last : sequence
-        What comes before the vectors and after their factors; they are kept.
+        The arguments before the vectors and after their factors; they are kept.
     dtype : numpy.dtype
         Of values.
     data : array or None
@@ -100,8 +100,8 @@ def prepare(
 ) -> Prepared:
     """Return a launch of a kernel of ``backends/simt`` that knows all but some arguments.
 
-    ``stored`` is the dtype that values are stored in, if it is not ``dtype``; the others are those
-    of :class:`Prepared`.
+    ``stored`` is the dtype of the stored values, if it is not ``dtype``; the others are the
+    parameters of :class:`Prepared`.
     """
     function = executor.simt_function(kernel, dtype, index, stored, constants)
     return Prepared(

@@ -3,16 +3,18 @@
 Keys at random, such as the columns of a random matrix, are moved into buckets by their upper bits,
 in one pass or two, and a block sorts each bucket in shared memory. Where a bucket has too many
 entries for that, or keys have many entries each, passes move entries by all bits, the lowest first.
-Until values are gathered in the end no launch reads or writes places all over memory. The result is
+Until values are gathered in the end no launch reads or writes scattered addresses. The result is
 that of a stable sort.
 
-Three kernels make a pass: each block counts the digits of its tiles, what comes before is added up,
-and each block moves its tiles. The host asks how large the largest bucket is, and submits the pass
-before it waits for that.
+Three kernels make a pass: each block counts the digits of its tiles, a scan adds up the counts
+before each tile, and each block moves its tiles. The host asks how large the largest bucket is, and
+submits the pass before it waits for that.
 
-Beside the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
-has two indices and 32 bits. A word has the key, which entry it is and its other index, or the first
-two where 64 bits are too few for all.
+Besides the result there is a word of 64 bits for each entry, or two. A sort of one key at a time
+has two indices and 32 bits. A word holds the key, the number of the entry and its other index, or
+the first two where 64 bits cannot hold all. A sort of one key at a time has two indices and 32
+bits. A word has the key, which entry it is and its other index, or the first two where 64 bits are
+too few for all.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from .base import GpuExecutor
 #: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
 FEWEST = 1 << 10
 
-#: Entries that buckets have on average: blocks sort up to half as many again.
+#: Mean number of entries of a bucket: blocks sort up to one and a half times this number.
 OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
 
 #: Entries of a key on average from which passes go by all bits: kernels of 4 M entries of 20,000
@@ -38,13 +40,13 @@ OF_BUCKET = simt.BUCKET_ENTRIES * 2 // 3
 OF_KEY = 32
 
 #: Parts of the entries at most. Each has a counter for each digit. Blocks with more tiles write to
-#: more places at once: then words of a place leave the caches before its neighbours come. The first
-#: pass over 16 M entries took 320 microseconds with up to 1024 parts and takes 183 (H100, 26
-#: November).
+#: more addresses at once: then words of a cache line leave the caches before the words next to them
+#: arrive. The first pass over 16 M entries took 320 microseconds with up to 1024 parts and takes
+#: 183 (H100, 26 November).
 PARTS = 1 << 13
 
-#: Entries below which passes go by all bits if they are at most two: these take what a pass into
-#: buckets and their sorts take, and no bucket can be too large. By calls, in microseconds, by bits
+#: Entries below which passes go by all bits if they are at most two: these take the time of a pass
+#: into buckets and their sorts, and no bucket can be too large. By calls, in microseconds, by bits
 #: and in buckets: a stencil of 32^3 589 and 583, R-MAT of 0.9 M entries 248 and 383, 2,000 entries
 #: 355 and 471 (H100, 26 November).
 SMALL = 1 << 20
@@ -67,7 +69,7 @@ WORD_BITS = 64
 
 
 class Entries(NamedTuple):
-    """What is sorted.
+    """The arrays to sort.
 
     Attributes
     ----------
@@ -108,20 +110,20 @@ class Sorted(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """Some bits of keys: those from ``shift`` on, as many as ``number`` values take."""
+    """Some bits of keys: the bits from ``shift`` on that ``number`` values take."""
 
     shift: int
     number: int
 
 
 class Bits(NamedTuple):
-    """How many bits of a word the entry and its other index take; the key has those above."""
+    """The bits of a word for the entry and its other index; the key has the bits above."""
 
     entry: int
     other: int
 
     def leave(self, key: int) -> bool:
-        """Return whether a word has so many bits left for the key."""
+        """Return whether a word has ``key`` bits left for the key."""
         return key + self.entry + self.other <= WORD_BITS
 
 
@@ -200,12 +202,12 @@ def bucket_digits(bits: int, keys: int) -> list[Digits]:
 
 
 def pass_bits(entries: int) -> int:
-    """Return how many bits a digit has at most, where passes go by all bits of so many entries."""
+    """Return the most bits of a digit where passes go by all bits."""
     return PASS_BITS_OF_FEW if entries < FEW else PASS_BITS
 
 
 def all_digits(bits: int, most: int) -> list[Digits]:
-    """Return digits of at most so many bits each, the lowest first, of about the same size.
+    """Return digits of at most ``most`` bits each, the lowest first, of about the same size.
 
     Examples
     --------
@@ -314,7 +316,7 @@ def rows_of_entries(executor: GpuExecutor, indptr: Array, count: int) -> Array:
 
 
 class Pass(NamedTuple):
-    """One pass of a radix sort, over entries or what the pass before it moved.
+    """One pass of a radix sort, over entries or the words that the previous pass moved.
 
     With segments it is a pass within each.
     """
@@ -350,7 +352,7 @@ class Pass(NamedTuple):
         return self.entries.size, self.tiles, self.parts, bounds, shift + below_key, digits
 
     def run(self, kept: int) -> Moved:
-        """Return words by digit, with the bits of keys in ``kept``; those of a digit in order."""
+        """Return words by digit, with the bits of keys in ``kept``, stable within a digit."""
         return self._move(*self._count(), kept, self.entries.size)
 
     def run_up_to(self, most: int, kept: int) -> tuple[Moved, int]:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from ...core.executor import Array
 
-#: Stands for the place of an array that is none of the arguments.
+#: The index of an array that is none of the arguments.
 MADE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel with what it is launched with."""
+    """A kernel with its launch arguments."""
 
     function: Any
     grid: tuple[int]
@@ -28,7 +28,7 @@ class Launch:
 
 
 class Repeatable(NamedTuple):
-    """What a kernel returns if ``launches(executor, addresses)`` is all that it ran on arrays.
+    """The result of a kernel if ``launches(executor, addresses)`` is all that it ran on arrays.
 
     ``owner`` has the memory that the launches use besides.
     """

@@ -20,10 +20,10 @@ PARTS, PART = 1024, 2048
 
 @kernel(scan.pointers)
 def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
-    """Add up parts, then what is before each part, then each part again.
+    """Add up parts, then the sums before each part, then each part again.
 
-    CuPy's running sum takes as many launches, and compiles two kernels when a process first meets
-    it.
+    CuPy's running sum takes the same number of launches, and compiles two kernels at its first use
+    in a process.
     """
     m, index = int(lengths.size), indptr.dtype
     parts = max(1, min(PARTS, m // PART))

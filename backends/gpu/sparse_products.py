@@ -1,7 +1,7 @@
 """Products of sparse matrices on GPUs, a row at a time.
 
 A symbolic phase counts the columns of each row, a numeric one adds up values at their sorted
-columns. Rows are assigned by their size first: those that fit into shared memory to groups of 8, 32
+columns. Rows are assigned by their size first: rows that fit into shared memory to groups of 8, 32
 and 128 lanes with hash tables, long ones to blocks (``long_rows``). Sums are in the order of the
 left row: results do not depend on how rows were assigned. There is no memory but that of the result
 and of lists of rows.
@@ -30,9 +30,9 @@ from .long_rows import LongRows
 #: Columns that a row of the product may have for a group of lanes.
 LONGEST = simt.PRODUCT_LANES[-1] * simt.PRODUCT_CELLS
 
-#: Products of a row that groups of each size count at most: their tables cannot be full. Rows of
-#: more are long, and those of more than the last number have several blocks: that is 512 steps of a
-#: block (an estimate; ``wollemi bench suite structure`` measures it).
+#: Products of a row that groups of each size count at most: their tables cannot be full. Rows with
+#: more products are long, and rows beyond the last number have several blocks: that is 512 steps of
+#: a block (an estimate; ``wollemi bench suite structure`` measures it).
 COUNTED = (*(lanes * simt.PRODUCT_CELLS for lanes in simt.PRODUCT_LANES), 1 << 17)
 #: Columns of a row that they fill in at most. The values of R (A P) at 128^3 took 1.07 milliseconds
 #: up to full tables, 1.21 up to 5/8 of them and 1.92 up to 5/16 (H200, 23 November).
@@ -75,7 +75,7 @@ class Dealt(NamedTuple):
                 yield lanes, count, rows
 
     def long(self, columns: int) -> list[LongRows]:
-        """Return the rows, of at most so many columns, that blocks have for themselves."""
+        """Return the rows with at most ``columns`` columns that have a block of their own."""
         first = len(simt.PRODUCT_LANES)
         return [
             long_rows.shared(self.counts[at], self.lists[at], columns, giant=at > first)
@@ -96,7 +96,7 @@ def can_multiply(A: Any, B: Any) -> bool:
 def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
     """Return indptr, indices and data of a product.
 
-    Indices are wider than those of the factors if these cannot count the entries.
+    Indices are wider than the indices of the factors if these cannot count the entries.
     """
     m, dtype, value = A.shape[0], A.indices.dtype, A.data.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
@@ -120,7 +120,7 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
         return multiplied(executor, _widened(A), _widened(B))
     if long:
         find_longest(executor, indptr, numbers[COLUMNS:])
-        rows = executor.allocate(rows.shape, dtype)  # those of long rows are still needed
+        rows = executor.allocate(rows.shape, dtype)  # the lists of long rows are still needed
     _deal_by_columns(executor, indptr, terms, rows, numbers[BY_COLUMNS:])
     found, last = executor.to_host_together(numbers, indptr[m:])
     indices, data = (executor.allocate((int(last[0]),), d) for d in (dtype, value))
@@ -141,7 +141,7 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
 def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array:
     """Return the values of the product with the pattern of ``C``.
 
-    What is found of the patterns is stored with them: later calls launch kernels alone.
+    The results for the patterns are stored with them: later calls launch kernels alone.
     """
     value = C.data.dtype
     longest = B._pattern.get(_LONGEST, lambda: _longest(executor, B))
@@ -162,7 +162,7 @@ def spread(lanes: int, longest: int) -> int:
 
 
 def find_longest(executor: GpuExecutor, indptr: Array, found: Array) -> None:
-    """Store the length of the longest row, in place of what is smaller."""
+    """Store the length of the longest row, over smaller values."""
     m = int(indptr.size) - 1
     blocks = min(launch.row_blocks(m, simt.longest_row.block), 8 * executor.device.multiprocessors)
     given = (m, indptr, found)
@@ -205,7 +205,7 @@ def _dealt_rows(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Dealt, i
     _deal_by_columns(executor, C.indptr, terms, rows, numbers[BY_COLUMNS:])
     found = executor.to_host(numbers)
     dealt = _dealt(found[BY_COLUMNS:], rows, m)
-    # Copies, so that what is stored has no more than m rows in all.
+    # Copies, so that the stored lists have no more than m rows in all.
     kept = [None if one is None else executor.copy(one) for one in dealt.lists]
     return Dealt(dealt.counts, kept), int(found[COLUMNS])
 

@@ -1,8 +1,9 @@
 """Work on the structure of matrices: radix sorts, sorts of short rows, CuPy's stable sorts of long.
 
-Products are those of ``sparse_products``. Where rows of the right factor are not sorted, all terms
-are expanded, sorted and added up in this order instead. So they repeat bit for bit and have no
-limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed order.
+Products are computed by ``sparse_products``. Where rows of the right factor are not sorted, all
+terms are expanded, sorted and added up in this order instead. So they repeat bit for bit and have
+no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
+order.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: Any) -> Array:
 
 
 def order_of(executor: GpuExecutor, row: Array, column: Array, columns: int) -> Array:
-    """Return the order by row, then column, then place."""
+    """Return the order by row, then column, then position."""
     xp = executor.xp
     last = int(row.max()) if row.size else 0
     if (last + 1) * max(columns, 1) < 2**63:
@@ -54,7 +55,7 @@ def order_of(executor: GpuExecutor, row: Array, column: Array, columns: int) -> 
 def compress(
     executor: GpuExecutor, row: Array, column: Array, data: Array, columns: int
 ) -> tuple[Array, Array, Array]:
-    """Return rows, columns and values with the entries of each place added up in their order."""
+    """Return rows, columns and values with the entries of each position added up in their order."""
     xp = executor.xp
     if row.size == 0:
         return row.astype(np.int64), column, data
@@ -112,7 +113,7 @@ class Buckets(NamedTuple):
     Attributes
     ----------
     indptr : array
-        Where those with each key begin when sorted by it.
+        The first index of each key after a sort by it.
     places : array of int32
         How many of an entry's key were counted before it, in any order.
     lanes : int or None
@@ -146,14 +147,14 @@ def sorted_places(
     dtype: Any,
     place: Callable[[Array], None],
 ) -> tuple[Array, Array]:
-    """Return what belongs to each entry, sorted by key and where entries were, and this order.
+    """Return the items of each entry, sorted by key and position, and this order.
 
     Parameters
     ----------
     lanes : int
         How many sort the entries of one key.
     place : callable
-        Puts both numbers of each entry into an array, each at its place.
+        Stores both numbers of each entry into an array, each at its position.
     """
     numbers, order = (executor.allocate((count,), dtype) for _ in range(2))
     if count:
@@ -166,7 +167,7 @@ def sorted_places(
 
 
 def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given: Any) -> None:
-    """Launch a kernel for so many items, whose number comes first."""
+    """Launch a kernel for ``items`` items; the number is its first argument."""
     value = np.float32  # of which these kernels have none
     blocks = launch.row_blocks(items, kernel.block)
     executor.launch_simt(kernel, blocks, (items, *given), value, dtype)
@@ -181,7 +182,7 @@ def _by_rows(
     *given: Any,
     **constants: int,
 ) -> None:
-    """Launch a kernel in which so many lanes share each row."""
+    """Launch a kernel in which a group of lanes shares each row."""
     blocks = launch.row_blocks(rows, kernel.block // lanes)
     executor.launch_simt(kernel, blocks, (rows, *given), np.float32, dtype, **constants)
 
@@ -229,7 +230,7 @@ def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
-    """Make one entry of each place that occurs; a sum that is 0 stays."""
+    """Make one entry of each position; a sum that is 0 stays."""
     row = rows_of(executor, A.indptr, A.nnz)
     part = compress(executor, row, A.indices, A.data, A.shape[1])
     return compressed(executor, A.shape, [part], A.indices.dtype)
@@ -288,7 +289,7 @@ def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Array]:
-    """Add the terms up at their places, which are looked for in the rows of C."""
+    """Add the terms up at their positions, which are searched in the rows of C."""
     if not (B.has_canonical_format and C.has_canonical_format):
         return (expanded(executor, A, B)[2],)
     return (sparse_products.new_values(executor, A, B, C),)
@@ -328,7 +329,7 @@ def _expanded(
 def csr_add(
     executor: GpuExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
-    """Merge sorted rows; else take the entries of both, and add up those of one place."""
+    """Merge sorted rows; else take the entries of both, and add up entries of one position."""
     made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
     if made is not None:
         return made

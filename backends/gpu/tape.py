@@ -1,9 +1,9 @@
-"""What an iteration does, as a list of operations, and which of them can share a kernel.
+"""The operations of an iteration as a list, with the ones that can share a kernel.
 
 Two things are looked for. A product followed by an operation on the rows of its result goes into
 one kernel, which saves reading the result. And an iteration of nothing but products and such
-operations, for one vector, goes into one kernel as a whole, whose blocks wait for one another
-(see :mod:`.rounds`).
+operations, for one vector, goes into one persistent kernel with barriers between its blocks (see
+:mod:`wollemi.backends.cuda.loop`).
 
 Everything here is about operations and addresses: it needs no GPU.
 """
@@ -45,7 +45,7 @@ class Step:
 
     @property
     def gathers(self) -> int | None:
-        """The address of what the product gathers from."""
+        """The address of the vector that the product gathers from."""
         return None if self.product is None else address(self.product[1][1])
 
     @property
@@ -103,7 +103,7 @@ def is_vector(operation: Operation, parameter: Parameter) -> bool:
 
 
 def written_vectors(call: Call) -> set[int]:
-    """Return the addresses of what has an element a row and is written."""
+    """Return the addresses of written vectors with an element a row."""
     operation, arguments = call
     if operation is products.csr_spmv:
         return {address(arguments[2])}
@@ -119,7 +119,8 @@ def written_vectors(call: Call) -> set[int]:
 def may_follow(product: Call, rows: Call) -> bool:
     """Return whether an operation can be evaluated at a row right after the row's product.
 
-    It works on the same rows of one vector, and does not write what the product gathers from.
+    It works on the same rows of one vector, and does not write the vector that the product gathers
+    from.
     """
     operation, arguments = rows
     _, x, y, _, _ = product[1]

@@ -1,4 +1,4 @@
-"""The numbers of the selection rules that depend on whose GPU it is: a table for each vendor."""
+"""The constants of the selection rules that depend on the vendor: a table for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Thresholds(NamedTuple):
-    """What the rules of :mod:`.selection` and of products compare with.
+    """The constants of the rules of :mod:`.selection` and of products.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class Thresholds(NamedTuple):
     stream_entries : float
         Mean entries of a row up to which CSR-stream is right.
     uneven, many : float, int
-        A row this many times the mean, and of at least this many entries, starves those beside it.
+        A row this many times the mean, and of at least this many entries, starves adjacent rows.
     shared_share, shared_entries, shared_mean, shared_bytes : float, int, float, int
         Share of the entries that cached columns must have to pay for sorting x, the entries and the
         entries a column from which that is looked at, and the bytes of shared memory for them.
@@ -38,12 +38,12 @@ class Thresholds(NamedTuple):
     sell_step, sell_most : float, int
         Microseconds of one more load of ``sell_most`` entries of the packed kernels.
     sell_wait, sell_byte : float, float
-        The same where they come from memory, and what is added for each byte of a value.
+        The same for matrices from memory, and the addition for each byte of a value.
     most_loading : float
         How many times the time of a matrix's bytes a lane of the packed kernels may load its row.
     adaptive_launch, adaptive_entry : float, float
-        Microseconds of CSR-Adaptive above what a launch of any kernel takes, and of one more entry,
-        where caches hold all.
+        Microseconds of CSR-Adaptive above a launch of any kernel, and of one more entry, where
+        caches hold all.
     bandwidth : float
         Bytes of a matrix that come from memory in a microsecond.
     most_waiting : float
@@ -51,12 +51,12 @@ class Thresholds(NamedTuple):
     wait : float
         Microseconds of one more entry of a lane that comes from memory.
     slices_gain, near_gain, segments_gain, cached_gain : float
-        How many times as fast packed copies of matrices from memory are as the best kernel that
-        reads the arrays, beyond what they have less to read: slices of rows, those with 16-bit
-        columns, segments of rows, and segments with cached columns.
+        The speed of packed copies of matrices from memory relative to the best kernel that reads
+        the arrays, beyond the ratio of bytes: slices of rows, slices with 16-bit columns, segments
+        of rows, and segments with cached columns.
     long_slices, slices_bytes, long_slices_gain, long_gain : float, int, float, float
         Entries a row from which slices with 32-bit columns gain more, bytes of x that rows may name
-        for it, and what they gain; what segments gain from ``sorted_long`` entries a row on.
+        for it, and this gain; the gain of segments from ``sorted_long`` entries a row on.
     dense_columns : int
         Vectors up to which a wave a row of a dense matrix reads it from the caches often enough.
     """
@@ -164,7 +164,7 @@ NVIDIA = Thresholds(
     # H100: bands of 20 a row, float64 1.16 and 1.21, float32 1.20 and 1.39, complex128 1.12 and
     # 1.31; of 57 a row 1.04 and 1.09.
     near_gain=1.12,
-    # Those of ``sorted_entries``: 1.20 (R-MAT), 1.02 and 1.10.
+    # The values for ``sorted_entries``: 1.20 (R-MAT), 1.02 and 1.10.
     segments_gain=1.1,
     # R-MAT: 1.24 to 1.68, see ``shared_share`` and ``shared_mean``.
     cached_gain=1.3,

@@ -24,8 +24,9 @@ def substitute(
 ) -> None:
     """Launch one block, or, for levels that are wide on average, one a multiprocessor.
 
-    The work-items of one block wait for one another after each level. Of many blocks, a wave waits
-    for those that have rows of the level before. That takes less than a launch for each level.
+    The work-items of one block wait for one another after each level. With many blocks, a wave
+    waits for the waves that have rows of the previous level. That takes less than a launch for each
+    level.
     """
     levels, k = int(bounds.shape[0]) - 1, int(x.shape[1])
     if levels < 1 or k == 0:

@@ -1,5 +1,5 @@
-// Attention whose scores are sums of two numbers, leaky(own + other), row by row for all heads. See
-// wollemi.core.operations.attention. Threads have whole rows.
+// Attention with scores that are sums of two numbers, leaky(own + other), row by row for all heads.
+// See wollemi.core.operations.attention. Threads have whole rows.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace wl {
 
-// Entries of a row whose weights are computed before their rows are added up.
+// Entries of a row with weights that are computed before their rows are added up.
 constexpr i64 kAttended = 128;
 
 // The weights of some entries, all heads of an entry side by side.
@@ -64,7 +64,7 @@ struct head_weights {
     for (i64 at = 0; at < count * heads; at += L)
       save<T>(weight + at, exp_of<T, L>(load<T>(weight + at)));
   }
-  // Adds up the weights of each head, and those with positive scores.
+  // Adds up the weights of each head, and the weights of positive scores.
   void add_to(i64 count, i64 heads, T* totals, T* of_positive) const {
     by_heads(heads, [&](auto part, i64 h) {
       using V = decltype(part);
@@ -91,7 +91,7 @@ private:
   static void stored(T* to, const V& v) {
     std::memcpy(to, &v, sizeof v);
   }
-  // Calls body(V(), h) for neighbouring heads from h on, with as many as V has lanes.
+  // Calls body(V(), h) for adjacent heads from h on, one for each lane of V.
   template <class Body>
   static void by_heads(i64 heads, Body&& body) {
     i64 h = 0;
@@ -104,7 +104,7 @@ private:
   }
 };
 
-// Calls body(std::integral_constant<int, P>(), c) for neighbouring columns from c on, P at a time.
+// Calls body(std::integral_constant<int, P>(), c) for adjacent columns from c on, P at a time.
 template <int P = 64, class Body>
 void by_columns(i64 first, i64 last, const Body& body) {
   for (; first + P <= last; first += P)
@@ -157,7 +157,7 @@ struct head_sums {
   }
 };
 
-// Where a row of the result and what its gradients need go; null is not asked for.
+// The outputs of a row: the result and the inputs of its gradients; null pointers are not stored.
 template <class T>
 struct attended {
   T *sums, *positive, *log_totals, *shares;
@@ -215,7 +215,7 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
   }
 }
 
-// The gradients that belong to a column j of the pattern, whose entries are in the rows `indices`.
+// The gradients that belong to a column j of the pattern, with entries in the rows `indices`.
 template <class T, class I>
 void attending_column(const I* indices, i64 count, const T* own, mat<const T> target,
                       mat<const T> G, mat<const T> log_totals, mat<const T> means, const T* D,

@@ -1,4 +1,4 @@
-// How g++ adds up products: what the bodies of backends/cpu ask of a backend.
+// The arithmetic of g++ that the bodies of backends/cpu ask of a backend: how it adds up products.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include "interruption.hpp"
 #include "types.hpp"
 
-// Before a loop over lanes of a vector register, one of any length, one that adds up, one that is
-// unrolled, and one whose iterations write apart from what others read.
+// Pragmas before a loop over lanes of a vector register, over any length, with a sum, unrolled, and
+// with iterations that write memory that no other iteration reads.
 #define WL_SIMD _Pragma("omp simd")
 #define WL_VECTORIZED _Pragma("omp simd")
 #define WL_PRAGMA(words) _Pragma(#words)
@@ -36,7 +36,7 @@ constexpr int VECTOR_BYTES = 32;
 constexpr int VECTOR_BYTES = 16;
 #endif
 
-// Columns whose sums stay in registers together.
+// Columns with sums that stay in registers together.
 constexpr int WIDEST_TILE = 16;
 
 // Independent sums of a row.

@@ -1,4 +1,4 @@
-"""Systems of a batch on threads: each thread has a member, whose programs become its tapes."""
+"""Systems of a batch on threads: each thread has one system, and its programs become tapes."""
 
 from __future__ import annotations
 

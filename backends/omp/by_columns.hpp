@@ -1,8 +1,8 @@
 // Products with the transpose of a CSR matrix by its columns: y = alpha A^T x + beta y without the
 // rows of the transpose.
 //
-// Parts of the rows add to y side by side. The columns that a part touches are in a window. Those
-// beyond the windows of the parts before it are added to y itself, the others to sums of its own,
+// Parts of the rows add to y side by side. The columns that a part touches are in a window. Columns
+// beyond the windows of the earlier parts are added to y itself, the others to sums of the part,
 // which are added to y in the order of the parts. Parts follow from the pattern alone, so that a
 // result has the same bits with any number of threads.
 #pragma once
@@ -50,7 +50,7 @@ struct Touched {
   i64 begin = std::numeric_limits<i64>::max(), end = 0;
 };
 
-// The parts that `together` neighbouring pieces make.
+// The parts that `together` adjacent segments make.
 inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
                                 const std::vector<Touched>& touched, std::size_t together) {
   ColumnParts made;
@@ -72,7 +72,8 @@ inline ColumnParts joined_parts(const std::vector<row_cut>& cuts,
   return made;
 }
 
-// Where the entries of a part begin whose columns, which rise in each row, are all added to y.
+// The first entries of a part, by row, with columns that are all added to y; columns rise in each
+// row.
 template <class I>
 row_cut all_added_from(const I* indptr, const I* indices, const ColumnPart& part) {
   row_cut from = part.to;
@@ -131,7 +132,7 @@ ColumnParts column_parts(i64 m, const I* indptr, const I* indices, int threads) 
 
 namespace detail {
 
-// Where the sums of columns are: all of a part's, or those before `own` apart from the others.
+// The sums of columns: all of a part's, or the columns before `own` separately.
 template <class T>
 struct OneTarget {
   T* data;
@@ -194,7 +195,7 @@ WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
   }
 }
 
-// Adds rows [begin, end) of sums, which are those from `first` on, to y.
+// Adds rows [begin, end) of sums, which start at row `first`, to y.
 template <class T>
 void add_rows(mat<T> y, i64 k, const T* sums, i64 first, i64 begin, i64 end) {
   if (begin >= end)
@@ -212,7 +213,7 @@ void add_rows(mat<T> y, i64 k, const T* sums, i64 first, i64 begin, i64 end) {
       y(i, c) += from[(i - begin) * k + c];
 }
 
-// What a part adds, to y and to its sums.
+// Adds a part to y and to the part's sums.
 template <class T, class I>
 void add_part(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const ColumnPart& part, T* sums) {
   const OneTarget<T> y{o.y.data, 0, o.y.ld}, own{sums, part.begin, o.k};

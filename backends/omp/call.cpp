@@ -15,7 +15,7 @@ namespace {
   throw_python_error();
 }
 
-// Without a stream: a process may hold several C++ runtimes, whose locales are not each other's.
+// Without a stream: a process may hold several C++ runtimes with different locales.
 std::string shape_of(const ArrayView& a) {
   std::string text = "(";
   for (int axis = 0; axis < a.ndim; ++axis)
@@ -172,7 +172,7 @@ i64 Call::row_stride(const ArrayView& a, std::size_t item_size, const char* name
   const bool neighbours = columns == 1 || a.strides[1] == item;
   const bool apart = rows == 1 || (a.strides[0] >= columns * item && a.strides[0] % item == 0);
   if (!neighbours || !apart)
-    fail(name, "expected neighbouring columns and rows that do not overlap");
+    fail(name, "expected adjacent columns and rows that do not overlap");
   return rows == 1 ? columns : a.strides[0] / item;
 }
 

@@ -64,7 +64,7 @@ struct Extent {
   operator i64() const { return value; }
 };
 
-// What is known of an array before its dtype is a C++ type.
+// An array before its dtype is a C++ type.
 struct ArrayView {
   std::byte* data;
   int ndim;
@@ -118,8 +118,8 @@ struct element<const T> {
 
 } // namespace detail
 
-// Defined in module.cpp. What an executor keeps alive; what NumPy says of an object, which is false
-// if it is no array; the name of a dtype; a new array and where its elements are.
+// Defined in module.cpp. The data that an executor keeps alive; NumPy's array of an object, false
+// if it is no array; the name of a dtype; a new array and the address of its elements.
 const Context* context_of(PyObject* executor);
 bool view_array(PyObject* object, ArrayView& view);
 std::string dtype_name(int type_number);
@@ -127,7 +127,7 @@ Object new_array(int type_number, i64 size, void** data);
 
 class Call {
 public:
-  // `arguments` begins with the executor; `names` are those of the arguments after it.
+  // `arguments` begins with the executor; `names` are the names of the arguments after it.
   Call(const char* operation, const char* const* names, PyObject* const* arguments,
        Py_ssize_t count, Half half);
 
@@ -142,7 +142,7 @@ public:
   ArrayView array(int at) const { return array(argument(at), names_[at]); }
   ArrayView array(PyObject* object, const char* name) const;
 
-  // T[n,k]: neighbouring columns, rows any distance apart.
+  // T[n,k]: adjacent columns, any distance between rows.
   template <class T>
   mat<T> block(int at, Extent& rows, Extent& columns) const {
     mat<std::byte> read{};
@@ -208,7 +208,7 @@ public:
         [](const void* held) { return Work(*static_cast<const W*>(held)); });
   }
 
-  // For what returns new arrays: runs `work(threads)` without the GIL, and never on a tape.
+  // For entries that return new arrays: runs `work(threads)` without the GIL, and never on a tape.
   template <class W>
   auto compute(W&& work) const {
     refuse_recording();
@@ -234,8 +234,8 @@ public:
   [[noreturn]] void fail_dtype(const char* name, const ArrayView& got, const char* expected) const;
 
 private:
-  // What an array is to be: most of an entry is the reading of its arguments, so as little of that
-  // as possible is a template.
+  // The required properties of an array: most of an entry is the reading of its arguments, so as
+  // little of it as possible is a template.
   struct Kind {
     int type_number;
     std::size_t item;

@@ -22,7 +22,7 @@ Object capsule_of(const char* name, std::shared_ptr<T> object) {
   return Object::steal(capsule);
 }
 
-// What a capsule of that name shares.
+// The object that a capsule of that name shares.
 template <class T>
 const std::shared_ptr<T>& held_in(const char* name, PyObject* capsule) {
   void* const held = PyCapsule_GetPointer(capsule, name);

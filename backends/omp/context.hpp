@@ -9,7 +9,7 @@ namespace wl {
 
 class Tape;
 
-// What an operation does once its arguments are bound; called with the number of threads.
+// The work of an operation with bound arguments; called with the number of threads.
 using Work = std::function<void(int threads)>;
 
 // The part of an executor that kernels see.
@@ -24,7 +24,7 @@ private:
 };
 
 // The tape that this thread records, or nullptr. It belongs to the thread and not to the context:
-// what other Python threads submit meanwhile runs at once.
+// submissions of other Python threads run at once.
 Tape*& recording();
 
 } // namespace wl

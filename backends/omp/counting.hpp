@@ -1,4 +1,4 @@
-// A stable sort by counting, on several threads; a thread's entries are those of backends/cpu.
+// A stable sort by counting, on several threads; backends/cpu has the part of one thread.
 #pragma once
 
 #include "buckets.hpp"
@@ -17,9 +17,9 @@ inline int sorting_parts(i64 entries, i64 buckets, int threads) {
   return buckets * threads > kCountersPerEntry * entries ? 1 : threads;
 }
 
-// Sorts entries by their keys, equal ones in their old order. Bucket b begins at pointers[b], of
-// which there are buckets + 1; move(begin, end, places) moves entries to where `places` has the
-// next one of each bucket.
+// Sorts entries by their keys, equal ones in their old order. Bucket b begins at pointers[b], for 0
+// <= b <= buckets; move(begin, end, positions) moves entries to the next free position of each
+// bucket in `positions`.
 template <class I, class Move>
 void counting_sort(i64 entries, i64 buckets, int threads, const I* keys, I* pointers, Move&& move) {
   const int parts = sorting_parts(entries, buckets, threads);

@@ -1,5 +1,6 @@
-// The instruction-set level of this processor, so that Python loads the matching native module.
-// A module of its own, built with baseline flags: asking must not need what is asked about.
+// The instruction-set level of this processor, so that Python loads the matching native module. A
+// module of its own, built with baseline flags: it must run on processors that do not have the
+// level.
 
 #include <pybind11/pybind11.h>
 

@@ -25,8 +25,8 @@ public:
   // Costs a load, and a clock only where cores are crowded.
   bool is_on() { return on_.load(std::memory_order_relaxed) && !is_over(); }
 
-  // A waiting thread was put aside: nobody waits actively for the next 10 ms, and twice as long
-  // each time it turns out that they still would have been.
+  // A waiting thread was descheduled: no thread waits actively for the next 10 ms, and for twice as
+  // long each time that active waits would still have been descheduled.
   void seen(i64 now);
 
 private:

@@ -1,4 +1,4 @@
-// csr.spmv, what it keeps between products, and csr.diagonal.
+// csr.spmv, its state between products, and csr.diagonal.
 #include "capsule.hpp"
 #include "csr_entry.hpp"
 #include "parallel.hpp"
@@ -61,7 +61,7 @@ private:
   }
 };
 
-// The product by the state of a plan alone, of a matrix whose arrays were given up.
+// The product by the state of a plan alone, for a matrix without its original arrays.
 struct planned_spmv_entry {
   static constexpr const char* operation = "planned.spmv";
   static constexpr const char* symbol = "planned_spmv";
@@ -86,9 +86,9 @@ private:
 };
 
 // y = A x in y, or as a new vector where y is None; None where the operands need more than a
-// kernel: another dtype, several columns, gaps, a y that is part of x, a tape, or a new y whose
-// memory the executor aligns. Products of small matrices take less than what Python does to look at
-// their operands: of 100 rows and 500 entries 0.4 of 9 microseconds.
+// kernel: another dtype, several columns, gaps, a y that is part of x, a tape, or a new y with
+// memory that the executor aligns. Products of small matrices take less time than Python's checks
+// of their operands: for 100 rows and 500 entries 0.4 of 9 microseconds.
 struct csr_product_entry {
   static constexpr const char* operation = "csr.spmv";
   static constexpr const char* symbol = "csr_product";

@@ -1,4 +1,4 @@
-// What the entries of csr.spmv are made of, for values of S and operands of T.
+// The parts of the entries of csr.spmv, for values of S and operands of T.
 #pragma once
 
 #include <string>
@@ -58,8 +58,8 @@ void update_state(const Call& call, const CsrArrays<S, I>& A,
   typed->update_values(A);
 }
 
-// The same for values of a lower precision than that of the operands, whose type number is given.
-// Defined in csr_stored.cpp.
+// The same for values of a lower precision than the operands; the type number of the values is
+// given. Defined in csr_stored.cpp.
 bool is_storage(int stored, int computed);
 void multiply_stored(const Call& call, const CsrArgument& A, int computed,
                      const std::shared_ptr<CsrState>& state);

@@ -1,4 +1,4 @@
-// What csr.spmv keeps of a matrix between products: who computes which rows, and with which kernel.
+// The state of csr.spmv for a matrix between products: the rows and the kernel of each thread.
 #pragma once
 
 #include <memory>
@@ -192,7 +192,7 @@ private:
   std::vector<i64> bounds_;
   std::vector<Piece> pieces_;
 
-  // Copies what long rows have in the matrix (indices or data: V) to its place here.
+  // Copies the indices or data (V) of long rows of the matrix to their position here.
   template <class V>
   void copy_pieces(const V* entries, V* target) const {
     for_each_in_turn(static_cast<i64>(pieces_.size()), 1, parts_, [&](i64 at) {

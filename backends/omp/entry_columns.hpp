@@ -1,7 +1,7 @@
 // Where the entries of a pattern are: listed one by one, or all that are between two columns.
 //
-// Entries are numbered row by row in either case: those of row i are ptr[i], ..., ptr[i + 1] - 1,
-// and columns(i)[e] is the column of entry e of that row.
+// Entries are numbered row by row in either case: row i has the entries ptr[i], ..., ptr[i + 1] -
+// 1, and columns(i)[e] is the column of entry e of that row.
 #pragma once
 
 #include "pattern_plan.hpp"

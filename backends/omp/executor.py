@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: bicgstab.update takes 1.45 times as long on vectors of 4,000 in the second-level cache.
 CACHE_LINE = 64
 
-#: What stands for the columns that run where a tape is played once, whatever its status says.
+#: The columns that run where a tape is played once, for any status.
 _ONCE = np.ones(1, np.int32)
 
 
@@ -58,8 +58,8 @@ class OmpExecutor(Executor):
     of their own, as long as there are not more than two a core. A child of ``os.fork`` starts its
     own when it needs them.
 
-    Ctrl-C ends a long product within a fraction of a second. What it should have written (``out``)
-    is then undefined; matrices and operands are as before.
+    Ctrl-C ends a long product within a fraction of a second. The contents of ``out`` are then
+    undefined; matrices and operands are as before.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class OmpExecutor(Executor):
         self.threads = default_threads() if threads is None else int(threads)
         if self.threads < 1:
             raise InvalidArgument(f"threads: expected at least 1, got {threads}")
-        self._context = native().Context(self.threads)  # what native kernels see of an executor
+        self._context = native().Context(self.threads)  # the executor of native kernels
 
     # ---- identity
 
@@ -86,7 +86,7 @@ class OmpExecutor(Executor):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the device: processor, memory, level, threads, dtypes."""
+        """Properties of the device: processor, memory, level, threads, dtypes."""
         return {
             "name": cpu_name(),
             "memory": memory(),
@@ -125,7 +125,7 @@ class OmpExecutor(Executor):
         return host
 
     def state_bytes(self, state: object) -> int:
-        """Return the bytes of a native state; 0 of what is none."""
+        """Return the bytes of a native state; 0 for other objects."""
         module = native()
         for measure in (module.csr_state_bytes, module.pattern_plan_bytes):
             found = measure(self, state)
@@ -200,7 +200,7 @@ class OmpExecutor(Executor):
             function(array)
 
     def play(self, replay: Replay) -> None:
-        """Run what does not repeat by itself, from the second time on from a tape."""
+        """Run a replay without a loop of its own, from the second time on from a tape."""
         if not replay.resident or self.observed:
             replay.body()
         elif replay.program is None:
@@ -245,7 +245,7 @@ class OmpExecutor(Executor):
         iteration.program.run(iteration.status.running, limit)
 
 
-#: Bytes below which finding a place for an array takes more (a microsecond) than the place gains.
+#: Bytes below which the search for memory of an array takes longer (a microsecond) than it saves.
 SMALL = 16384
 
 

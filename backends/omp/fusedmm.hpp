@@ -2,9 +2,9 @@
 //
 // A chunk of a row's products is made, f is applied, and it is used up: the sampled matrix is never
 // stored (FusedMM of Rahman, Sujon and Azad 2021). Softmax is computed online (Milakov and
-// Gimelshein 2018): with the largest product so far, and what was summed is scaled down when a
-// larger one comes. As in the reference a row whose products are all minus infinity is 0, and one
-// with NaN or plus infinity is NaN.
+// Gimelshein 2018), relative to the largest product so far; earlier sums are scaled down when a
+// larger one comes. As in the reference a row is 0 if all of its products are minus infinity, and
+// NaN if one is NaN or plus infinity.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct Fusedmm {
   const S* values; // nullptr where only the pattern counts
   mat<const S> C, B, D;
   mat<S> E;
-  T* log_totals; // of the rows of a softmax; nullptr where nobody asks
+  T* log_totals; // of the rows of a softmax; nullptr if they are not needed
   T alpha;
   Edge edge;
   bool same_operand; // D is B
@@ -61,7 +61,7 @@ T log_of_total(T base, T total) {
   return total == T(0) ? std::numeric_limits<T>::infinity() : base + std::log(total);
 }
 
-// What is known of a row of E before all of its entries were seen.
+// The state of a row of E before all of its entries were seen.
 template <class T>
 struct RowSum {
   T* sum;     // whole registers
@@ -82,11 +82,11 @@ struct RowSum {
 
   static T exp(T x) { return exp_of<T, kLanesOf<T>>(wide<T>{} + x)[0]; }
 
-  // What exponentials are relative to. Where all products so far are minus infinity it is 0, since
-  // their difference to the largest would be NaN and their exponentials are 0.
+  // The base of exponentials. Where all products so far are minus infinity it is 0, since their
+  // difference to the largest would be NaN and their exponentials are 0.
   T base() const { return *largest == -std::numeric_limits<T>::infinity() ? T(0) : *largest; }
 
-  // Makes room for a larger product.
+  // Rescales the sums for a larger product.
   void raise(i64 width, T to) const {
     if (!(to > *largest))
       return;
@@ -95,7 +95,7 @@ struct RowSum {
     *largest = to;
   }
 
-  // Adds what another part of the row came to.
+  // Adds the sums of another part of the row.
   void merge(i64 width, const RowSum& other) const {
     raise(width, *other.largest);
     const T factor = *other.largest == *largest ? T(1) : exp(*other.largest - *largest);
@@ -105,8 +105,8 @@ struct RowSum {
   }
 };
 
-// sum += weights_e D[columns_e], R registers at a time, and few of them in as many independent sums
-// as hide the latency of an addition.
+// sum += weights_e D[columns_e], R registers at a time; for small R, in enough independent sums to
+// hide the latency of an addition.
 template <int R, class T, class Columns>
 inline void add_rows(const Operand<T>& D, Columns columns, const T* weights, i64 count, i64 from,
                      i64 width, T* sum) {

@@ -7,8 +7,8 @@ namespace wl {
 
 namespace {
 
-// Numbers that are kept between calls; larger patterns take new memory, which is little beside what
-// is computed with it.
+// Numbers that are kept between calls; larger patterns allocate memory, which costs little next to
+// their computation.
 constexpr i64 kKeptNumbers = i64(1) << 22;
 
 struct fusedmm_backward_entry {

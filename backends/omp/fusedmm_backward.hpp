@@ -27,20 +27,20 @@ struct FusedmmBackward {
   const S* values;            // nullptr where only the pattern counts
   mat<const S> C, B, D, G, E; // E where log_totals are known
   const T* log_totals;        // or nullptr
-  S* of_values;               // gradients: nullptr where nobody asks
+  S* of_values;               // gradients: nullptr if not needed
   mat<S> of_C, of_B, of_D;
   T alpha;
   Edge edge;
 
-  // Whether what the forward product left takes the place of sums over rows. An E of 16 bits is
-  // rounded, and so would be the means of gradients: of rows of a few entries five times as far
-  // off.
+  // Whether results of the forward product replace sums over rows. An E of 16 bits is rounded, and
+  // so would be the means of gradients: of rows of a few entries five times as far off.
   bool knows_rows() const { return log_totals && sizeof(S) == sizeof(T); }
   bool derives_scores() const { return of_values || of_C.data || of_B.data; }
 };
 
-// What the softmax of a row and its derivative need of the whole row: the largest score, and the
-// sums of the exponentials relative to it and of these times the weights' gradients.
+// The softmax of a row and its derivative need these values of the whole row: the largest score,
+// and the sums of the exponentials relative to it and of their products with the weights'
+// gradients.
 template <class T>
 struct SoftmaxRow {
   T largest, total, product;
@@ -69,8 +69,8 @@ struct RowEntries {
     return (count + L - 1) / L * L;
   }
 
-  // Makes exponentials of the scores, and returns what comes to the row. What is behind them counts
-  // for nothing: scores are minus infinity there, and gradients 0.
+  // Turns the scores into exponentials, and returns the values of the row. Entries of the padding
+  // count for nothing: scores are minus infinity there, and gradients 0.
   SoftmaxRow<T> exponentials() const {
     constexpr int L = kLanesOf<T>;
     SoftmaxRow<T> row{largest_score(s, count), T(0), T(0)};
@@ -125,7 +125,7 @@ struct RowEntries {
   }
 };
 
-// What the first pass leaves of an entry, side by side: the second one finds them in any order.
+// The results of the first pass for an entry, side by side: the second one reads them in any order.
 template <class T>
 struct Kept {
   T weight, score; // f(s), and alpha times the gradient of <C_i, B_j>
@@ -135,8 +135,8 @@ template <class T, class Columns>
 using AllDots = void (*)(const T* row, i64 registers, const Operand<T>& with, Columns columns,
                          i64 count, T* sums);
 
-// One function for each number of registers: the products of C and B, and those of G and D, may
-// have different ones.
+// One function for each number of registers: the products of C and B, and the products of G and D,
+// may have different ones.
 template <class T, class Columns>
 AllDots<T, Columns> all_dots_of(i64 registers) {
   AllDots<T, Columns> found = nullptr;
@@ -149,7 +149,7 @@ AllDots<T, Columns> all_dots_of(i64 registers) {
   return found;
 }
 
-// What both passes work on, and what is done with the entries of a row, or of a part of it.
+// The operands of both passes, and the work on the entries of a row, or of a part of it.
 template <class S, class Pattern>
 class RowGradients {
 protected:
@@ -208,8 +208,8 @@ protected:
     return sum_of<T, L>(sum);
   }
 
-  // Turns scores into weights and the gradients of the weights into those of the scores. Of a part
-  // of a row, `known` is what the whole row came to.
+  // Turns scores into weights and the gradients of the weights into the gradients of the scores.
+  // For a part of a row, `known` holds the values of the whole row.
   void derive(i64 row, const RowEntries<T>& entries, const SoftmaxRow<T>* known) const {
     if (o_.edge == Edge::sigmoid) {
       entries.sigmoid_gradient();
@@ -222,7 +222,7 @@ protected:
     }
   }
 
-  // Leaves in `d` what rows of B are multiplied by, and in `kept` what the second pass needs.
+  // Stores in `d` the factors of rows of B, and in `kept` the data for the second pass.
   void store(const RowEntries<T>& entries, i64 begin, Kept<T>* kept) const {
     for (i64 e = 0; e < entries.count; e += L)
       save<T>(entries.d + e, o_.alpha * load<T>(entries.d + e));
@@ -251,7 +251,7 @@ protected:
   }
 };
 
-// The transpose of a pattern whose entries are listed, and where each of its entries is.
+// The transpose of a pattern with listed entries, and the position of each entry in it.
 template <class I>
 struct Turned {
   const I *ptr, *rows, *order;
@@ -264,8 +264,8 @@ class FusedmmGradients : RowGradients<S, Listed<I>> {
   using Base::C_, Base::G_, Base::inner_, Base::kGathered, Base::L, Base::o_, Base::outer_,
       Base::threads_;
   using typename Base::T;
-  // Entries that the second pass asks for what was kept of so far ahead: 0.95 of the time of
-  // R-MAT's graphs.
+  // Entries by which the second pass prefetches results of the first: 0.95 of the time of R-MAT's
+  // graphs.
   static constexpr i64 kAhead = 64;
 
   const Turned<I> turned_;
@@ -286,7 +286,7 @@ private:
   void go_by_rows() {
     const PatternPlan& plan = *turned_.by_rows;
     const i64 width = inner_ * L, pitch = width + std::max(L, i64(4));
-    // Of a part of a row that is cut: its sum of C's gradient, and what it knows of the softmax.
+    // For a part of a row that is cut: its sum of C's gradient, and its softmax values.
     T* const slots = workspace<T>(4, plan.slots * pitch);
     const auto known = [=](i64 slot) {
       return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);

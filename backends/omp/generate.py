@@ -1,4 +1,4 @@
-"""Write the Python entries of all operations whose arguments are arrays and numbers.
+"""Write the Python entries of all operations with arrays and numbers as arguments.
 
 ``generate.py OUTDIR`` writes one C++ file per group of operations. An entry reads its arguments in
 the order of the signature and makes the operation's body of them by positional aggregate
@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The checkout as a package, whose modules import one another as those of the installed one do.
+# The checkout as a package; its modules import one another like the modules of the installed one.
 _building = ModuleType("building_wollemi")
 _building.__path__ = [str(ROOT)]
 sys.modules[_building.__name__] = _building
@@ -46,7 +46,7 @@ CTYPES = {
     "i64": "i64",
 }
 
-#: Extents whose product is an integer for arrays that fit into memory.
+#: Extents with a product that is an integer for arrays that fit into memory.
 MOST_FACTORS = 4
 
 NOTE = (
@@ -85,7 +85,7 @@ def reading(at: int, parameter: Parameter, in_map: bool) -> str:
 
 
 def is_block(parameter: Parameter) -> bool:
-    """Return whether a parameter is a block of vectors, whose rows are any distance apart."""
+    """Return whether a parameter is a block of vectors, with any distance between rows."""
     return parameter.is_array and len(parameter.dims) == 2
 
 
@@ -172,7 +172,7 @@ def entry(operation: Operation) -> str:
 
 
 def table_lines(operation: Operation) -> str:
-    """Return the lines of an entry in the module's table; a step's say what it was made of."""
+    """Return the lines of an entry in the module's table; for a step, with its origin."""
     symbol = operation.symbol
     digest = f'"{_functors.text_digest(operation)}"' if operation.step is not None else "nullptr"
     lines = f'      method<{symbol}_entry>("{symbol}", {digest}),\n'

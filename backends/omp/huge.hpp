@@ -1,4 +1,4 @@
-// Memory for what kernels read again and again, on huge pages where it is large.
+// Memory for data that kernels read repeatedly, on huge pages where it is large.
 #pragma once
 
 #include <cstdlib>

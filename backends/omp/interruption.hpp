@@ -1,8 +1,8 @@
 // Ctrl-C ends native work that lasts.
 //
-// Python runs its handlers of signals on the main thread, between two of its own instructions. Work
-// that does not give any back asks in between: loops call interrupted() every few milliseconds and
-// leave early if it says so; their callers then throw, and nobody reads what they left.
+// Python runs its handlers of signals on the main thread, between two of its own instructions. Long
+// work asks in between: loops call interrupted() every few milliseconds and leave early if it says
+// so; their callers then throw, and their partial results are not read.
 #pragma once
 
 #include <atomic>
@@ -43,10 +43,11 @@ private:
   Interruption* const outer_;
   std::chrono::steady_clock::time_point last_{};
   std::chrono::steady_clock::time_point clock_{};
-  int calls_ = 0, stride_ = 1; // the clock is read after so many calls
+  int calls_ = 0, stride_ = 1; // calls between reads of the clock
 };
 
-// What the loops of this thread belong to. Threads of a team have that of the one that called them.
+// The interruption state for the loops of this thread. Threads of a team share the state of their
+// caller. Threads of a team have that of the one that called them.
 struct Belonging {
   Interruption* interruption = nullptr;
   bool called_it = false; // this thread made it
@@ -85,7 +86,7 @@ inline void in_pieces(i64 begin, i64 end, i64 size, Body&& body) {
 
 // Called with the GIL when the module is loaded.
 void remember_main_thread();
-// Called in the child of a fork, whose one thread is its main thread.
+// Called in the child of a fork; its one thread is its main thread.
 void this_is_the_main_thread();
 
 } // namespace wl

@@ -1,4 +1,4 @@
-"""The kernels of this backend: native entries, and what little is decided in Python."""
+"""The kernels of this backend: native entries, and the few decisions made in Python."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _replayed(function: Function) -> Function:
 
 kernel = _Kernels("omp")
 
-# An entry has the name of its operation and takes what a kernel takes.
+# An entry has the name of its operation and takes the arguments of a kernel.
 for _operation in OPERATIONS:
     _entry = getattr(native(), _operation.symbol, None)
     if _entry is not None and _operation.step is None:
@@ -115,7 +115,7 @@ kernel(operations.planned_spmv)(native().planned_spmv)
 
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-    """Multiply by rows, with a copy that the matrix keeps: then a product costs what CSR's does."""
+    """Multiply by rows, with a copy that the matrix keeps: then it costs the same as CSR's."""
     native().csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
@@ -133,7 +133,7 @@ def csr_spmv_transposed(
 
 @kernel(structure.csr_sum_duplicates)
 def csr_sum_duplicates(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
-    """Add up what has one place."""
+    """Add up the entries of each position."""
     return _summed(native().csr_sum_duplicates, executor, (), (A,))
 
 
@@ -145,7 +145,7 @@ def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]
 
 @kernel(structure.csr_matmul_values)
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
-    """Add up at the places that are known."""
+    """Add up the terms at the known positions."""
     if not can_have_places(B, C):
         _, (B, C) = _in_columns_that_occur(B, C)
     found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
@@ -167,7 +167,7 @@ def _summed(
     matrices: tuple[Any, ...],
     *factors: complex,
 ) -> tuple[Array, Array, Array]:
-    """Call an entry whose result has the columns of ``matrices``, its operands after ``before``."""
+    """Call an entry and return its matrix, with the columns of the last of ``matrices``."""
     if can_have_places(*matrices):
         return _wide_enough(entry, executor, *before, *matrices, factors=factors)
     used, narrow = _in_columns_that_occur(*matrices)

@@ -18,19 +18,19 @@ namespace detail {
 // The rows of a block of vectors that stay in cache: a third of 48 KB.
 constexpr i64 kBlockBytes = 16384;
 
-// Basis vectors that pass by together: w is loaded once for so many.
+// Basis vectors that are processed together: w is loaded once for this number.
 constexpr int kTogether = 4;
 
 // Rows of one contiguous column that are summed side by side: a cache line of them.
 template <class T>
 constexpr int kRowLanes = 64 / sizeof(real_t<T>);
 
-// Neighbouring columns that are summed side by side; fewer go two by two and one by one.
+// Adjacent columns that are summed side by side; fewer go two by two and one by one.
 constexpr int kColumnLanes = 8;
 
 // Calls body(lanes, row, c, steps, rows_per_step) on pieces that cover rows [begin, end) of the
 // columns with key(c) != 0. In step s the lanes are rows row + s * rows_per_step + (0, 1, ...) of
-// one column, or neighbouring columns of one key in row + s.
+// one column, or adjacent columns of one key in row + s.
 template <int RowLanes, class Key, class Body>
 void for_lanes(i64 begin, i64 end, i64 k, bool one_contiguous, Key&& key, Body&& body) {
   if (one_contiguous) {
@@ -258,8 +258,7 @@ void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, Count&& c
 
 enum class Scaling { SKIP, ZERO, DIVIDE };
 
-// v = basis vector `to` = w / length where how(c) says so, both rounded to what the basis is stored
-// in.
+// v = basis vector `to` = w / length where how(c) says so, both rounded to the dtype of the basis.
 template <class T, class S, class How>
 void normalize(mat<const T> w, const real_t<T>* length, mat<T> v, S* to, i64 n, i64 k, int threads,
                How&& how) {

@@ -2,8 +2,8 @@
 //
 // Rows in their own order are cut into chunks, and chunk c belongs to lane c mod p. On the cells of
 // a grid a chunk of half a plane needs the same half of the plane before, which its own thread has
-// computed, and one line of the other half: two threads follow one another without waiting. How
-// long chunks are to be is tried: each length gives a schedule, whose time is estimated.
+// computed, and one line of the other half: two threads follow one another without waiting. The
+// length of chunks is found by trial: each length gives a schedule with an estimated time.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +35,12 @@ constexpr double kRow = 1.6, kEntry = 0.8, kBlock = 20, kWait = 200, kMoved = 5,
 // Blocks of less would spend their time on waiting and on being taken.
 constexpr double kLeastBlock = 1000;
 
-// A schedule must promise so much, because threads that share cores with others wait for longer.
+// A schedule must promise this gain, because threads that share cores with other processes wait for
+// longer.
 constexpr double kWorthwhile = 0.8;
 
-// Cells: neighbouring rows that are in one chunk in any case. Estimates are made from these.
+// Cells: adjacent rows that are in one chunk in any case. Estimates are made from these. Estimates
+// are made from these.
 constexpr i64 kCellRows = 32, kCellEntries = 1024, kMostCells = 16384;
 
 constexpr int kMostLanes = 64;
@@ -148,7 +150,7 @@ std::vector<Cut> cuts_of(const Cells& cells, int threads) {
   return found;
 }
 
-// What a cut leads to: blocks of cells in their order, and what they wait for.
+// The schedule of a cut: blocks of cells in their order, and the blocks that they wait for.
 class Schedule {
 public:
   Schedule(const Cells& cells, const Cut& cut) : cells_(cells), cut_(cut), lanes_(cut.lanes) {

@@ -4,8 +4,8 @@
 // computed side by side, usually one by each thread: before a block, its thread waits until the
 // blocks of other lanes that it needs are done. There is no meeting of all threads.
 //
-// Nobody depends on a thread that the system has not woken: lanes whose threads have not come are
-// computed by those that have, and whoever waits for long takes blocks of any lane that are ready.
+// No lane depends on a thread that the system has not woken: lanes of missing threads are computed
+// by the present ones, and a thread that waits for long takes blocks of any lane that are ready.
 // The first block that is not done is always ready. One thread alone does all blocks in their
 // order, as if there were no lanes.
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace wl {
 
-// Blocks lane by lane: those of lane l are starts[l], ..., starts[l + 1] - 1. Block b comes before
-// those of larger begin, and waits for the first needed[w] blocks of lane of[w],
-// waits[b] <= w < waits[b + 1].
+// Blocks lane by lane: lane l has the blocks starts[l], ..., starts[l + 1] - 1. Blocks are ordered
+// by their first row. Block b waits for the first needed[w] blocks of lane of[w], waits[b] <= w <
+// waits[b + 1].
 template <class I>
 struct Lanes {
   const I *starts, *begin, *waits, *of, *needed;
@@ -38,7 +38,7 @@ class LaneRun {
 public:
   LaneRun(const Lanes<I>& lanes, const Body& body) : lanes_(lanes), body_(body), at_(lanes.count) {}
 
-  // Does the blocks of a lane, and others that nobody else would do.
+  // Does the blocks of a lane, and unattended blocks of others.
   void attend(int own) {
     at_[own].is_attended.store(true, std::memory_order_relaxed);
     Seen seen(lanes_.count, 0);
@@ -53,8 +53,8 @@ public:
   }
 
 private:
-  // How many blocks of a lane somebody has taken, and how many are done: in lines of the cache of
-  // their own, because other threads look at the second number again and again.
+  // The numbers of blocks of a lane that were taken and done: in cache lines of their own, because
+  // other threads poll the second number.
   struct Place {
     alignas(64) std::atomic<i64> taken{0};
     std::atomic<bool> is_attended{false};
@@ -84,7 +84,7 @@ private:
     return true;
   }
 
-  // Does the next block of a lane if it is ready and nobody is at it.
+  // Does the next block of a lane if it is ready and no thread works on it.
   bool advance(int lane, Seen& seen) {
     i64 next = done(lane, seen);
     if (next == blocks(lane) || at_[lane].taken.load(std::memory_order_relaxed) != next)
@@ -98,7 +98,7 @@ private:
     return true;
   }
 
-  // Of a thread's own lane and those that nobody attends the one whose next block comes first.
+  // The lane with the earliest next block, among the thread's own lane and the unattended ones.
   int next_lane(int own, Seen& seen, bool& all_attended) const {
     int found = own;
     i64 first = next_of(own, seen);
@@ -153,7 +153,7 @@ private:
   }
 };
 
-// Calls body(block) for all blocks, each after those that it needs.
+// Calls body(block) for all blocks, each after the blocks that it needs.
 template <class I, class Body>
 void for_lanes(const Lanes<I>& lanes, const Body& body) {
   LaneRun<I, Body> run(lanes, body);

@@ -11,7 +11,7 @@ from ...core.errors import ExecutorUnavailable, InvalidArgument
 
 #: The instruction-set levels that are built for x86-64, widest first.
 LEVELS = ("v4", "v3", "v2")
-#: What is built elsewhere.
+#: The level of binaries built elsewhere.
 GENERIC = "generic"
 #: Names a level to be used instead of the widest; for tests and benchmarks.
 OVERRIDE = "WOLLEMI_OMP_LEVEL"

@@ -5,8 +5,9 @@
 
 namespace wl {
 
-// What vectors of length 1 are multiplied by where they are stored in S: see unit_of in
-// core/operations/gmres.py. A power of two, so that it costs no digit.
+// The factor of vectors of length 1 where they are stored in S: see unit_of in
+// core/operations/gmres.py. It is a power of two, so it costs no digit. A power of two, so that it
+// costs no digit.
 template <class S>
 inline constexpr float unit = 1.0f;
 template <>
@@ -21,7 +22,7 @@ inline T without_unit(T v) {
     return v * T(real_t<T>(1) / real_t<T>(unit<S>));
 }
 
-// v unit<S>, rounded to S; numbers of 64 bits go by way of float to those of 16.
+// v unit<S>, rounded to S; 64-bit numbers go through float to 16-bit ones.
 template <class S, class T>
 inline S lowered(T v) {
   if constexpr (std::is_same_v<S, T>) {
@@ -36,8 +37,8 @@ inline S lowered(T v) {
   }
 }
 
-// A value that was just stored, from memory. GCC 12 takes the conversion of a vector of two numbers
-// to a lower precision and back for nothing to do, and goes on with what was not rounded.
+// A value that was just stored, from memory. GCC 12 removes the conversion of a vector of two
+// numbers to a lower precision and back, and goes on with the unrounded values.
 template <class T, class S>
 inline const S& as_stored(S& stored) {
   if constexpr (!std::is_same_v<S, T>)

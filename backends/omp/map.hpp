@@ -55,7 +55,7 @@ inline void map_rows(const F& f, i64 begin, i64 end, i64 c, typename F::sum& tot
 }
 
 // Elements of column c in rows [begin, end), which one thread adds to `total`. Not inlined: an
-// operation needs it in several places. The functor is copied so that its members can live in
+// operation calls it several times. The functor is copied so that its members can live in
 // registers.
 template <class F>
 [[gnu::noinline]] void map_column(const F& functor, i64 begin, i64 end, i64 c,
@@ -73,9 +73,8 @@ template <class F, class Strides>
   map_rows(f, begin, end, 0, total);
 }
 
-// Blocks without gaps whose k columns divide kLanes, read as one column of rows * k elements: lane
-// l of each group is always column l % k. Returns false, having done nothing, if a column has
-// stopped.
+// Blocks without gaps with k columns that divide kLanes, read as one column of rows * k elements:
+// Returns false, having done nothing, if a column has stopped.
 template <class F, class Strides>
 [[gnu::noinline]] bool map_flat(const F& functor, i64 begin, i64 end, i64 k,
                                 typename F::sum* totals) {
@@ -103,7 +102,7 @@ template <class F, class Strides>
   return true;
 }
 
-// W neighbouring columns side by side in vector registers, unless one of them has stopped.
+// W adjacent columns side by side in vector registers, unless one of them has stopped.
 template <int W, class F>
 [[gnu::noinline]] void map_strip(const F& functor, i64 begin, i64 end, i64 c,
                                  typename F::sum* totals) {
@@ -150,7 +149,7 @@ void map_strips(const F& f, i64 begin, i64 end, i64 k, typename F::sum* totals) 
 // the row stride of all matrices, set_unit(f) makes it the constant 1, by_row says that there are
 // arrays of one element per row, so that rows and columns are no longer exchangeable, one_column
 // that there is one column and no matrix, and has_halves that a group may make the sums total. Both
-// halves and the whole are one instance: the loops over elements are what takes long to compile.
+// halves and the whole are one instance, because the loops over elements take long to compile.
 template <class F, class Strides>
 struct Map {
   F functor;

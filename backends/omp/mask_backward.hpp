@@ -1,8 +1,9 @@
 // The gradients of fusedmm for rows of consecutive columns.
 //
-// What the first pass leaves of an entry for the second one is as long as the entries. So the
-// passes go over a panel of rows at a time, whose entries fit in the second-level cache, and sums
-// of columns are held from one panel to the next. Each is added up row after row by one thread.
+// The results of the first pass that the second one reads have the length of the entries. So the
+// passes go over a panel of rows at a time, with entries that fit in the second-level cache, and
+// sums of columns are held from one panel to the next. Each is added up row after row by one
+// thread.
 #pragma once
 
 #include "fusedmm_backward.hpp"
@@ -13,8 +14,8 @@ namespace wl {
 // (2026-11-24), least of three runs, causal attention of 2048, four heads of 64: 2^14 65, 2^15 61,
 // 2^16 60, 2^17 63 ms; windows of 32 to 256 do not care.
 constexpr i64 kMaskPanel = i64(1) << 16;
-// Columns that a thread takes at a time in the second pass: what was kept of neighbours shares
-// lines of the cache.
+// Columns that a thread takes at a time in the second pass: the results of adjacent columns share
+// cache lines.
 constexpr i64 kMaskColumns = 16;
 
 // The first and the last row, and that behind it, of the columns of a mask.
@@ -58,7 +59,7 @@ public:
   }
 
 private:
-  // Rows or columns of so many entries together that make a turn worth its time.
+  // Rows or columns with enough entries together to make a turn worth its time.
   static i64 together(i64 entries, i64 count, i64 fewest) {
     const i64 mean = entries / std::max(count, i64(1));
     return std::max(fewest, kFewestPartEntries / (mean + kPartRowCost));

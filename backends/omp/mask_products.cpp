@@ -6,7 +6,7 @@ namespace wl {
 
 namespace {
 
-// The arguments that say where entries are: where those of each row begin, and its first column.
+// The arguments that locate the entries: the first entry of each row, and its first column.
 template <class I>
 struct MaskArgument {
   Extent m;

@@ -1,5 +1,5 @@
-// Sums of two matrices whose rows rise strictly, on several threads; a thread's rows are those of
-// backends/cpu.
+// Sums of two matrices with strictly rising rows, on several threads; backends/cpu has the rows of
+// one thread.
 #pragma once
 
 #include <limits>
@@ -51,7 +51,7 @@ public:
     return total;
   }
 
-  // Fills the rows that indptr has room for.
+  // Fills the rows that indptr describes.
   void fill(T alpha, T beta, const I* indptr, I* indices, T* data) const {
     const int parts = static_cast<int>(bounds_.size()) - 1;
     for_parts(parts, [&](int part) {

@@ -1,5 +1,5 @@
-// What the entries of spmm, sddmm and fusedmm share: reading batches of operands of any stored
-// type.
+// The shared part of the entries of spmm, sddmm and fusedmm: reading batches of operands of any
+// stored type.
 #pragma once
 
 #include <algorithm>

@@ -11,8 +11,8 @@ Object plan_object(PatternPlan plan) {
 }
 
 // The plan of a partition: "balanced", "even", or "panels" of some columns of a balanced one, with
-// their columns in 16 bits if they are "packed-panels". None if panels do not suit the matrix,
-// whose rows must be sorted and none of them long.
+// their columns in 16 bits if they are "packed-panels". None if panels do not suit the matrix: its
+// rows must be sorted and none of them long.
 struct pattern_plan_entry {
   static constexpr const char* operation = "csr.ml_plan";
   static constexpr const char* symbol = "pattern_plan";

@@ -49,7 +49,8 @@ static bool is_bfloat16(PyObject* scalar_type) {
 
 bool view_array(PyObject* object, ArrayView& view) {
   constexpr int aligned = 0x0100, writeable = 0x0400; // bits of NumPy's flags
-  // Not static: the first call gives up the GIL, and whoever has it then would wait for the guard.
+  // Not static: the first call gives up the GIL, and the next holder of the GIL would wait for the
+  // guard.
   PyTypeObject* const array_type = py::detail::npy_api::get().PyArray_Type_;
   if (!PyObject_TypeCheck(object, array_type))
     return false;
@@ -88,7 +89,7 @@ Object new_array(int type_number, i64 size, void** data) {
 
 namespace {
 
-// What a function throws, as pybind11 passes it on.
+// Exceptions of a function, as pybind11 passes them on.
 template <class Function>
 auto passing_errors(Function&& function) {
   try {
@@ -111,7 +112,7 @@ void add_tape(py::module_& module) {
           [](Tape& tape, const py::function& body) {
             passing_errors([&] { tape.record(body.ptr()); });
           },
-          py::arg("body"), "Call body; what it submits is kept and not run.")
+          py::arg("body"), "Call body; its submissions are kept and not run.")
       .def(
           "run",
           [](const Tape& tape, const py::array_t<i32, py::array::c_style>& running, i64 limit) {

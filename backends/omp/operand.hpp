@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// What sums of a stored type are held in.
+// The type of sums of a stored type.
 template <class S>
 struct computed_in {
   using type = real_t<S>;
@@ -26,9 +26,10 @@ struct computed_in<bfloat> {
 template <class S>
 using computed_t = typename computed_in<S>::type;
 
-// Memory that a thread keeps between calls: pages cost more than what is computed on them. What is
-// read at random is worth a huge page from a few hundred kilobytes on, which Huge gives from two of
-// them on. A product of a signal's handler, which is called in the middle of another, has its own.
+// Memory that a thread keeps between calls: new pages cost more than the computation on them.
+// Memory read at random gains from a huge page from a few hundred kilobytes on; Huge uses them from
+// two pages on. A product of a signal's handler, which is called in the middle of another, has its
+// own.
 template <class T>
 T* workspace(int which, i64 count) {
   constexpr int kBuffers = 9;

@@ -49,7 +49,7 @@ struct ordering_matching {
     end_if_interrupted();
   }
 
-  // Duals from the least costs of columns, then of rows; what is tight then is matched at once.
+  // Duals from the least costs of columns, then of rows; tight edges are matched at once.
   void begin(State& s) const {
     for (i64 q = 0; q < indptr[n]; ++q)
       s.column_dual[indices[q]] = std::min(s.column_dual[indices[q]], real(cost[q]));
@@ -151,9 +151,9 @@ struct ordering_colors {
   }
 };
 
-// Entries of the columns of a Cholesky factor: those of row k are met on the ways from its columns
-// to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems,
-// section 4.4).
+// Entries of the columns of a Cholesky factor: the entries of row k lie on the paths from its
+// columns to k in the elimination tree (T. A. Davis, Direct Methods for Sparse Linear Systems,
+// section 4.4). A. Davis, Direct Methods for Sparse Linear Systems, section 4.4).
 template <class I>
 struct ordering_fill {
   const I *indptr, *indices, *order;

@@ -9,8 +9,8 @@ from ...core.statistics import RowStatistics
 SPMM_TILE = 64
 SPMM_LEAST_TILE = 16
 
-# Panels cut rows into pieces. A width makes pieces of so many bytes of products or entries, within
-# bounds on the bytes of an operand's rows in a panel.
+# Panels cut rows into pieces. A width gives each segment a number of bytes of products or entries,
+# within bounds on the bytes of an operand's rows in a panel.
 
 #: spmm reads a panel's rows from the first-level cache; long pieces pay for leaving it a little.
 #: Two threads of a Zen 4 (L1 32 KB, L2 1 MB), 4096 x 4096, milliseconds, without and by width:
@@ -38,8 +38,8 @@ SPMM_PANEL_USES = 64
 SPMM_TILE_BYTES = 3 << 19
 SPMM_LARGE_PANEL_BYTES = (1 << 15, 1 << 20)
 
-# What follows was measured with float32 on one thread of a Granite Rapids (L1 48 KB, L2 2 MB),
-# operands on huge pages, milliseconds.
+# The constants below were measured with float32 on one thread of a Granite Rapids (L1 48 KB, L2 2
+# MB), operands on huge pages, milliseconds.
 
 #: sddmm: n = 16384, 128 columns, 0.4 and 1 %: without 20.5, 50.8; 256 KB 21.1, 29.7; 1 MB 11.8,
 #: 26.7. n = 4096, 32 columns, 5, 10, 30 %: without 2.47, 4.89, 13.4; 64 KB 2.38, 6.63, 18.5; 256 KB
@@ -98,7 +98,7 @@ def width_of(product: str, statistics: RowStatistics, columns: int) -> int:
 def _width(
     statistics: RowStatistics, row_bytes: int, piece: float, panel_bytes: tuple[int, int]
 ) -> int:
-    """Return the width that makes pieces of so many entries, within bounds on a panel's bytes."""
+    """Return the width for segments of a number of entries, within bounds on a panel's bytes."""
     least, most = (max(size // max(row_bytes, 1), 1) for size in panel_bytes)
     wanted = piece * statistics.columns / max(statistics.mean, 1.0)
     return int(min(max(wanted, least), most, MOST_WIDTH))

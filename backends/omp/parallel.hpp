@@ -1,7 +1,7 @@
 // How work is shared by threads, and where they put their parts.
 //
-// Loops go over parts, not over threads: the result depends on the number of parts alone, whoever
-// does them.
+// Loops go over parts, not over threads: the result depends on the number of parts alone, not on
+// the threads that run them.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline i64 rows_of_a_piece(i64 rows, i64 work) {
                                                  static_cast<double>(work)));
 }
 
-// Room for small arrays on the stack and for others on the heap.
+// Memory for small arrays on the stack and for others on the heap.
 template <class S>
 class Scratch {
 public:
@@ -86,9 +86,9 @@ void for_each_in_turn(i64 count, i64 together, int threads, const Body& body) {
   detail::run_in_turn(count, together, threads, detail::on_range<Body>, &body);
 }
 
-// Calls body(i) for each i < count, on up to `threads` threads. Each begins with neighbours of its
-// own, the same ones in every call, which it may still have in its cache; who has done his takes
-// from the others, so that nobody waits for one that was stopped.
+// Calls body(i) for each i < count, on up to `threads` threads. Each begins with adjacent indices
+// of its own, the same ones in every call, which it may still have in its cache; a thread that has
+// finished takes indices from the others, so that no thread waits for a descheduled one.
 template <class Body>
 void for_each_near(i64 count, int threads, const Body& body) {
   detail::run_near(count, threads, detail::on_range<Body>, &body);

@@ -14,12 +14,12 @@ namespace wl {
 
 using u16 = std::uint16_t;
 
-// What a row costs besides its entries, in entries.
+// The cost of a row besides its entries, in entries.
 constexpr i64 kPartRowCost = 2;
 
-// Entries of a part: 4096 take about 20 microseconds at 32 columns, beside which a part's turn is
-// nothing. Small patterns have shorter ones, so that threads are even; no pattern needs more parts
-// than this for two or for two hundred threads to be even.
+// Entries of a part: 4096 take about 20 microseconds at 32 columns, next to which the start of a
+// part costs nothing. Small patterns have shorter ones, so that threads are even; no pattern needs
+// more parts than this for two or for two hundred threads to be even.
 constexpr i64 kPartEntries = 4096, kFewestPartEntries = 512;
 constexpr i64 kEvenParts = 16, kMostParts = 1024;
 
@@ -28,7 +28,7 @@ inline i64 part_entries(i64 cost) {
 }
 
 // Rows [first, last) of a pattern, or with slot >= 0 the entries [begin, end) of the long row
-// `first`, whose sum goes to that slot.
+// `first`; their sum goes to that slot.
 struct Part {
   i64 first, last, begin, end, slot;
 };
@@ -48,9 +48,9 @@ struct PatternPlan {
   std::vector<LongRow> long_rows;
   i64 slots = 0;
   i64 rows = 0, entries = 0;
-  // Panels: `width` neighbouring columns; 0 where rows are whole. The pieces of panel p of part q
-  // are [piece_ptr[q * panels + p], piece_ptr[q * panels + p + 1]), and kPiecesAhead empty ones
-  // follow the last.
+  // Panels: `width` adjacent columns; 0 where rows are whole. The pieces of panel p of part q are
+  // [piece_ptr[q * panels + p], piece_ptr[q * panels + p + 1]), and kPiecesAhead empty ones follow
+  // the last.
   i64 width = 0, panels = 1;
   std::vector<Piece> pieces;
   std::vector<i64> piece_ptr;
@@ -67,8 +67,8 @@ struct PatternPlan {
            bytes_of(columns);
   }
 
-  // Calls body(row, begin, end) for the entries of a part, panel by panel. Pieces are too short for
-  // hardware to foresee the next one: ahead(row, entry) may ask for what it begins with.
+  // Calls body(row, begin, end) for the entries of a part, panel by panel. Segments are too short
+  // for hardware to prefetch the next one: ahead(row, entry) may prefetch its first operands.
   template <class I, class Body, class Ahead>
   void for_segments(const Part& part, const I* indptr, Body&& body, Ahead&& ahead) const {
     if (part.slot >= 0) {
@@ -112,8 +112,8 @@ struct PatternPlan {
   }
 };
 
-// Parts of equal shares of entries, of at least `fewest` if there are so many. Rows longer than a
-// part are cut into pieces.
+// Parts of equal shares of entries, of at least `fewest` where the pattern has enough. Rows longer
+// than a part are cut into pieces.
 template <class I>
 PatternPlan balanced_plan(const I* indptr, i64 m, i64 fewest = 0) {
   PatternPlan plan;
@@ -149,7 +149,7 @@ PatternPlan balanced_plan(const I* indptr, i64 m, i64 fewest = 0) {
   return plan;
 }
 
-// Parts of equal numbers of rows, whatever is in them.
+// Parts of equal numbers of rows, for any lengths of rows.
 template <class I>
 PatternPlan even_plan(const I* indptr, i64 m) {
   PatternPlan plan;

@@ -1,8 +1,10 @@
-"""Products of sparse and dense matrices: the algorithms, and what is decided before an entry runs.
+"""Products of sparse and dense matrices: the algorithms, and the decisions before an entry runs.
 
-The names are those of the literature: explicit-SIMD ``row-split`` of Zubair and Bauinger (2023),
-and the space of Huang et al. (2021): rows (``rb``) or equal shares of entries (``eb``), times lanes
-that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``).
+The names come from the literature: explicit-SIMD ``row-split`` of Zubair and Bauinger (2023), and
+the space of Huang et al. (2021): rows (``rb``) or equal shares of entries (``eb``), times lanes
+that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``). (2021): rows (``rb``)
+or equal shares of entries (``eb``), times lanes that are columns (sequential, ``sr``) or entries
+(parallel reduction, ``pr``).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _PARTITION: Key[Any] = Key("partition of rows")
 
 
 class Partitioned(NamedTuple):
-    """The native partition of rows, and what the lanes of a register are."""
+    """The native partition of rows, and the meaning of a register's lanes."""
 
     partition: Any
     lanes: str
@@ -114,7 +116,7 @@ class RowSplit(_ByRows):
 
 
 class Panels(_ByRows):
-    """Equal shares of entries, a few columns at a time, whose rows of B stay in a cache."""
+    """Equal shares of entries, a few columns at a time, so that their rows of B stay in a cache."""
 
     name: ClassVar[str] = "panels"
     copies: ClassVar[bool] = True
@@ -181,7 +183,7 @@ class RowsReduced(_Reduced):
 
 
 class OneColumn(EntriesReduced):
-    """One column is a vector: what ``A @ x`` runs, where the values are the matrix's own."""
+    """One column is a vector: the kernel of ``A @ x``, where the values are the matrix's own."""
 
     # Of R-MAT's million entries that takes 0.42 ms, the best kernel of any number of columns 0.70.
     name: ClassVar[str] = "spmv"
@@ -194,7 +196,7 @@ class OneColumn(EntriesReduced):
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str:
         """Return that there is one column."""
-        return "one column is a vector: what A @ x runs"
+        return "one column is a vector: the kernel of A @ x"
 
     def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
         """Partition the rows for values that are not the matrix's own."""
@@ -211,7 +213,7 @@ class OneColumn(EntriesReduced):
 
 
 def _owns(A: Any, values: Array) -> bool:
-    """Return whether all values are those of ``A``, in a dtype that csr.spmv takes."""
+    """Return whether all values belong to ``A``, in a dtype that csr.spmv takes."""
     return (
         values.dtype == A.dtype
         and not is_narrow(values.dtype)

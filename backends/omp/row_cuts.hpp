@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// What a row costs besides its entries, in entries: its indptr, its y and the end of its loop.
+// The cost of a row besides its entries, in entries: its indptr, its y and the end of its loop.
 constexpr i64 kRowCost = 2;
 
 // A longer row may be shared by several threads; a shorter one unbalances them by less than a

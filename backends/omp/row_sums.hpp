@@ -1,8 +1,8 @@
-// Rows of a new matrix as sums of terms, on several threads; a thread's rows are those of
-// backends/cpu.
+// Rows of a new matrix as sums of terms, on several threads; backends/cpu has the rows of one
+// thread.
 //
-// Rows are stored as they are made and copied to the result, whose size is known then; where the
-// terms might not fit into memory the rows are counted first and made a second time.
+// Rows are stored as they are made and copied to the result once its size is known; where the terms
+// might not fit into memory the rows are counted first and made a second time.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ private:
 };
 
 // Writes how many terms there are in the rows before each, and one for each row; returns the
-// largest number of a row. `before` has room for one more than there are rows.
+// largest number of a row. `before` has one element more than there are rows.
 template <class Terms>
 i64 terms_before(const Terms& terms, int threads, i64* before) {
   const int parts = terms.m < kSerialElements ? 1 : threads;
@@ -65,7 +65,7 @@ i64 terms_before(const Terms& terms, int threads, i64* before) {
   return *std::max_element(most.begin(), most.end());
 }
 
-// `Terms` has m and n besides what backends/cpu asks of it.
+// `Terms` has m and n besides the members that backends/cpu asks of it.
 template <class T, class I, class Terms>
 class RowSums {
 public:
@@ -82,7 +82,7 @@ public:
     at_once_ = work * i64(sizeof(T) + sizeof(I)) <= kRowsAtOnce;
     for (int part = 0; part < parts; ++part) {
       memory_.emplace_back(terms.n, longest, terms.n <= work);
-      // room for all terms: memory that is never touched costs nothing
+      // capacity for all terms: memory that is never touched costs nothing
       const i64 room = at_once_ ? before[bounds_[part + 1]] - before[bounds_[part]] : 0;
       columns_.emplace_back(room);
       values_.emplace_back(room);
@@ -107,7 +107,7 @@ public:
     return total;
   }
 
-  // Fills the rows that indptr has room for, sorted.
+  // Fills the rows that indptr describes, sorted.
   void fill(const I* indptr, I* indices, T* data) {
     if (at_once_) {
       const int parts = static_cast<int>(bounds_.size()) - 1;

@@ -1,5 +1,5 @@
-// Functions of all that is in a row: softmax of samples and its gradient, the largest rows of a
-// dense matrix, and sums over those that are equal to something. Threads have whole rows.
+// Functions of all entries of a row: softmax of samples and its gradient, the largest rows of a
+// dense matrix, and sums over equal entries. Threads have whole rows.
 #pragma once
 
 #include "fusedmm.hpp"
@@ -40,7 +40,7 @@ void softmax_of_row(S* samples, i64 count) {
     narrow(share * s[e], samples[e]);
 }
 
-// Gradients of weights become those of scores.
+// Turns gradients of weights into gradients of scores.
 template <class S>
 void softmax_gradient_of_row(const S* weights, S* gradients, i64 count) {
   using T = computed_t<S>;
@@ -90,7 +90,7 @@ void largest_of_rows(const I* indices, i64 count, mat<const S> B, i64 k, S* row)
     narrow(most[j], row[j]);
 }
 
-// A row of Z becomes the sum of the elements of the rows of G whose Y is x.
+// A row of Z becomes the sum of the elements of the rows of G where Y equals x.
 template <class S, class I>
 void sum_where_equal(const I* indices, i64 count, const S* x, mat<const S> Y, mat<const S> G, i64 k,
                      S* row) {

@@ -11,9 +11,9 @@
 
 namespace wl {
 
-// Registers of a column tile where B is packed and where it is read in place. 4096 x 4096, 10 %,
-// 128 columns, one thread of a Granite Rapids, packed: 2 registers 8.0 ms, 4 7.3, 8 10.9; in
-// place: 22.5, 17.7, 16.5.
+// Registers of a column tile with packed B, and with B read in place. 4096 x 4096, 10 %, 128
+// columns, one thread of a Granite Rapids, packed: 2 registers 8.0 ms, 4 7.3, 8 10.9; unpacked:
+// 22.5, 17.7, 16.5.
 constexpr int kPackedRegisters = 4;
 constexpr int kDirectRegisters = 8;
 
@@ -243,7 +243,7 @@ Operand<computed_t<S>> tile_of(const SpmmOperands<S>& o, i64 first, i64 columns,
   }
 }
 
-// Column tiles of B by panels, the widest first; what is left fills its registers with zeros.
+// Column tiles of B by panels, the widest first; the rest fills its registers with zeros.
 template <int R, class S>
 void spmm_panel_tiles(const SpmmOperands<S>& o, i64 first, int threads) {
   using T = computed_t<S>;
@@ -281,7 +281,7 @@ void spmm_tiles(const Spmm<S, I>& o, i64 first, bool packs, int threads) {
     tile(kColumns);
   if constexpr (narrower) {
     constexpr int next_R = R > 1 ? R / 2 : 1, next_L = R > 1 ? L : L / 2;
-    // What fills more than half of a register takes all of it.
+    // A rest of more than half a register takes all of it.
     if (R == 1 && o.k - first > kColumns / 2)
       tile(o.k - first);
     else if (first < o.k)
@@ -304,7 +304,7 @@ void spmm(const Spmm<S, I>& o, int threads) {
     spmm_tiles<direct, L>(o, 0, false, threads);
 }
 
-// The sum of entries [begin, end) in one column of B, whose elements are `step` apart.
+// The sum of entries [begin, end) in one column of B with elements `step` apart.
 template <class S, class I>
 inline computed_t<S> sum_over_lanes(const Spmm<S, I>& o, const computed_t<S>* b, i64 step,
                                     i64 begin, i64 end) {

@@ -26,10 +26,11 @@ FEW = 1_000
 #: :mod:`..cpu.slices`.
 SELL_DEVIATION = 0.35
 
-#: The same for a matrix that one thread multiplies with, whose ``x`` and entries are in its cache:
-#: what takes time is guessing where rows end. One thread of a Cascade Lake (2026-11), SELL's time
-#: by that of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to 5,900 rows 0.83 to
-#: 0.46; 10 (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of 6,700 entries 0.92.
+#: The same for a matrix that one thread multiplies with and whose ``x`` and entries are in its
+#: cache: the misprediction of the ends of rows takes the time. One thread of a Cascade Lake
+#: (2026-11), SELL's time by that of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to
+#: 5,900 rows 0.83 to 0.46; 10 (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of
+#: 6,700 entries 0.92.
 SELL_DEVIATION_SERIAL = 0.25
 
 #: Entries below which SELL's copy is not made: rows took 4.0 microseconds of 3,000, SELL 4.4.
@@ -37,18 +38,18 @@ SELL_FEW = 4_000
 
 
 class _Native(Algorithm):
-    """An algorithm whose state is native: the product reads it from the plan of the matrix."""
+    """An algorithm with a native state: the product reads it from the plan of the matrix."""
 
     converts: ClassVar[bool] = True
 
-    #: What native code calls it.
+    #: Its name in native code.
     state: ClassVar[str]
 
     def prepare(self, on: Executor, A: Any, facts: Facts) -> Any:
         """Return the native state: a partition, tables of columns, a packed copy."""
         state = native().csr_state(on, A, self.state)
         if state is None:
-            raise Unsuited("too few neighbouring rows repeat their columns")
+            raise Unsuited("too few adjacent rows repeat their columns")
         return state
 
     def run(self, on: Executor, state: Any, call: SpmvCall) -> None:
@@ -61,7 +62,7 @@ class _Native(Algorithm):
 
 
 class RowPatterns(_Native):
-    """Neighbouring rows that repeat their columns, shifted, share a table of them."""
+    """Adjacent rows that repeat their columns, shifted, share a table of them."""
 
     name: ClassVar[str] = "row-patterns"
     state: ClassVar[str] = "pattern"
@@ -70,7 +71,7 @@ class RowPatterns(_Native):
         """Return why it should be tried; whether it pays, the columns tell."""
         if facts.statistics.nnz < FEW:
             return None
-        return "neighbouring rows repeat their columns, shifted: these are read once a run"
+        return "adjacent rows repeat their columns, shifted: these are read once a run"
 
 
 class Sell(_Native):
@@ -90,7 +91,7 @@ class Sell(_Native):
         vary = s.deviation > least * s.mean or s.rows >= slices.KNOWN_ROWS
         if s.nnz < SELL_FEW or not vary:
             return None
-        if not copy_pays(slices.gain(s), extra=1.0):  # or more, with what slices are padded
+        if not copy_pays(slices.gain(s), extra=1.0):  # or more, by the padding of slices
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 

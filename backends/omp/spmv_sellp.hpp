@@ -1,5 +1,5 @@
-// SELL SpMV: rows sorted by length, in slices of eight whose entries are stored column by column,
-// so that eight rows advance together however short they are.
+// SELL SpMV: rows sorted by length, in slices of eight with entries stored column by column, so
+// that eight rows advance together even if they are short.
 //
 // Entry e of sorted row i lies at slice_ptr[i / 8] + 8 * e + i % 8; sorted row i is row perm[i] of
 // the matrix and has lengths[i] entries. The slots that pad a slice are never added: zero times an
@@ -40,7 +40,7 @@ inline I sliced_length(const I* indptr, I row) {
 }
 
 // Fills perm[m] and lengths[m] (rows by falling length, equal ones in order) and
-// slice_ptr[slice_count(m) + 1], whose last value is the number of slots to allocate.
+// slice_ptr[slice_count(m) + 1]; its last value is the number of slots to allocate.
 template <class I>
 void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr) {
   I longest = 0;
@@ -63,8 +63,8 @@ void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr) {
         slice_ptr[slice] + static_cast<i64>(lengths[slice * kSliceHeight]) * kSliceHeight;
 }
 
-// Rows are prefetched so many slices ahead: those of one length are far apart in the matrix, where
-// the processor foresees none. A million entries at random, eight a row, take 0.9 ms instead of 1.4
+// Slices by which rows are prefetched: rows of one length are far apart in the matrix, where the
+// processor prefetches none. A million entries at random, eight a row, take 0.9 ms instead of 1.4
 // (two threads of an EPYC, 2026-11); 2 and 8 slices are as good.
 constexpr i64 kSlicesAhead = 4;
 
@@ -95,7 +95,7 @@ void sell_fill(I m, const I* indptr, const V* entries, const I* perm, const I* l
 
 namespace detail {
 
-// The dot products with x, of n elements, of the eight rows of a slice, whose lengths do not rise.
+// The dot products with x, of n elements, of the eight rows of a slice, in order of falling length.
 // After the shortest row the rows still going on are the first `active` ones; the columns are still
 // taken in the order they are stored.
 template <class S, class T, class I>
@@ -126,7 +126,7 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const T
 
 #if defined(WL_GATHERS)
 
-// Bytes of x for which eight loads beat a gather on a Zen, whose second-level cache has a megabyte.
+// Bytes of x for which eight loads beat a gather on a Zen with a second-level cache of a megabyte.
 // Where x misses, a gather has more of its loads under way. In microseconds, two threads of a Zen 4
 // (2026-11), loads and gathers: x of 200 KB 50 and 76, of 780 KB 154 and 192, but of 2 MB 2880 and
 // 2400, and of 4 MB 3010 and 2000.

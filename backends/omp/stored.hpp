@@ -1,4 +1,4 @@
-// Arrays of what is stored and never computed in: float16 and bfloat16.
+// Arrays of the dtypes that are stored and never computed in: float16 and bfloat16.
 #pragma once
 
 #include "call.hpp"
@@ -19,8 +19,7 @@ inline constexpr int number_of<bfloat> = BFLOAT16;
 template <class...>
 struct Types {};
 
-// What values that are computed in T may be stored in, besides T: STORED_UNDER in
-// core/operation.py.
+// The stored dtypes of values that are computed in T, besides T: STORED_UNDER in core/operation.py.
 template <class T>
 struct lower_than {
   using types = Types<>;

@@ -8,7 +8,7 @@ namespace wl {
 
 namespace {
 
-// indptr, indices and data of a matrix whose rows are sums of terms.
+// indptr, indices and data of a matrix with rows that are sums of terms.
 template <class T, class I, class Terms>
 Object summed(const Call& call, const Terms& terms) {
   const NewArray<I> indptr(terms.m + 1);

@@ -28,7 +28,7 @@ void sort_rows(const CsrArrays<T, I>& A, I* indices, T* data, I* order, int thre
   });
 }
 
-// The rows of the transpose: entries by column, those of one column by row.
+// The rows of the transpose: entries by column, and within a column by row.
 template <class T, class I>
 void transpose(const CsrArrays<T, I>& A, I* indptr, I* indices, T* data, I* order, int threads) {
   counting_sort(A.nnz(), A.n, threads, A.indices, indptr, [&](i64 begin, i64 end, I* places) {
@@ -56,8 +56,8 @@ struct SumTerms {
   }
 };
 
-// The values of A B at the places of C, which has a place for every term. The order of the sums is
-// that of the product with a new pattern.
+// The values of A B at the positions of C, which has a position for every term. The order of the
+// sums is that of the product with a new pattern.
 template <class T, class I>
 void product_values(const product_terms<T, I>& terms, const CsrArrays<T, I>& C, T* data,
                     int threads) {
@@ -78,7 +78,7 @@ void product_values(const product_terms<T, I>& terms, const CsrArrays<T, I>& C, 
   });
 }
 
-// The entries of A, those of one place to be added up.
+// The entries of A; entries of one position are added up.
 template <class T, class I>
 struct OwnTerms {
   CsrArrays<T, I> A;

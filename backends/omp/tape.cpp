@@ -13,8 +13,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::duration<double> kBetweenSignalChecks(0.05);
 
-// Reading the clock costs 25 ns, which a small iteration would feel: it is read after every so many
-// iterations, a number that follows their speed.
+// Reading the clock costs 25 ns, which a small iteration would notice: it is read after a number of
+// iterations that follows their speed.
 class SignalCheck {
 public:
   void after_iteration() {

@@ -14,7 +14,7 @@ class Tape {
 public:
   explicit Tape(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
-  // Calls `body` once; what it submits on this thread becomes the tape and is not run.
+  // Calls `body` once; its submissions on this thread become the tape and are not run.
   void record(PyObject* body);
 
   void append(Work step, std::vector<Object> arguments) {

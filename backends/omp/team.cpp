@@ -16,8 +16,8 @@ namespace {
 
 // How long a worker waits actively for the next loop, and a caller for its workers. Loops of an
 // iteration follow each other within a microsecond or two; a thread that has to be woken costs 5
-// to 10. Longer waits would be felt by others: libgomp's of some milliseconds made NumPy's and
-// PyTorch's threads beside ours ten times as slow.
+// to 10. Longer waits would slow down other libraries: libgomp's of some milliseconds made NumPy's
+// and PyTorch's threads ten times as slow.
 constexpr i64 kPatience = 100'000;
 
 // A part that takes less is not worth waking a worker for.
@@ -64,8 +64,8 @@ bool& at_a_part() {
   return is;
 }
 
-// Threads that are started while it lives are not interrupted by signals: those are for Python's
-// main thread. Faults come to who makes them.
+// Threads that are started while it lives are not interrupted by signals, which belong to Python's
+// main thread. Faults go to the thread that causes them. Faults come to who makes them.
 class NoSignals {
 public:
   NoSignals() {
@@ -106,7 +106,7 @@ void Team::grow(int workers) {
       workers_.push_back(std::move(worker));
     }
   } catch (const std::system_error&) {
-    may_grow_ = false; // the system has no more threads: whoever is there does their parts
+    may_grow_ = false; // the system has no more threads: the others do their parts
   }
 }
 
@@ -115,7 +115,7 @@ void Team::work(Worker& worker) {
   for (;;) {
     wait_for_part(worker);
     if (!take_part(worker))
-      continue; // somebody was faster
+      continue; // another thread was faster
     belonging().interruption = interruption_;
     do_part(worker.part);
     do_left_parts();
@@ -217,7 +217,7 @@ bool Team::is_worth_waking() {
 
 void Team::learn(i64 nanoseconds) {
   Known& last = known();
-  // Being put aside in the middle is not what the loop costs.
+  // The time of a loop excludes a descheduling in the middle.
   const i64 most = last.kind == loop_.kind ? 2 * last.nanoseconds + 1000 : nanoseconds;
   last = {loop_.kind, std::min(nanoseconds, most)};
 }
@@ -299,7 +299,7 @@ void Team::do_parts_not_begun() {
 
 namespace {
 
-// Teams at rest. What was called last is called next: one is kept where no lock is needed.
+// Teams at rest. The team called last is called next: one is kept without a lock.
 struct Rest {
   std::atomic<Team*> nearest{nullptr};
   std::mutex mutex;
@@ -326,7 +326,7 @@ struct Rest {
   }
 
   // The first team has as many workers as it is asked for. Where several Python threads compute at
-  // a time, all together have two a core at most, and callers do what is left.
+  // a time, all together have two workers a core at most, and callers do the remaining parts.
   void grow(Team& team, int wanted) {
     const std::lock_guard<std::mutex> lock(mutex);
     const int elsewhere = workers - team.size();
@@ -337,7 +337,7 @@ struct Rest {
 };
 
 Rest& rest() {
-  static Rest* const one = new Rest; // workers outlive what is destroyed at exit
+  static Rest* const one = new Rest; // workers outlive the destructors at exit
   return *one;
 }
 

@@ -1,9 +1,9 @@
 // Threads that share the parts of a loop.
 //
 // The thread that calls a loop does the first part and a worker each of the others, the same one in
-// every call, which may still have its part in the cache. A part that nobody has begun is done by
-// whoever comes first: nobody waits for a worker that the system has not woken. What a part
-// computes does not depend on who does it.
+// every call, which may still have its part in the cache. A part that no thread has begun is done
+// by the first free thread: no caller waits for a worker that the system has not woken. The result
+// of a part does not depend on the thread.
 //
 // Who waits, for work or for its end, does so actively for microseconds and then sleeps. On crowded
 // cores (crowding.hpp) it sleeps at once: a thread that waits actively there uses up the time that
@@ -23,7 +23,7 @@
 
 namespace wl {
 
-// One part of a loop; `body` is what the loop does.
+// One part of a loop; `body` is the loop's body.
 using PartFunction = void (*)(const void* body, int part);
 
 struct Loop {
@@ -33,7 +33,7 @@ struct Loop {
   const void* kind = nullptr; // loops of one kind take about as long
 };
 
-// One thread beside the caller.
+// One thread besides the caller.
 struct alignas(64) Worker {
   enum State : std::uint32_t {
     IDLE,    // waits actively, or is about to
@@ -54,16 +54,16 @@ struct alignas(64) Worker {
 // Workers of one caller at a time.
 class Team {
 public:
-  // Does all parts, and returns when they are done; throws what a part has thrown.
+  // Does all parts, and returns when they are done; throws the exception of a part.
   void run(const Loop& loop);
 
-  // Starts workers until there are so many, or until the system has no more.
+  // Starts workers up to this number, or until the system has no more threads.
   void grow(int workers);
   int size() const { return static_cast<int>(workers_.size()); }
   bool may_grow() const { return may_grow_; }
 
 private:
-  // What a part of a loop took, of loops that found workers asleep.
+  // The time of a part of a loop, for loops that found workers asleep.
   struct Known {
     const void* kind = nullptr;
     i64 nanoseconds = 0;
@@ -100,8 +100,8 @@ private:
   Known& known() { return known_[reinterpret_cast<std::uintptr_t>(loop_.kind) / 16 % kKnown]; }
 };
 
-// Calls run(body, part) for all parts, side by side on up to that many threads. Within a part it is
-// a plain loop. Ctrl-C in the meantime throws when all parts have ended.
+// Calls run(body, part) for all parts, in parallel on at most `threads` threads. Within a part it
+// is a plain loop. Ctrl-C in the meantime throws when all parts have ended.
 void run_parts(const Loop& loop);
 
 // Called once, when the module is loaded.

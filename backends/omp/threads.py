@@ -1,4 +1,4 @@
-"""How many threads this process should use, and what they run on."""
+"""The number of threads for this process, and the cores that they run on."""
 
 from __future__ import annotations
 

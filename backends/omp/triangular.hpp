@@ -56,7 +56,7 @@ struct triangular_threshold {
   struct State {
     std::vector<T> row;
     std::vector<char> there;
-    std::vector<I> columns, below; // of the row at hand; those to eliminate yet, as a heap
+    std::vector<I> columns, below; // of the current row; columns to eliminate, as a heap
     std::vector<I> kept;
   };
 
@@ -157,7 +157,7 @@ struct triangular_levels {
 // more than it saves on levels of fewer (7 points on 64^3 cells have 8000, 27 points 19000).
 constexpr i64 kSharedLevel = 12288;
 
-// Rows of a triangle, each computed after those that it needs.
+// Rows of a triangle, each computed after the rows that it needs.
 template <class T, class I>
 struct TriangleRows {
   const I *indptr, *indices;
@@ -166,7 +166,7 @@ struct TriangleRows {
   mat<T> x;
   i64 n, k;
 
-  // The row before is often the last entry, and what it left is still on its way: everything else
+  // The previous row is often the last entry, and its result is still on its way: everything else
   // is added up first, so that a row waits for one multiplication and addition.
   template <bool Upper>
   void compute(i64 i) const {
@@ -185,8 +185,8 @@ struct TriangleRows {
     }
   }
 
-  // The rows begin, ..., end - 1 of those in their order. A function of its own gives the same bits
-  // wherever it is called from.
+  // The rows begin, ..., end - 1 in their order. A separate function gives the same bits for every
+  // caller. A function of its own gives the same bits wherever it is called from.
   template <bool Upper>
   [[gnu::noinline]] void compute(i64 begin, i64 end) const {
     for (i64 step = begin; step < end; ++step)
@@ -206,7 +206,7 @@ struct triangular_substitute {
   template <bool Upper>
   void substitute(int threads) const {
     const TriangleRows<T, I> all{indptr, indices, data, inverse, factor, x, n, k};
-    // Rows in their own order have what they need in cache; by levels they have not.
+    // Rows in their own order find their operands in the cache; rows by levels do not.
     if (m == n && (threads < 2 || (m + e) * k < kSharedLevel * (b - 1)))
       return all.template compute<Upper>(0, n);
     for (i64 l = 0; l + 1 < b; ++l) {

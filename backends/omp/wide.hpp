@@ -82,8 +82,8 @@ inline T largest_of(wide<T, L> v) {
 
 namespace detail {
 
-// Of two vectors that hold sums of 2 D lanes each, side by side: the lower D lanes of all of them,
-// those of `a` and of `b` in turn, plus the upper ones.
+// For two vectors that hold sums of 2 D lanes each, side by side: the lower D lanes of all of them,
+// from `a` and from `b` in turn, plus the upper ones.
 template <class T, int L, int D, int... lane>
 [[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a, const wide<T, L>& b,
                                                    std::integer_sequence<int, lane...>) {
@@ -117,8 +117,8 @@ template <class T, int L, int D, int G>
 
 } // namespace detail
 
-// to[g] = the sum of the lanes of v[g], g < G; the additions are those of sum_of. One by one they
-// cost more than the products that they end.
+// to[g] = the sum of the lanes of v[g], g < G, with the additions of sum_of. One by one they cost
+// more than the products that they end.
 template <class T, int L, int G>
 [[gnu::always_inline]] inline void save_sums(T* to, wide<T, L> (&v)[G]) {
   if constexpr (G == 1 || G > L) {
@@ -137,7 +137,7 @@ template <class T>
 struct exponential;
 template <>
 struct exponential<float> {
-  static constexpr int degree = 7; // 0.35^8 / 8! is below half a unit in the last place
+  static constexpr int degree = 7; // 0.35^8 / 8! is below half an ulp
   static constexpr int digits = 23, bias = 127;
   static constexpr float low = -87.0f, high = 88.7f, over_ln2 = 0x1.715476p+0f;
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;
@@ -169,7 +169,7 @@ constexpr T over_factorial[] = {T(1),
 
 } // namespace detail
 
-// exp of every lane to a few units in the last place. What is subnormal becomes 0.
+// exp of every lane to a few ulps. Subnormal results become 0.
 template <class T, int L>
 inline wide<T, L> exp_of(wide<T, L> x) {
   using E = detail::exponential<T>;

@@ -13,8 +13,8 @@ namespace wl {
 
 // The first SHARED vectors of the basis are in shared memory while the kernel runs. Rows beyond the
 // last are 0 there, and elsewhere the last one stands for them: loads wait for no condition. They
-// are stored in S, which is T or a lower dtype, times basis_unit<S>; what is visited is in T, times
-// basis_unit<S>.
+// are stored in S, which is T or a lower dtype, times basis_unit<S>; visited vectors are in T,
+// times basis_unit<S>.
 template <int ROWS, int SHARED, class T, class S = T>
 struct kept_basis {
   using stored = S;
@@ -38,14 +38,14 @@ struct kept_basis {
       else if (has(it, r))
         all[i * n + row(it, r)] = rounded_to<S>(T(v[r]));
   }
-  // What an earlier launch left: vectors 0 .. last.
+  // Loads the vectors 0 .. last that an earlier launch left in memory.
   WL_DEVICE void load(const item& it, i64 last) const {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
       for (i64 i = 0; i <= last && i < SHARED; ++i)
         own(it, i, r) = has(it, r) ? all[i * n + row(it, r)] : S{};
   }
-  // For whoever goes on: vectors first .. last.
+  // Stores vectors first .. last for the next launch.
   WL_DEVICE void leave(const item& it, i64 first, i64 last) const {
     each_kept<ROWS>(it, n, [&](int r, i64 row) {
       for (i64 i = first; i <= last && i < SHARED; ++i)
@@ -54,7 +54,7 @@ struct kept_basis {
   }
 
   // f(i, end, parts) for vectors 0 .. j, COUNT at a time from i, with parts[u][r] of vector i + u;
-  // what is not before `end` repeats another. All loads before the first use.
+  // vectors from `end` on repeat another vector. All loads before the first use.
   template <int COUNT, class F>
   WL_DEVICE void visit(const item& it, i64 j, const F& f) const {
     T parts[COUNT][ROWS];
@@ -144,8 +144,8 @@ WL_DEVICE real_t<T> subtract_kept(const item& it, i64 j, const B& basis, T* w, c
 }
 
 // Lines 4 to 8 of the iteration: w is made orthogonal to the basis, a second time where it lost
-// digits, and the new column of the Hessenberg matrix is turned. `publish` stores what others will
-// gather. Two barriers, four where the second time is needed.
+// digits, and the new column of the Hessenberg matrix is turned. `publish` stores the elements that
+// other blocks will gather. Two barriers, four where the second time is needed.
 template <int ROWS, class T, class B, class P>
 WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& basis, T* w,
                              const small_arrays<T>& a, real_t<T>* before, real_t<T>* after,
@@ -196,7 +196,7 @@ WL_DEVICE void orthogonalize(const item& it, grid_barrier& m, i64 j, const B& ba
       turn_earlier);
 }
 
-// What the new column changed, for whoever goes on after this launch.
+// Stores the values that the new column changed, for the next launch.
 template <class T>
 WL_DEVICE void write_column(const item& it, i64 s, i64 j, const small_arrays<T>& a, T* hessenberg,
                             real_t<T>* cosine, T* sine, T* g) {
@@ -219,7 +219,7 @@ WL_DEVICE void read_columns(const item& it, i64 s, const small_arrays<T>& a,
   }
 }
 
-// v = w / |w|, or 0 where |w| is 0, rounded to what the basis is stored in, as a functor over rows.
+// v = w / |w|, or 0 where |w| is 0, rounded to the dtype of the basis, as a functor over rows.
 template <class T, class S = T>
 struct arnoldi_append {
   mat<T> v;
@@ -234,7 +234,8 @@ struct arnoldi_append {
 
   WL_DEVICE column_state column(i64 c) const {
     using R = real_t<T>;
-    // Where it and what it divides are far from the ends of the range, a quotient is a product.
+    // Where the length and the elements are far from the ends of the range, a quotient is a
+    // product.
     const R size = length[c], inverse = R(1) / size;
     constexpr R least = sizeof(R) == 8 ? R(0x1p-500) : R(0x1p-60f);
     return {status.is_running(c), !(size > least && inverse > least), size, inverse};

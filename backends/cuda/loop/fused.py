@@ -41,18 +41,18 @@ STATUS = (
 
 @dataclass
 class Arguments:
-    """Arguments of a kernel: each array once, whatever operations it is an argument of.
+    """Arguments of a kernel: each array once, even if several operations use it.
 
     Attributes
     ----------
     value : str
         Code of the dtype of values.
     declared, values : list
-        How C declares them, and what is passed.
+        The C declarations of the arguments, and the values passed for them.
     cells : dict
         Arrays of one element a column, by address: C type and name.
     operations : list
-        The map operations whose functors it needs.
+        The functors of these map operations are part of the text.
     renamed : dict
         Vectors that are somewhere else, by address: the pointer, and the distance of elements.
     """
@@ -133,7 +133,7 @@ class Arguments:
         return self.cell(argument, kind)
 
     def cell(self, array: Any, kind: str) -> str:
-        """Return the pointer to a block's own copy of what is one element a column."""
+        """Return the pointer to a block's own copy of a per-column value."""
         cell = self.cells.setdefault(address(array), (kind, f"c{len(self.cells)}"))
         return f"&s.{cell[1]}"
 
@@ -166,12 +166,12 @@ def kernel(
     defines: Mapping[str, object] | None = None,
     shape: str = "",
 ) -> Kernel:
-    """Return a kernel of this body, whose name is a hash of it.
+    """Return a kernel of this body; its name contains a hash of it.
 
     Parameters
     ----------
     headers : list of str
-        What it includes.
+        The headers that it includes.
     extra : list of str
         Declarations of further parameters, after the parameters of ``arguments``.
     shape : str

@@ -1,7 +1,7 @@
 // Blocks that wait for one another: all of a grid at once on the device, one a multiprocessor (a
 // cooperative launch), or a cluster.
 //
-// A block stores its value into its mailbox as words of 4 bytes, each with a flag beside it: the
+// A block stores its value into its mailbox as words of 4 bytes, each next to a flag with the
 // number of the barrier. Other blocks poll the mailbox until they read that flag. So a sum over the
 // grid takes a write and a read, without atomics, and all blocks add up the same numbers in the
 // same order.
@@ -235,8 +235,7 @@ WL_DEVICE void store_flagged(u64* address, const S& value, u32 number) {
 }
 
 // The sum of all blocks' mailboxes, in each lane of a wave. A lane polls several mailboxes at once:
-// one after the other, each would take a round trip to the cache. (Half the lanes for each of two
-// sums took so many registers that others were spilled.)
+// one after the other, each would take a round trip to the cache.
 template <class S>
 WL_DEVICE S sum_of_mailboxes(const item& it, const u64* mailboxes, u32 number) {
   constexpr int words = sizeof(S) / sizeof(i32), pairs = pairs_of<S>, W = WL_WARP;

@@ -135,7 +135,8 @@ class PersistentKernel:
             made = persistent_kernel(planned, status, value, shape, buffers, warp=device.warp)
             self.function = loaded(device, made.kernel)
             self.shape, self.shared, self.buffers = shape, made.shared, buffers
-            #: Meetings of a round: a launch takes that many numbers for each.
+            #: Grid barriers of a round: a launch takes this count of barrier numbers for each
+            #: round.
             self.barriers = planned.count
             if made.shared:
                 device.allow_shared(self.function, made.shared)
@@ -156,7 +157,7 @@ class PersistentKernel:
         self._launch(limit, np.uint32(number) if self.counted is None else address(self.counted))
 
     def expect(self, iterations: int, launches: int = 1) -> int:
-        """Have numbers for the barriers of so many iterations; return the last one before them."""
+        """Reserve barrier numbers for ``iterations`` rounds; return the last one before them."""
         used = iterations * self.barriers + 4 * launches
         if self.number + used >= 2**32:
             self.mailboxes.fill(0)
@@ -183,7 +184,7 @@ def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
 
 
 class Graph:
-    """The kernels of an iteration under a WHILE node, whose condition the device sets."""
+    """The kernels of an iteration under a WHILE node; the device sets its condition."""
 
     def __init__(self, executor: CudaExecutor, steps: list[Step], status: Status) -> None:
         self.executor = executor
@@ -196,7 +197,8 @@ class Graph:
         executor.device.compile_ahead(self._programs())
         with executor.preparing(self.scratch, dry=True):
             self._launch_all()
-        # Where the status is final for this round: the condition is set beside what is left.
+        # The step after which the status is final for this round: the condition is set in parallel
+        # with the remaining steps.
         last = max(
             (i for i, step in enumerate(steps) if _ends_columns(step)), default=len(steps) - 1
         )
@@ -204,7 +206,7 @@ class Graph:
         self._graph = built(self, GraphBuilder(executor), self.add_to)
 
     def _programs(self) -> Iterator[tuple[str, Callable[[], str]]]:
-        """Yield what is to be compiled."""
+        """Yield the programs to compile."""
         for step, kernel in zip(self.steps, self.kernels, strict=True):
             if kernel is None:
                 yield from self._programs_of(step)
@@ -275,7 +277,7 @@ class Graph:
             finish_on_member(executor, *step.rows, self._slots[at])
 
     def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:
-        """Add the loop to a graph, with a limit that stays or, if None, what :meth:`run` says."""
+        """Add the loop to a graph; if ``limit`` is None, :meth:`run` sets the limit of a launch."""
         condition = builder.condition()
 
         def begin() -> None:
@@ -371,11 +373,11 @@ class Turns:
 
 
 def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
-    """Return the graph of what ``add_to(builder)`` adds; it lives as long as its owner."""
+    """Return a graph that ``add_to(builder)`` fills; it lives as long as its owner."""
     try:
         add_to(builder)
         graph = builder.finish()
-    except BaseException:  # Ctrl-C too: nobody would free it later
+    except BaseException:  # KeyboardInterrupt too: nothing else frees the graph
         builder.discard()
         raise
     # Not at exit: CUDA is gone by then.

@@ -176,7 +176,7 @@ class _Text:
         """Return the stores of own rows before a barrier."""
         text = ""
         stored = self.plan.stored.get(where, set())
-        for vector in (w for w in self.names if w in stored):  # whatever the addresses are
+        for vector in (w for w in self.names if w in stored):  # addresses do not matter
             name = self.names[vector]
             if vector in self.plan.double_buffered:
                 text += f"{{ auto* const o = g{name}; g{name} = o{name}; o{name} = o; }}\n"
@@ -204,7 +204,7 @@ class _Text:
         return f"if (round == 0) {text(first)} else {text(later)}\n"
 
     def _gathered(self, gather: Gather, x: Any) -> str:
-        """Return the definition of ``gathered``: a vector, or what forms its elements."""
+        """Return the definition of ``gathered``: a vector, or an expression for its elements."""
         if not gather.chain:
             return f"  const {self.real}* const gathered = {self._place(address(x))};\n"
         calls = [self.plan.phases[at].rows for at in gather.chain]
@@ -346,7 +346,7 @@ class _Text:
     # ---- the frame
 
     def _frame(self, lines: list[str]) -> str:
-        """Return the body: what a block has for itself, the rounds, and writing back."""
+        """Return the body: the variables of a block, the rounds, and the final stores."""
         arguments, status, shape = self.arguments, self.arguments.status, self.shape
         assert status is not None
         copies = [

@@ -1,5 +1,5 @@
-// Rows that stay with work-items in all steps of a kernel: what they keep of vectors, and matrices
-// that are read by rows.
+// Rows that stay with work-items in all steps of a kernel: the vector elements they keep in
+// registers, and matrices that are read by rows.
 #pragma once
 #include "spmv.hpp"
 
@@ -123,8 +123,8 @@ struct packed_matrix {
   }
 };
 
-// The same where rows of a pattern share their offsets: those are in shared memory, and the numbers
-// of the rows' patterns too, so that a gather waits for nothing else.
+// The same where rows of a pattern share their offsets. The offsets and the pattern numbers of the
+// rows are in shared memory, so a gather waits for no other load.
 template <int ROWS, int WIDTH, class T>
 struct pattern_matrix {
   const i64* slice_ptr;

@@ -1,10 +1,10 @@
-"""The schedule of a persistent kernel: its grid barriers, and what is stored before each.
+"""The schedule of a persistent kernel: its grid barriers, and the vectors stored before each.
 
-Every work-item keeps the elements of all vectors in its own rows, so that only what products gather
-is in memory that all blocks read. A vector is stored there before a barrier, and gathered after it.
-Sums are barriers anyway, and it pays to need no others: what the steps between a barrier and a
-product do to the vector that is gathered, each gather can do again on what was stored before that
-barrier. So conjugate gradients have two an iteration, BiCGSTAB three and CGS two.
+Every work-item keeps the elements of all vectors in its own rows. Only gathered vectors are in
+memory that all blocks read. A vector is stored there before a barrier, and gathered after it. Sums
+need barriers in any case, and other barriers are avoided: each gather repeats the steps between a
+barrier and a product on the vectors that were stored before that barrier. So conjugate gradients
+have two an iteration, BiCGSTAB three and CGS two.
 
 Everything here is about operations and addresses: it needs no GPU.
 """
@@ -29,7 +29,7 @@ def _appending(stored: str) -> Operation:
     return Operation(
         f"arnoldi.append{stored and '_'}{stored}",
         parse_signature("v: out T[n,k], w: in T[n,k], after: in R[k], status: in Status[k]"),
-        "v = w / after, or 0 where after is 0, rounded to what the basis is stored in",
+        "v = w / after, or 0 where after is 0, rounded to the dtype of the basis",
         lambda extents: extents["n"] * extents["k"],
         ("n", "k"),
     )
@@ -38,7 +38,7 @@ def _appending(stored: str) -> Operation:
 #: v = w / after, of ``gmres.append``, as an operation over rows.
 APPENDING = _appending("")
 #: The same by the dtype that the basis is stored in, where that is lower than the one that is
-#: computed in. Other blocks do it again on what they gather, and round too.
+#: computed in. Other blocks repeat the rounding on the elements that they gather.
 APPENDING_ROUNDED = {
     "float32": _appending("f4"),
     "float16": _appending("f2"),
@@ -49,13 +49,13 @@ APPENDING_ROUNDED = {
 
 _Maker = Callable[[dict[str, Any]], list["Phase"]]
 
-#: What a round is made of for composite operations that can be parts of it as a whole.
+#: Constructors of schedule parts for composite operations that fit into a round as a whole.
 COMPOSITES: dict[Operation, _Maker] = {}
 
 
 @dataclass(frozen=True)
 class Arnoldi:
-    """What the steps of GMRES between its product and ``v = w / after`` work on.
+    """The operands of the steps of GMRES between its product and ``v = w / after``.
 
     The basis may be stored in a lower dtype than all else has.
     """
@@ -83,7 +83,7 @@ class Phase:
 
     @property
     def gathers(self) -> int | None:
-        """The address of what the product gathers from."""
+        """The address of the vector that the product gathers from."""
         return None if self.product is None else address(self.product[1][1])
 
     @property
@@ -93,7 +93,7 @@ class Phase:
 
     @property
     def reads(self) -> set[int]:
-        """The vectors whose elements in a row are read in that row."""
+        """The vectors read elementwise, in the row of the work-item."""
         found: set[int] = set()
         if self.product is not None and self.product[1][4] != 0:
             found.add(address(self.product[1][2]))
@@ -185,7 +185,7 @@ def _orthogonalized(w: dict[str, Any]) -> list[Phase]:
 
 @dataclass(frozen=True)
 class Gather:
-    """What a product gathers from.
+    """The source of a product's gather.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Barrier:
 
     @property
     def place(self) -> tuple[int, bool]:
-        """What orders barriers within a round."""
+        """The sort key of barriers within a round."""
         return self.phase, not self.early
 
 
@@ -223,11 +223,11 @@ class Plan:
         For each part, whether its sum is a barrier; whether there is one before it; whether its sum
         is left to the next one.
     first, later : dict
-        By product, what it gathers in the first round of a launch and in the others.
+        By product, the source of its gather in the first round of a launch and in the others.
     stored : dict
         By barrier, the vectors that are stored before it.
     double_buffered : set of int
-        The vectors that others may still gather while they are stored: they have two places.
+        The vectors that other blocks may still gather while they are stored: they have two buffers.
     """
 
     phases: list[Phase]
@@ -260,8 +260,9 @@ def plan(phases: list[Phase], rematerialize: bool) -> Plan:
     phases : list of Phase
         The round.
     rematerialize : bool
-        Whether gathers may form what they gather from several vectors. It takes more of them, which
-        is cheap where all is in the caches.
+        Whether gathers may form an element from several vectors. This takes more gathers, which are
+        cheap while all vectors are in the caches. It takes more of them, which is cheap where all
+        is in the caches.
     """
     deferred = [_is_deferred(phases, at) for at in range(len(phases))]
     syncs = [phase.has_sum and not late for phase, late in zip(phases, deferred, strict=True)]
@@ -271,7 +272,7 @@ def plan(phases: list[Phase], rematerialize: bool) -> Plan:
         gather = _gather(made, at, rematerialize)
         if gather is None:
             made.sync_before[at] = True
-    for at in products:  # with all sync_before in their places
+    for at in products:  # once all sync_before are set
         gather = _gather(made, at, rematerialize)
         vector = phases[at].gathers
         assert vector is not None
@@ -293,9 +294,9 @@ def plan(phases: list[Phase], rematerialize: bool) -> Plan:
 def _is_deferred(phases: list[Phase], at: int) -> bool:
     """Return whether the sum of a part can be added up with the next one.
 
-    It can if what comes of it is not asked for before: by no element up to the next sum, and by no
-    ``finish`` before that one's. Of an operation that was not traced nothing is known of when it
-    asks.
+    A step can follow if its results are not needed earlier: by no element up to the next sum, and
+    by no ``finish`` before that sum. For an operation that was not traced, the time of its reads is
+    unknown. Of an operation that was not traced nothing is known of when it asks.
     """
     rows = phases[at].rows
     if rows is None or rows[0].step is None or not rows[0].sums:
@@ -320,7 +321,7 @@ def _is_deferred(phases: list[Phase], at: int) -> bool:
 
 
 def _gather(made: Plan, product: int, rematerialize: bool) -> Gather | None:
-    """Return what a product gathers, None if all must wait for the vector itself."""
+    """Return the source of a product's gather, None if it must wait for the vector itself."""
     phases, vector = made.phases, made.phases[product].gathers
     assert vector is not None
     if made.sync_before[product]:
@@ -381,7 +382,7 @@ def _barrier_after(made: Plan, written: int, start: int) -> Barrier | None:
 
 
 def _stored_at(made: Plan, product: int, source: int) -> Barrier | None:
-    """Return the barrier before which a source is stored, None for what never changes."""
+    """Return the barrier before which a source is stored, or None for a constant source."""
     gather = made.later[product]
     start = product
     if not made.sync_before[product]:
@@ -399,7 +400,7 @@ def _stored_at(made: Plan, product: int, source: int) -> Barrier | None:
 
 
 def _gathered_before(made: Plan, where: Barrier) -> set[int]:
-    """Return what is gathered between the barrier before this one and this one."""
+    """Return the vectors gathered between the previous barrier and this one."""
     phases, found = made.phases, set[int]()
     if phases[where.phase].arnoldi is not None and not where.early:
         return found  # it syncs before it stores

@@ -1,4 +1,4 @@
-"""How the one kernel of a small system is launched, and what it keeps in shared memory."""
+"""The launch shape of the one kernel of a small system, and its arrays in shared memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .schedule import Phase, Plan, all_vectors
 from .shared_memory import Shape, live_in, matrices_of, matrix_bytes, pattern_bytes, small_bytes
 
 #: Work-items of a block of the one kernel on a grid. At 64^3 CG took 9.8 microseconds an iteration
-#: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, whose registers 1024 spilled, 60 and not 18
-#: (H200). Up to one row for each of 256, more of them brought nothing (32^3).
+#: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, which spills registers with 1024, took 60
+#: and not 18 (H200). Up to one row for each of 256, more of them brought nothing (32^3).
 SMALL_BLOCK, LARGE_BLOCK = 256, 512
 #: Blocks of a cluster: as many multiprocessors as share one barrier in hardware.
 CLUSTER = 16
@@ -21,9 +21,9 @@ CLUSTER = 16
 CLUSTER_BLOCK, CLUSTER_ROWS = 1024, 2
 #: Rows of a work-item of a grid at most: it keeps its part of all vectors in registers.
 MOST_ROWS = 8
-#: Rows of a grid up to which gathers form what they gather. At 40^3 BiCGSTAB took 12.4 microseconds
-#: by it and 13.4 without, at 48^3 14.2 and 14.8; at 64^3 CG 9.8 and 8.5. In a cluster barriers cost
-#: less than gathers: at 16^3 CGS took 4.2 by it and 3.4 without (H200).
+#: Rows of a grid up to which gathers form their elements from several vectors. At 40^3 BiCGSTAB
+#: took 12.4 microseconds by it and 13.4 without, at 48^3 14.2 and 14.8; at 64^3 CG 9.8 and 8.5. In
+#: a cluster barriers cost less than gathers: at 16^3 CGS took 4.2 by it and 3.4 without (H200).
 REMATERIALIZED_ROWS = 1 << 17
 #: Registers of a work-item that are not for its parts of vectors: with them BiCGSTAB has two
 #: vectors in shared memory at 64^3, spills nothing and takes 17.9 microseconds; 22.6 where 56 bytes
@@ -49,7 +49,7 @@ def shapes(device: CudaDevice, phases: list[Phase], rows: int) -> Iterator[Shape
 
 
 def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
-    """Return a shape with what it keeps in shared memory.
+    """Return a shape with the choice of arrays to keep in shared memory.
 
     Vectors for which there are no registers come first, because registers that are spilled go to
     the L2 cache at every barrier; then the basis of GMRES, then matrices.
@@ -78,5 +78,5 @@ def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
 
 
 def rematerializes(shape: Shape, rows: int) -> bool:
-    """Return whether gathers form what they gather."""
+    """Return whether gathers form their elements from several vectors."""
     return not shape.cluster and rows <= REMATERIALIZED_ROWS

@@ -1,4 +1,4 @@
-"""What the one kernel keeps close: in registers and in the shared memory of its blocks."""
+"""The data of the one kernel on chip: in registers and in the shared memory of its blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .schedule import Arnoldi, Phase, Plan, row_arrays
 
 @dataclass(frozen=True)
 class Shape:
-    """How a kernel is launched, and what it keeps in shared memory.
+    """The launch of a kernel, and the arrays that it keeps in shared memory.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def matrices_of(phases: list[Phase]) -> list[Any]:
 
 
 def matrix_bytes(matrix: Any, slots: int) -> int:
-    """Return the shared memory of a block for a matrix, with so many rows."""
+    """Return the shared memory of a block for a matrix with this number of row slots."""
     width = max(int(matrix.plan.statistics.longest), 1)
     return width * slots * (matrix.dtype.itemsize + 4) + 32
 
@@ -82,7 +82,7 @@ def small_bytes(arnoldi: Arnoldi, shape: Shape, warp: int) -> int:
 
 
 def live_in(plan: Plan) -> set[int]:
-    """Return the vectors whose values a round takes over from the one before."""
+    """Return the vectors that a round reads before it writes them."""
     live: set[int] = set()
     written: set[int] = set()
     for at, phase in enumerate(plan.phases):
@@ -100,7 +100,8 @@ def live_in(plan: Plan) -> set[int]:
 def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
     """Return the vectors that may be in shared memory, the least used first.
 
-    Those that are used as often come in the order of ``kinds``: texts must not depend on addresses.
+    Vectors used equally often are in the order of ``kinds``, because texts must not depend on
+    addresses.
     """
     used: dict[int, int] = {}
     for phase in plan.phases:

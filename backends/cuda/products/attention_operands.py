@@ -1,4 +1,4 @@
-"""What attention by tiles and by slabs ask of operands: both multiply them on tensor cores."""
+"""Requirements of attention by tiles and by slabs on operands: both use tensor cores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...gpu.products.adapter import Adapter, Operand
 
 
 def obstacle(device: Any, dtype: str, columns: int, most: int) -> str | None:
-    """Return why a device does not multiply operands of a dtype and so many columns, or None.
+    """Return why a device does not multiply operands of a dtype and width, or None.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def obstacle(device: Any, dtype: str, columns: int, most: int) -> str | None:
 
 
 def read(on: Adapter, array: Array) -> Operand:
-    """Return an operand whose rows may be any distance apart."""
+    """Return an operand with any distance between its rows."""
     return on.read(array, np.dtype(np.int64))
 
 

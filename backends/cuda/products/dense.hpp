@@ -1,15 +1,16 @@
-// C = alpha A B + beta C by the dense product: A with its zeros, and what the zeros do wrong put
-// right. Where B has an infinity or a NaN, a zero makes NaN of it, and the sparse product does not
-// touch it. S = alpha <C_i, B_j> A_ij + beta S by the dense product, of which some places are read.
+// C = alpha A B + beta C by the dense product: A is stored with its zeros, and wrong sums of the
+// zeros are corrected. Where B has an infinity or a NaN, a zero makes NaN of it, and the sparse
+// product does not touch it. S = alpha <C_i, B_j> A_ij + beta S by the dense product, read at the
+// positions of the pattern.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
 // Writes a dense matrix, zeros and entries at once. A block has `rows` rows, or one of the `parts`
-// of a row, `width` columns of it; TEAM lanes have a row together. Everything is put in its place
-// in shared memory, BYTES of it, and goes from there to neighbouring places in vectors. `dense`
-// begins at a multiple of a vector's bytes.
+// of a row, `width` columns of it; TEAM lanes have a row together. Everything is arranged in shared
+// memory, BYTES of it, and then written to consecutive addresses in vectors. `dense` begins at a
+// multiple of a vector's bytes.
 template <int BYTES, int TEAM, class T, class I>
 WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64 width,
                           const I* indptr, const I* indices, const T* values, T* dense) {
@@ -63,7 +64,7 @@ WL_DEVICE void dense_fill(const item& it, i64 m, i64 n, i64 rows, i64 parts, i64
   }
 }
 
-// Puts entries in their places among zeros: a wave has a row.
+// Writes entries to their positions among zeros: a wave has a row.
 template <class T, class I>
 WL_DEVICE void dense_scatter(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
                              const T* values, T* dense) {
@@ -74,10 +75,10 @@ WL_DEVICE void dense_scatter(const item& it, i64 m, i64 n, const I* indptr, cons
     dense[row * n + indices[e]] = values[e];
 }
 
-// S = alpha P_ij A_ij + beta S where P = C B^T is there, rows `top` and on of it: a wave has a
-// piece of a row, a piece that comes later first, as the caches still have what was multiplied
-// last. PLAIN = 1: P is alpha C B^T in T already, and is all that S is to be; else it is what sums
-// are held in, so that S is rounded once.
+// S = alpha P_ij A_ij + beta S where rows `top` and on of P = C B^T are stored. A wave has a part
+// of a row, the last part first, since the caches still hold the end of the product. PLAIN = 1: P
+// is alpha C B^T in T already, and is all that S is to be; else P has the type of the sums, so that
+// S is rounded once.
 template <int PLAIN, class T, class I>
 WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 ld, const I* bounds,
                             const I* target, const I* indices, const T* values, const u8* product,
@@ -120,7 +121,7 @@ WL_DEVICE void dense_sample(const item& it, i64 first, i64 items, i64 top, i64 l
   }
 }
 
-// What a number that is added to others may be.
+// The value that an overwritten sum starts from.
 template <class S>
 WL_DEVICE bool is_finite(S v) {
   return v - v == S(0);
@@ -137,7 +138,7 @@ WL_DEVICE held_t<T> dense_entry(const item& it, i64 row, i64 column, const I* in
 }
 
 // C = alpha P + beta C where P = A B is the product of dense matrices: a wave has WL_WARP numbers
-// of a row. Those of P that are not finite are computed from the entries.
+// of a row. Elements of P that are not finite are computed from the entries.
 template <class T, class I>
 WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                          const T* values, const T* B, i64 B_ld, const u8* product, T* C, i64 C_ld,
@@ -166,9 +167,7 @@ WL_DEVICE void dense_add(const item& it, i64 m, i64 k, const I* indptr, const I*
 // C = alpha A B was computed as a product of dense matrices. A number of B that is not finite met
 // each row of A there, an entry or a zero, so that no number of its column of C is finite: any row
 // tells which columns may have to be mended. A block has every `it.blocks()`th row; it looks at the
-// first, and is done if all is finite there. What comes before that is kept short: after a product
-// of the library a probe that read a row in some thirty instructions took 1.3 to 1.8 microseconds,
-// and loads unrolled eight and sixteen times 2 and more (benchmarks/results/ml-h200.md).
+// first, and is done if all is finite there. The test before that is short:
 template <class T, class I>
 WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I* indices,
                           const T* values, const T* B, i64 B_ld, T* C, i64 C_ld, held_t<T> alpha) {
@@ -187,7 +186,7 @@ WL_DEVICE void dense_mend(const item& it, i64 m, i64 k, const I* indptr, const I
   for (int begin = 0; begin < chunks; begin += waves) {
     const i64 first = i64(begin + wave % apart) * WL_WARP, c = first + lane_of(it);
     u64 votes = ballot(c < k && !is_finite(widen(row_of_block[c < k ? c : 0])));
-    it.barrier(); // all have looked before somebody mends
+    it.barrier(); // every check ends before the first correction
     if (share >= sharing)
       continue;
     for (i64 column = first; votes; ++column, votes >>= 1) {

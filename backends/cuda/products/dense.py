@@ -67,24 +67,25 @@ dense_mend = SimtKernel(
 )
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
-#: The dtypes that the rule takes it for: of float32, tensor cores decode what is not zero in half
-#: of the time, and of float64 it has not been timed.
+#: The dtypes for which the rule selects it: for float32, tensor cores take half of the time, and
+#: float64 has not been timed.
 CHOSEN = ("float16", "bfloat16")
 
 # Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
 #: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
 DENSE_RATE = 4.0e12
-#: The same by what the memory could move: 4.0 of 4.92 TB/s; on an H100 2.7 of 3.35 (90 MB in 35).
+#: The share of the memory bandwidth that it reaches: 4.0 of 4.92 TB/s; on an H100 2.7 of 3.35 (90
+#: MB in 35).
 DENSE_SHARE = 0.81
 #: Operations per second of dense products: the library alone with 256 columns, in 44.
 DENSE_FLOPS = 7.8e14
 #: A launch, and the least that a product of the library takes. From times of both launches, less
-#: what the second was estimated to take: 512 x 512 and 2048 x 512 with 256 columns 2.2 and 2.6.
+#: the estimated time of the product:
 LAUNCH, LEAST = 2e-6, 3.5e-6
 #: Looking whether something is to be mended: a probe on an H100 took 1.3 to 1.8.
 MEND = 1.5e-6
-#: Blocks that look for what is not finite: more of them mend sooner what seldom is to be mended,
-#: and cost every product more.
+#: Blocks that look for values that are not finite: more blocks correct rare cases sooner, but cost
+#: every product time.
 MENDERS = 32
 #: By how much it has to be faster.
 MARGIN = 1.05
@@ -138,9 +139,9 @@ class DenseProduct(GpuAlgorithm):
         )
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> None:
-        """Return nothing: what it needs are the values; find out whether places come twice."""
+        """Return nothing, because it needs the values only; find out whether positions repeat."""
         if _has_duplicates(on.executor.xp, A):
-            raise Unsuited("places come twice: add them up with A.sum_duplicates()")
+            raise Unsuited("positions repeat: add their entries up with A.sum_duplicates()")
 
     def run(self, on: Adapter, state: None, call: SpmmCall) -> None:
         """Multiply block by block, and mend."""
@@ -179,11 +180,11 @@ class _Copy:
     dense: Array | None = None
 
     def update_values(self, matrix: Any) -> None:
-        """Forget it: whoever needs it next makes it again."""
+        """Forget the copy: the next use makes it again."""
         self.dense = None
 
 
-#: The dense matrix of the values, and whether a pattern stores some place twice.
+#: The dense matrix of the values, and whether a pattern stores a position twice.
 _DENSE: Key[_Copy] = Key("dense copy")
 _TWICE: Key[bool] = Key("places twice")
 
@@ -210,7 +211,7 @@ def launch(
     index: Any,
     **constants: int,
 ) -> None:
-    """Launch a kernel of ``dense.hpp`` on so many work-items."""
+    """Launch a kernel of ``dense.hpp`` on the given number of work-items."""
     value, code = ml.value_code(dtype), CODES[np.dtype(index)]
     symbol = kernel.symbol(value, code, **constants)
     executor = on.executor
@@ -300,7 +301,7 @@ def _memory(nbytes: int, within: int = 0) -> int:
 
 
 def _has_duplicates(xp: Any, A: Any) -> bool:
-    """Return whether some place is stored twice, found out once for a pattern."""
+    """Return whether a position is stored twice, determined once for a pattern."""
     return A._pattern.get(_TWICE, lambda: _finds_duplicates(xp, A))
 
 

@@ -47,18 +47,18 @@ def is_captured() -> bool:
 def reserve(executor: Any, A: Any, use: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Return memory for a step of a product with a pattern.
 
-    A graph that is captured writes there whenever it is launched, so the memory then stays with
-    the pattern: else what is allocated next would get it. As with other scratch memory, all that
-    is captured on a stream shares it.
+    A captured graph writes there on every launch, so the memory then stays with the pattern:
+    otherwise the next allocation would get it. As with other scratch memory, all captures on a
+    stream share it. As with other scratch memory, all that is captured on a stream shares it.
 
     Parameters
     ----------
     executor : GpuExecutor
-        Whose memory it is.
+        The owner of the memory.
     A : Csr
         The pattern.
     use : str
-        What for: what is in use at the same time has different names.
+        The purpose: buffers in use at the same time have different names.
     shape, dtype
         Of the array.
     """
@@ -90,7 +90,7 @@ def multiply(
     Parameters
     ----------
     executor : GpuExecutor
-        Whose stream is current.
+        The arrays; their device's current stream is used.
     A, B, C : array
         By rows, any distance apart.
     alpha : float

@@ -1,12 +1,12 @@
-"""Sampled products by the dense product, of which the places of the pattern are read.
+"""Sampled products by the dense product, read at the positions of the pattern.
 
-Where entries are not very few and rows of ``C`` and ``B`` are long, the fastest kernel for numbers
-of 16 bits is that of the vendor's library, though it computes what is not asked for: from some 3 %
-of the places on with 512 columns. The dense product goes to scratch memory, a panel of rows at a
-time; a second kernel reads the entries out of it.
+Where entries are not very few and rows of ``C`` and ``B`` are long, the fastest kernel for 16-bit
+values is the dense product of the vendor's library, though it computes unsampled positions too:
+from a density of some 3 % on with 512 columns. The dense product goes to scratch memory, a panel of
+rows at a time; a second kernel reads the entries out of it.
 
 Samples are rounded once. If they are ``alpha C B^T`` alone, the library rounds its sums to them,
-and the panel has numbers of 16 bits; with values or ``beta`` it has what sums are held in. An entry
+and the panel has numbers of 16 bits; with values or ``beta`` it has the type of the sums. An entry
 depends on its row of ``C`` and its row of ``B`` alone, so infinities and NaN need no care.
 """
 
@@ -49,28 +49,27 @@ PIECE = 256
 EACH = 8
 #: By how much it has to be faster.
 MARGIN = 1.3
-#: Bytes of a sector of memory: what is loaded where a place of it is read.
+#: Bytes of a sector of memory: the unit that a read of one element loads.
 SECTOR = 32
 
 # Of 16-bit numbers on an H200.
 #: Seconds for an entry by rows, and besides that for every column. 8192 x 8192, 30 %, 64, 128 and
 #: 256 columns: 256, 478 and 944 microseconds; 11008 x 4096, 20 %, 512 columns: 911.
 OF_ENTRY, OF_COLUMN = 1.0e-12, 1.82e-13
-#: Seconds for a tile of 128 x 128, and besides that for every column, and for an entry beyond a
-#: part of the places. 8192 x 8192, 2 / 10 / 30 %: 64 columns 43 / 53 / 108, 256 columns 71 / 80 /
-#: 118.
+#: Seconds for a tile of 128 x 128, for every column of it, and for each entry beyond a density.
+#: 8192 x 8192, 2 / 10 / 30 %: 64 columns 43 / 53 / 108, 256 columns 71 / 80 / 118.
 OF_TILE, OF_TILE_COLUMN, OF_TILE_ENTRY, TILE_ENTRIES = 8.3e-9, 3.6e-11, 2.9e-12, 0.05
 
 
 class Panels(NamedTuple):
-    """Panels of rows, and what waves sample of them.
+    """Panels of rows, and the lists of entries that waves sample in them.
 
     Attributes
     ----------
     rows : int
         Of a panel.
     pieces : Pieces
-        What waves work through.
+        The items that waves work through.
     first : list of int
         The first piece of each panel, and the end.
     """
@@ -100,7 +99,7 @@ class SampledDense(GpuAlgorithm):
         if facts.dtype not in CHOSEN or facts.columns % EACH or not facts.columns:
             return None
         executor, statistics = on.executor, facts.statistics
-        if executor.device.capability < (8, 0):  # whose tensor cores have not been timed
+        if executor.device.capability < (8, 0):  # tensor cores of older devices have not been timed
             return None
         tiled = not A.is_lean and any(
             not tile.objection(on, A, facts)
@@ -186,7 +185,7 @@ def distance_in_panel(columns: int) -> int:
 
 
 def rows_of_panel(m: int, most: int) -> int:
-    """Return the rows of panels of nearly the same size, of at most so many rows.
+    """Return the rows of panels of nearly the same size, at most ``most``.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-// Launches that may begin before the one before them has ended (programmatic dependent launch,
-// compute capability 9.0): a block comes to its place, and waits there.
+// Launches that may begin before the previous launch has ended (programmatic dependent launch,
+// compute capability 9.0): a block is scheduled on its multiprocessor, and waits there.
 #pragma once
 
 namespace wl {

@@ -1,24 +1,25 @@
-// How wgmma is told where a tile in shared memory is: words of 64 bits, whose lowest bits are its
-// address by 16 bytes (PTX ISA, "Matrix descriptor").
+// Shared-memory descriptors of tiles for wgmma: words of 64 bits; the lowest bits are the address
+// in units of 16 bytes (PTX ISA, "Matrix descriptor").
 #pragma once
 #include "narrow.hpp"
 
 namespace wl {
 
-// `next` and `below`: bytes between neighbouring cores, or blocks of rows.
+// `next` and `below`: bytes between adjacent cores, or blocks of rows.
 WL_DEVICE u64 descriptor_of(u32 address, u32 next, u32 below, u32 swizzle) {
   return u64((address & 0x3ffffu) >> 4) | u64(next >> 4) << 16 | u64(below >> 4) << 32 |
          u64(swizzle) << 62;
 }
 
-// Where a k16 x n tile of B begins: cores of 8 columns x 8 rows of 16 bits, 128 bytes each, whose
-// rows are its columns; the second half of k follows the first, the next 8 columns follow both.
+// The descriptor of a k16 x n tile of B: cores of 8 columns x 8 rows of 16 bits, 128 bytes each,
+// with the columns of B as rows; the second half of k follows the first, the next 8 columns follow
+// both.
 WL_DEVICE u64 tile_descriptor(u32 address) { return descriptor_of(address, 128, 256, 0); }
 
 // Where rows of DIM numbers of 16 bits begin that lie as chunk_at in tile_rows.hpp says: blocks of
 // 8 rows of 64 numbers (or of 32, if there are no more), then the block of the next 64 numbers,
-// then the rows below. Whether the rows are those of a product or what it adds up over is said by
-// who multiplies.
+// then the rows below. The instruction, not the descriptor, says whether the rows are rows of a
+// product or the dimension that it sums over.
 template <int DIM>
 WL_DEVICE u64 rows_descriptor(u32 address) {
   return descriptor_of(address, 1024, DIM * 16, DIM >= 64 ? 1 : 2);

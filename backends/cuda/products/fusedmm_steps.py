@@ -1,8 +1,7 @@
 """FusedMM as two products with the samples stored between them, where tiles make that faster.
 
 One pass loads a row of ``B`` and one of ``D`` for every entry. Where entries are not few, dense
-tiles on tensor cores take the place of both gathers, and what storing the samples costs is less
-than what is saved.
+tiles on tensor cores replace both gathers, and storing the samples costs less than they save.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class TwoSteps(FusedAlgorithm):
 
 
 class StepsOrPass(TwoSteps):
-    """Two steps, or one pass where ``D`` is ``B``, whose rows it loads once."""
+    """Two steps, or one pass where ``D`` is ``B``, since it loads each row once."""
 
     name: ClassVar[str] = "steps-or-pass"
 

@@ -11,7 +11,7 @@ WL_DEVICE u32 shared_address(const void* place) { return u32(__cvta_generic_to_s
 
 // ---------------------------------------------------------------- barriers in shared memory
 
-// Makes what was initialized known to the engine that copies.
+// Makes initialized barriers visible to the copy engine.
 WL_DEVICE void barriers_are_ready() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -35,7 +35,7 @@ WL_DEVICE void copy_to_shared(u32 to, const void* from, u32 bytes, u32 barrier) 
                : "memory");
 }
 
-// ---------------------------------------------------------------- what was copied
+// ---------------------------------------------------------------- copies
 
 // The entries that the lowest eight bits of a mask say, one after the other from `at` on; others
 // are 0. One piece of text, as between several the compiler copied registers.
@@ -94,8 +94,7 @@ WL_DEVICE void give_registers() {
 
 WL_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 WL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Makes what this work-item wrote to shared memory known to products that others ask for after a
-// barrier.
+// Makes the shared memory that this work-item wrote visible to products issued after a barrier.
 WL_DEVICE void publish_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -105,8 +104,8 @@ WL_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// Products that run read their registers until they are waited for: what is named here after that
-// has stayed where it was.
+// Running products read their registers until a wait: the values named here stay in their registers
+// until after that.
 template <int Count>
 WL_DEVICE void keep(u32 (&held)[Count]) {
 #pragma unroll

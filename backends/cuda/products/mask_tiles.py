@@ -1,7 +1,7 @@
 """Attention of 16-bit numbers with masks of intervals, by dense tiles on tensor cores.
 
-The kernels are the ones of other patterns that fill their tiles. What they need of a mask is some
-masks of bits, which tiles share, and two numbers for each tile of 8192 places.
+The kernels are the ones of other patterns that fill their tiles. A mask needs only bit masks, which
+tiles share, and two numbers for each tile of 8192 positions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MADE: Key[_Made] = Key("tiles of a mask")
 
 
 def _tiles_of(on: Adapter, A: Any) -> _Made:
-    """Return what is made once for a mask."""
+    """Return the lists that are made once for a mask."""
 
     def make() -> _Made:
         executor = on.executor
@@ -51,7 +51,7 @@ def _tiles_of(on: Adapter, A: Any) -> _Made:
 
 
 class MaskTiles(MaskAlgorithm):
-    """Scores and sums of dense tiles; masks of bits say what is in the interval of a row."""
+    """Scores and sums of dense tiles; masks of bits mark the intervals of rows."""
 
     name: ClassVar[str] = "tile-mma"
 

@@ -5,7 +5,7 @@
 
 namespace wl {
 
-// The memory of the block that a launch asks for; wgmma's rows change places by address.
+// The memory of the block that a launch asks for; rows swizzled by address for wgmma.
 #define WL_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
 WL_DEVICE u32 shared_offset(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
@@ -14,7 +14,8 @@ WL_DEVICE const unsigned char* shared_pointer(u32 offset) {
   return static_cast<const unsigned char*>(__cvta_shared_to_generic(offset));
 }
 
-// One of the sixteen barriers of a block, which `Threads` threads arrive at: those that sync wait.
+// One of the sixteen barriers of a block, at which `Threads` threads arrive: those that sync also
+// wait.
 template <int Threads>
 WL_DEVICE void named_barrier_sync(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");

@@ -1,6 +1,6 @@
 """Sampled products by dense tiles on tensor cores, for patterns that are not very sparse.
 
-A tile of 128 x 128 sums costs the same whatever is sampled of it; from some 3 % of them on that is
+A tile of 128 x 128 sums costs the same for any number of samples; from some 3 % of them on that is
 less than a dot product for each. float32 is multiplied as two halves of 16 bits, three products of
 them, and stays within some 1e-7 of float64; operands of which that cannot be said (Inf, NaN, rows
 of numbers further than 2^28 apart, or beyond 2^60) are found on the device, which then runs the
@@ -94,7 +94,7 @@ BYTES_TO_PLAN = 80
 
 
 class Lists(NamedTuple):
-    """The entries of tiles, and what runs where tiles do not do; see ``tile_sddmm.hpp``.
+    """The entries of tiles, and the work list of the other kernel; see ``tile_sddmm.hpp``.
 
     Attributes
     ----------
@@ -104,12 +104,11 @@ class Lists(NamedTuple):
         Blocks of a list that are asked for at once.
     blocks : array, shape (2 panels tiles + 1,)
         The first block of each list, int32.
-    places : array, shape (2 panels tiles, 64)
-        For each row of a list: the place of its first entry less the number of that in the list.
+        For each row of a list: the index of its first entry in the matrix less that in the list.
     codes : array, shape (512 blocks,)
         Row * 128 + column of each entry, uint16; 0xffff fills blocks up.
     plain : Pieces
-        What the kernel of all GPUs works through.
+        The work list of the kernel of all GPUs.
     """
 
     panels: int
@@ -127,9 +126,9 @@ def make_lists(xp: Any, A: Any) -> tuple[int, Array, Array, Array]:
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     A : Csr
-        Whose rows are sorted.
+        The matrix, with sorted rows.
     """
     m, n = A.shape
     panels, tiles, nnz = -(-m // TILE), -(-n // TILE), A.nnz
@@ -172,13 +171,13 @@ def source(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
 
 
 def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
-    """Return the shared memory of a block: barriers, tiles of B, sums, and what is known."""
+    """Return the shared memory of a block: barriers, tiles of B, sums, and cached entries."""
     known = 2 * 2 * (HALF * itemsize + 4 * HALF + 4 * TILE)
     return 128 + stages * parts * TILE * width * 2 + TILE * (TILE + 8) * 4 + known
 
 
 class Multiplier(NamedTuple):
-    """A kernel of tiles, its shared memory, and what else it is made for."""
+    """A kernel of tiles, its shared memory, and its other compile-time settings."""
 
     kernel: SimtKernel
     shared: int
@@ -195,13 +194,13 @@ class Tile(GpuAlgorithm):
     from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY
 
     def missing(self, device: Any) -> str | None:
-        """Return what a device lacks."""
+        """Return the feature that a device lacks."""
         if device.capability != (9, 0):
             return "it is made of words of compute capability 9.0"
         return None
 
     def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
-        """Return what multiplies tiles of such a width."""
+        """Return the kernel that multiplies tiles of a width."""
         return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
@@ -229,12 +228,12 @@ class Tile(GpuAlgorithm):
             return None
         if A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None
-        return f"{facts.density:.1%} of the places are entries: dense tiles are sampled"
+        return f"{facts.density:.1%} of the positions are entries: dense tiles are sampled"
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> Lists:
         """Return the entries of all tiles."""
         if not sorted_rows(on.executor.xp, A):
-            raise Unsuited("rows are not sorted: A.sort() returns a matrix whose rows are")
+            raise Unsuited("rows are not sorted: A.sort() returns a sorted matrix")
         m, n = A.shape
         plain = on.pieces(A, 0, sampled=True)
         return Lists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
@@ -336,7 +335,7 @@ class TileMma(Tile):
     name: ClassVar[str] = "tile-mma"
 
     def missing(self, device: Any) -> str | None:
-        """Return what a device lacks."""
+        """Return the feature that a device lacks."""
         if device.capability < (8, 0):
             return "it is made of words of compute capability 8.0"
         need = shared_bytes(WIDTHS[2][-1], 2, 8, 1)
@@ -345,7 +344,7 @@ class TileMma(Tile):
         return None
 
     def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
-        """Return what multiplies tiles of such a width: with two of them in memory if they fit."""
+        """Return the kernel that multiplies tiles of a width, two in memory if they fit."""
         two = shared_bytes(width, parts, itemsize)
         if two <= device.shared_bytes:
             return Multiplier(tile_mma, two, {"STAGES": 2})

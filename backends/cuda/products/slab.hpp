@@ -1,7 +1,6 @@
-// C = alpha A B + beta C with a slab of B in the shared memory of every multiprocessor: some rows
-// of 32 columns (128 bytes a row, whatever the type). A block goes with its slab through the
-// entries of its rows whose columns are in it. B is then read from caches once for each block and
-// not once for each entry; what an entry costs is a row out of shared memory, 128 bytes a cycle.
+// some rows of 32 columns (128 bytes a row, for every type). A block goes with its slab through the
+// entries of its rows with columns in the slab. B is then read from caches once for each block and
+// not once for each entry; an entry costs one row read from shared memory, 128 bytes a cycle.
 #pragma once
 #include "packs.hpp"
 
@@ -47,7 +46,7 @@ WL_DEVICE int deal_numbers(const item& it, T* sums) {
     const bool high = lane_of(it) & D;
 #pragma unroll
     for (int e = 0; e < half; ++e) {
-      // Not as a choice between two places: that would put the numbers into memory.
+      // No conditional pointer: it would move the sums from registers to memory.
       const T first = sums[e], second = sums[e + half];
       const T kept = high ? second : first, sent = high ? first : second;
       sums[e] = kept + shuffle_xor(it, sent, D);
@@ -57,10 +56,9 @@ WL_DEVICE int deal_numbers(const item& it, T* sums) {
 }
 
 // L lanes share an entry, and have V vectors of its row of B each. Lanes take the vectors in an
-// order that their number rotates, so that eight lanes that read at once touch all banks: sums of
-// vector w are those of vector (w ^ x) * L + l. VECTORS: the rows of B begin at multiples of 16
-// bytes and have whole vectors. SORTED: entries are in the order of the matrix; else entry p of the
-// list is order[p] there.
+// order rotated by the lane number, so that eight lanes that read at once touch all banks: VECTORS:
+// the rows of B begin at multiples of 16 bytes and have whole vectors. SORTED: entries are in the
+// order of the matrix; else entry p of the list is order[p] there.
 //
 // Blocks are slabs fastest, then groups of `share` rows, panels of 32 columns, blocks of the batch.
 template <int L, int VECTORS, int SORTED, class T>
@@ -99,7 +97,7 @@ WL_DEVICE void slab_spmm(const item& it, i64 m, i64 n, i64 k, i64 slabs, i64 hei
   const T* const of_values = values + b * values_step;
   const i64 end = (g + 1) * share < m ? (g + 1) * share : m;
   i64 row = g * share + wave_of(it);
-  // The entries of a row, and the first of them, are loaded while those of the row before are
+  // The range of the next row, and its first entries, are loaded while the current row is
   // multiplied.
   i32 first = 0, last = 0;
   if (row < end) {

@@ -1,7 +1,6 @@
 """Sparse times dense with a slab of ``B`` in the shared memory of every multiprocessor.
 
-What it is good for is in ``slab.hpp``: moderate densities and few columns, where the rows of ``B``
-come through the first-level cache again and again, and tensor cores have too little to do.
+Its purpose is described in ``slab.hpp``:
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ LANES = 1
 LEAST_DENSITY, MOST_DENSITY = 0.04, 0.09
 #: Columns at which it is chosen.
 LEAST_COLUMNS, MOST_COLUMNS = 17, 32
-#: Entries of a row in a slab, at least: fewer do not pay for adding up what 32 lanes hold.
+#: Entries of a row in a slab, at least: fewer do not pay for the sum over 32 lanes.
 LEAST_ENTRIES = 64
 
 
@@ -104,7 +103,7 @@ def cut_into_slabs(
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     indptr, indices : array
         The pattern.
     columns : int

@@ -10,8 +10,8 @@ namespace wl {
 struct softmax_of_entries {
   float from = lowest(), total = 0;
 
-  // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums of the
-  // row are multiplied by where that is not 1 for all rows of the panel.
+  // Turns scores into powers, and positions without an entry into 0. Calls `rescale` with the
+  // factors of the row's earlier sums, unless all factors of the panel are 1.
   template <class Rescale>
   WL_DEVICE void take(const item& it, int lane, float (&scores)[2][2], const lane_entries& known,
                       float scale, const Rescale& rescale) {
@@ -45,7 +45,7 @@ struct softmax_of_entries {
   }
 };
 
-// What a warp has of two panels: their rows of C, and sums of rows of D, whose slab is `other`
+// The state of a warp for two panels: their rows of C, and sums of rows of D, with its slab `other`
 // bytes behind that of B.
 template <int DIM, int WHOLE, class T>
 struct attending_panels {

@@ -68,7 +68,7 @@ STEP = 16
 WARPS = 16
 #: Columns of dense operands that there are kernels for: more would take more registers.
 WIDTHS = (32, 64)
-#: Places of a matrix whose entries are told apart in 63 bits.
+#: The largest number of positions of a matrix with entries that 63 bits distinguish.
 MOST_PLACES = 2**52
 
 
@@ -100,7 +100,7 @@ def height_of(shared: int, width: int) -> int:
 
 @cache
 def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
-    """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`.
+    """Return a kernel for rows of dense operands of ``width`` values, one of :data:`WIDTHS`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
-    """Return a kernel for a device, and for rows of so many numbers."""
+    """Return a kernel for a device and a width of rows."""
     return made_for(kernel, device.shared_bytes, width, WARPS)
 
 
@@ -160,7 +160,7 @@ class SlabAttention(FusedAlgorithm):
         return None
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> Any:
-        """Return what does the rest. Lists are made when they are first asked for."""
+        """Return the fallback's state. Lists are made when they are first asked for."""
         return State(ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel)
 
     def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:

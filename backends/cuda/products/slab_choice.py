@@ -30,7 +30,7 @@ class Rate(NamedTuple):
     of_batch: float
 
 
-#: By columns: of the product, of the gradient of ``C``, and of those of ``B`` and ``D``.
+#: By columns: for the product, the gradient of ``C``, and the gradients of ``B`` and ``D``.
 FORWARD = {32: Rate(0.2, 0.295), 64: Rate(0.5, 0.41)}
 BY_ROWS = {32: Rate(0.1, 0.345), 64: Rate(0.9, 0.55)}
 BY_COLUMNS = {32: Rate(0.1, 0.475), 64: Rate(0.4, 0.895)}
@@ -45,7 +45,8 @@ LAUNCH, ROUND = 2.0, 5.3
 MARGIN = 0.95
 #: Bytes of shared memory of a block from which the rule takes slabs.
 LEAST_BYTES = 160 << 10
-#: Columns from which the rule takes slabs, and what they are multiples of, for copies of 16 bytes.
+#: Columns from which the rule selects slabs, and the divisor of their count, for copies of 16
+#: bytes.
 LEAST_COLUMNS, OF_VECTOR = 32, 8
 #: How many times as long as the average a row may be: all warps wait for that of the longest.
 EVEN = 4
@@ -108,7 +109,7 @@ class Sizes(NamedTuple):
         return row_times.time_of(self.of_rows, gradients=gradients, same=same)
 
     def by_tiles(self, device: Any, tiles: int, *, gradients: bool) -> float:
-        """Return the microseconds of so many dense tiles a head."""
+        """Return the microseconds of ``tiles`` dense tiles a head."""
         shapes = tile_shapes.shapes_for(device)
         most = min(ceil(self.n / COLUMNS), tiles)
         return tile_shapes.time_of(shapes, tiles, most, self.of_rows, gradients=gradients)
@@ -118,7 +119,7 @@ _EVEN: Key[bool] = Key("whether columns are even for slabs")
 
 
 class SlabsOrRows(SlabAttention):
-    """Slabs where a batch has so many heads that they are faster, else tiles or rows."""
+    """Slabs where a batch has enough heads for them to be faster, else tiles or rows."""
 
     name: ClassVar[str] = "slabs-or-rows"
     by_rule: ClassVar[bool] = True
@@ -147,7 +148,7 @@ class SlabsOrRows(SlabAttention):
         return f"rows have {facts.statistics.mean:.0f} entries on average, all over the columns"
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
-        """Return what does the rest: tiles or rows, or rows alone."""
+        """Return the state of the fallback: tiles or rows, or rows alone."""
         tiles = TilesOrRows()
         rest = ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
         if tiles.objection(on, A, facts) is None and tiles.reason(on, A, facts) is not None:

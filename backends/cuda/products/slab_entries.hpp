@@ -1,9 +1,9 @@
-// Entries of a sparse pattern for tensor cores without tiles of it. A warp has panels of 8 rows,
-// and columns pass by in slabs whose dense rows are in the shared memory of a block. What a product
-// takes in the place of 16 neighbouring columns are the columns of any 16 entries of a panel: one
-// of the 8 sums of each is of use, which at low densities is cheaper than to multiply tiles of
-// which one place in a hundred is an entry. A slab is read from the second-level cache once for
-// each block, where a kernel by rows reads two rows for each entry.
+// Entries of a sparse pattern for tensor cores without tiles of it. A warp has panels of 8 rows. It
+// walks through the columns in slabs; the dense rows of a slab are in the shared memory of a block.
+// Instead of 16 adjacent columns, each MMA gathers the columns of any 16 entries of a panel. Only
+// one of the 8 sums of each entry is used, but at low densities this beats tiles that are mostly
+// empty. A slab is read from the second-level cache once for each block, where a kernel by rows
+// reads two rows for each entry.
 #pragma once
 #include "slab_stages.hpp"
 #include "tile_gradients.hpp"
@@ -13,14 +13,14 @@ namespace wl {
 // Rows of a panel, and entries that are multiplied at once.
 constexpr int PANEL_ROWS = 8, BATCH_ENTRIES = 16;
 // An entry is where its dense row begins in the slab, a multiple of 16, and its row in the panel; 8
-// of what only fills a batch. The highest bit says that the batch is the last one of its list.
+// for padding of a batch. The highest bit says that the batch is the last one of its list.
 constexpr u32 ROW_BITS = 15, LAST_BIT = 1u << 31, PLACE_BITS = ~(ROW_BITS | LAST_BIT);
 
 WL_DEVICE int row_in_panel(u32 entry) { return int(entry & ROW_BITS); }
-// Where a dense row begins, its chunks changed places as for `chunk`; see chunk_at.
+// The offset of a dense row, with its chunks swizzled as for `chunk`; see chunk_at.
 WL_DEVICE u32 place_of(u32 entry, int chunk) { return (entry ^ u32(chunk << 4)) & PLACE_BITS; }
-// The place of the chunk that is `by` behind: chunks change places in bits 4 to 6, which slabs
-// begin at multiples of.
+// The offset of the chunk that is `by` behind: the swizzle changes bits 4 to 6, and slabs begin at
+// multiples of it.
 WL_DEVICE u32 chunk_on(u32 at, int by) { return at ^ u32(by << 4); }
 template <int DIM>
 WL_DEVICE int row_in_slab(u32 entry) {
@@ -52,24 +52,24 @@ struct pair_entries {
   }
 };
 
-// What a lane needs to know of a batch.
+// The data of a batch that a lane needs.
 struct lane_entries {
   u32 summed[4]; // entries 2 (lane % 4), the next one, and 8 behind these: it has their sums
   u32 dotted[2]; // entries lane / 4 and 8 behind: it loads parts of their dense rows
   u32 added;     // entry lane % 8 + lane / 16 * 8: it names this one's dense row to be added up
 
   WL_DEVICE bool last() const { return (added & LAST_BIT) != 0; }
-  // Whether entry 8 j + e of those that begin at 2 (lane % 4) is in row lane / 4 of the panel.
+  // Whether entry 8 j + e of the entries from 2 (lane % 4) on is in row lane / 4 of the panel.
   WL_DEVICE bool has(int j, int e, int lane) const {
     return row_in_panel(summed[2 * j + e]) == lane / 4;
   }
 };
 
-// What lanes need to know of batches, one after the other: each asked for while that before is
-// computed, so that behind the last one is one more. Lanes load all of it, in seven registers; or,
-// where `told`, an entry each, and are told the others when the batch's turn has come. So
-// gradients, which are short of registers, take 216 microseconds in place of 242, and the product,
-// which is not, 71 in place of 67.
+// The entries that lanes need of successive batches. The entries of a batch are loaded while the
+// previous batch is computed, so one batch follows the last one. Either each lane loads all of its
+// entries, in seven registers, or, where `told`, it loads one entry and gets the others by shuffles
+// at the batch's turn. With `told`, gradients, which are short of registers, take 216 microseconds
+// instead of 242, and the product, which is not, 71 instead of 67.
 template <bool told>
 struct batch_reader {
   const u32* entries;
@@ -153,7 +153,7 @@ struct own_rows {
     }
   }
 
-  // What four lanes have of chunks of two dense rows.
+  // The chunks of two dense rows that four lanes hold.
   WL_DEVICE static void bring(pack<u32, 4> (&four)[2], const unsigned char* slab,
                               const lane_entries& known, int turn, int lane) {
 #pragma unroll
@@ -170,7 +170,7 @@ struct own_rows {
   }
 };
 
-// What one of two panels has of their sums.
+// The sums of one of two panels.
 WL_DEVICE void of_panel(float (&sums)[2][2], const float (&both)[2][4], int panel) {
 #pragma unroll
   for (int j = 0; j < 2; ++j)
@@ -232,7 +232,7 @@ WL_DEVICE void add_rows(float (&sums)[DIM / 16][4], const float (&factors)[2][2]
   }
 }
 
-// What lanes have of their rows, lane / 4, for row e of the two that a lane has sums of.
+// The value of lane row lane / 4 for row e of the two rows of a lane's sums.
 WL_DEVICE float of_sums(float of_row, int e, int lane) {
   return shuffle(of_row, (lane % 4 * 2 + e) * 4);
 }
@@ -274,7 +274,7 @@ WL_DEVICE void store_sums(const float (&sums)[DIM / 16][4], T* out, i64 ld, i64 
     }
 }
 
-// The pair of panels of a warp. Those of a block are neighbours, and blocks of a head follow one
+// The pair of panels of a warp. Panels of a block are adjacent, and blocks of a head follow one
 // another, so that its slabs are in the second-level cache while they are read.
 template <int DIM, int HEIGHT>
 struct own_pair {
@@ -296,7 +296,7 @@ struct own_pair {
     return {all + i64(first_batch) * BATCH_ENTRIES, slabs};
   }
 
-  // Calls panels.take(i, lane, known, stage) for the batches of panel i, whose slab is at `stage`.
+  // Calls panels.take(i, lane, known, stage) for the batches of panel i with its slab at `stage`.
   template <class Slabs, class Panels>
   WL_DEVICE void for_batches(const item& it, const Slabs& pair, Panels& panels) const {
     // Of a number that is not negative: else gradients took 229 microseconds in place of 211, as

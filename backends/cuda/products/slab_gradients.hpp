@@ -1,14 +1,14 @@
 // The gradients of attention by 16 entries of 8 rows at a time; see slab_attention.hpp. Weights are
-// computed again from what the forward product left (Dao, FlashAttention-2, 2023, algorithm 2, by
+// recomputed from the totals of the forward product (Dao, FlashAttention-2, 2023, algorithm 2, by
 // rows and by columns in turn instead of with atomic sums).
 #pragma once
 #include "slab_attention.hpp"
 
 namespace wl {
 
-// Makes the scores of a batch weights, 2^(scale score - log_total), and the gradients of weights
-// those of scores, weight (gradient - mean). What is not an entry becomes 0. `fact_of(j, e)` is the
-// logarithm of the total and the mean of an entry's row.
+// Turns the scores of a batch into weights, 2^(scale score - log_total), and the gradients of
+// weights into those of scores, weight (gradient - mean). Positions without an entry become 0.
+// `fact_of(j, e)` is the logarithm of the total and the mean of an entry's row.
 template <class Facts>
 WL_DEVICE void weigh_entries(float (&weights)[2][2], float (&gradients)[2][2],
                              const lane_entries& known, float scale, int lane,
@@ -24,8 +24,8 @@ WL_DEVICE void weigh_entries(float (&weights)[2][2], float (&gradients)[2][2],
     }
 }
 
-// What a warp has of two panels of rows: their rows of C and G, and sums of rows of B, whose slab
-// is `other` bytes before that of D.
+// The state of a warp for two panels of rows: their rows of C and G, and sums of rows of B, with
+// its slab `other` bytes before that of D.
 template <int DIM, int WHOLE, class T>
 struct row_gradient_panels {
   static constexpr bool told = true;
@@ -103,8 +103,8 @@ WL_DEVICE void slab_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
   }
 }
 
-// What a warp has of two panels of columns: their rows of B and D, and sums of rows of C and G,
-// whose slabs follow one another, and the facts of their rows.
+// The state of a warp for two panels of columns: their rows of B and D, sums of rows of C and G in
+// adjacent slabs, and the totals and means of the rows.
 template <int DIM, int WHOLE, class T>
 struct column_gradient_panels {
   static constexpr bool told = true;
@@ -127,7 +127,7 @@ struct column_gradient_panels {
 };
 
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
-// pattern, whose columns are the m rows of C and G.
+// pattern. Its columns are the m rows of C and G.
 template <int DIM, int HEIGHT, int WHOLE, class T>
 WL_DEVICE void
 slab_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 shares, i64 slabs, i64 padded,

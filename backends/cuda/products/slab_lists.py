@@ -12,7 +12,7 @@ from ...gpu.products.sddmm_flat import rows_of
 
 #: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
 PANEL, BATCH = 8, 16
-#: Bits of an entry's row in its panel, below those of the place of its dense row. As there.
+#: Bits of an entry's row in its panel, below the offset of its dense row. As there. As there.
 ROW_BITS = 4
 #: Where each entry of a batch is stored. As ``place_in_batch`` there.
 PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
@@ -37,8 +37,9 @@ class Lists(NamedTuple):
         The first batch of each pair, and of an empty pair behind them; int32. A pair has a list for
         each slab and each of its panels, of one batch or more.
     entries : array, shape (16 (batches + 1),)
-        For each entry the place of its dense row in the slab, in bytes, and in its ``ROW_BITS`` the
-        row in the panel; 8 where a batch is only filled. ``LAST`` is said of whole batches. uint32.
+        For each entry the offset of its dense row in the slab, in bytes, and in its ``ROW_BITS``
+        the row in the panel; 8 where a batch is only filled. ``LAST`` is said of whole batches.
+        uint32.
     """
 
     pairs: int
@@ -50,7 +51,7 @@ class Lists(NamedTuple):
 
 
 def places_of(rows: Array, width: int) -> Array:
-    """Return where dense rows of so many numbers begin; see ``chunk_at`` in ``tile_rows.hpp``.
+    """Return the offsets of dense rows of ``width`` values; see ``chunk_at`` in ``tile_rows.hpp``.
 
     Examples
     --------
@@ -67,14 +68,14 @@ def make_lists(
     """Return the lists of entries.
 
     Eight neighbours of a batch are of different classes as far as there are: of each class the
-    first entry is in the first eight, the second one in the second eight, and so on. What is left
-    over is where others are missing. So dense rows of eight neighbours are mostly in different
-    banks, and those of two neighbours nearly always.
+    first entry is in the first eight, the second one in the second eight, and so on. Remaining
+    entries fill the gaps. So the dense rows of eight adjacent entries are mostly in different
+    banks, and the rows of two adjacent entries nearly always.
 
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     rows, columns : array, shape (nnz,)
         Of the entries, in any order; an entry may be there twice.
     shape : tuple of int
@@ -114,7 +115,7 @@ def make_lists(
         free[place[fits]] = False
         free = xp.flatnonzero(free)
         its_list = of_list[rest]
-        # From the end of a list on, where entries are few; those of a level are neighbours.
+        # From the end of a list on, where entries are few; entries of a level are adjacent.
         behind = xp.searchsorted(free, ends[its_list] * BATCH)
         order = xp.argsort(its_list * (int(level.max()) + 1) + level[rest])
         number = xp.arange(int(rest.size)) - xp.searchsorted(its_list, its_list)

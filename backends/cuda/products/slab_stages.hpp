@@ -1,24 +1,24 @@
 // Slabs of two dense operands that pass by in the shared memory of a block, in two stages: while
 // one is used, the next one is copied.
 //
-// Warps go on by themselves, as far as the slabs let them: what they have to do in a slab differs,
-// and where a barrier of the block was between slabs a fifth of the time went into waiting. Two
-// barriers of each stage count. `there`: threads that copy a slab arrive when their part has come.
-// `left`: each warp arrives when it has used a slab. Turn s / 2 of those of stage s % 2 is that of
-// slab s. The first warps in the middle of a slab copy the next one, as they have the time. Every
-// warp, with entries in a slab or without, does for s = 0, 1, ..:
+// Warps advance independently, as far as the slabs let them: their work in a slab differs, and a
+// block barrier between slabs cost a fifth of the time in waiting. Two barriers of each stage
+// count. `there`: threads that copy a slab arrive when their part has come. `left`: each warp
+// arrives when it has used a slab. Phase s / 2 of the barriers of stage s % 2 is for slab s. The
+// first warps in the middle of a slab copy the next one, as they have the time. Every warp, with
+// entries in a slab or without, does for s = 0, 1, ..:
 //
 //   1. waits for `there` of s,
 //   2. uses half of s, and takes a number,
 //   3. if it is one of the lowest numbers, waits for `left` of s - 1 and asks for a part of s + 1,
 //   4. uses the rest of s, and arrives at `left` of s.
 //
-// Nobody waits forever. Of all warps that wait, take one that is the least far in this order. In 1
-// it waits for copies that others ask for in 3 of s - 1, whatever the numbers are: all warps are
-// beyond that. In 3 it waits for arrivals in 4 of s - 1: likewise. Copies come by themselves. And a
-// parity says which turn it is: `there` does not turn for s + 2 before all have arrived in 4 of s,
-// `left` not for s + 1 before all have arrived in 4 of s + 1, the waiting warp among them. Numbers
-// of s + 2 are taken by a counter that those of s were taken by, after all of them.
+// There is no deadlock. Of all warps that wait, take one that is the least far in this order. In 1
+// it waits for copies that other warps issue in 3 of s - 1, for any assignment of numbers: all
+// warps are beyond that. In 3 it waits for arrivals in 4 of s - 1: likewise. Copies come by
+// themselves. And a parity says which turn it is: `there` does not turn for s + 2 before all have
+// arrived in 4 of s, `left` not for s + 1 before all have arrived in 4 of s + 1, the waiting warp
+// among them. The numbers of s + 2 come from the counter of s, after all numbers of s are taken.
 #pragma once
 #include "counting_barriers.hpp"
 #include "tile_rows.hpp"
@@ -46,8 +46,8 @@ struct slab_pair {
   unsigned char* memory;
 
   WL_DEVICE unsigned char* stage(int s) const { return memory + s % SLAB_STAGES * of_stage; }
-  // The same, but the compiler is not told what it is made of, so that it is one register and not
-  // made again for each load.
+  // The same, hidden from the compiler's optimizer, so that it is one register and not recomputed
+  // for each load.
   WL_DEVICE const unsigned char* stage_at_once(int s) const {
     u32 at = shared_offset(stage(s));
     asm volatile("" : "+r"(at));
@@ -92,7 +92,7 @@ struct slab_pair {
     }
   }
   WL_DEVICE void wait_until_there(int s) const { wait_for(there(s), parity(s)); }
-  // What lanes of a warp do before they come together is done before one of them arrives.
+  // The barrier orders the work of all lanes of a warp before the arrival of one of them.
   WL_DEVICE void leave(int s, int lane) const {
     __syncwarp();
     if (lane == 0)
@@ -100,7 +100,7 @@ struct slab_pair {
   }
   WL_DEVICE void wait_until_left(int s) const { wait_for(left(s), parity(s)); }
 
-  // Copies HEIGHT rows from `first` on; what there is not becomes zeros.
+  // Copies HEIGHT rows from `first` on; missing rows become zeros.
   WL_DEVICE static void bring(int t, unsigned char* to, const rows_of<T>& from, i64 first,
                               i64 columns) {
     constexpr int apart = rows::apart;
@@ -136,7 +136,7 @@ struct slab_pair {
                          facts + i64(s) * (FACTS * HEIGHT) + i);
     if constexpr (WHOLE) {
       arrive_when_copied(there(s));
-    } else { // what it stored itself comes with its own arrival
+    } else { // its own stores precede its own arrival
       commit_copies();
       wait_for_copies<0>();
       arrive(there(s));

@@ -11,8 +11,9 @@ namespace wl {
 
 constexpr int most_stages = 16;
 
-// Registers of a thread that multiplies: what all W + 1 warpgroups were given, less what those that
-// copy keep. More than that would be waited for in vain.
+// Registers of a thread that multiplies: the budget of all W + 1 warpgroups, less the registers of
+// the copying one. A request beyond that would wait forever. More than that would be waited for in
+// vain.
 constexpr int copier_registers = 24;
 template <int W>
 WL_DEVICE constexpr int registers_of() {
@@ -20,8 +21,7 @@ WL_DEVICE constexpr int registers_of() {
   return (given * (W + 1) - copier_registers) / W / 8 * 8;
 }
 
-// What a thread of a warpgroup has of a tile of 64 x N: `sums[4 j + z]` is of row
-// 16 warp + lane / 4 + 8 (z / 2) and column 8 j + 2 (lane % 4) + z % 2.
+// The sums of a tile of 64 x N that a thread of a warpgroup holds:
 template <int N, class T>
 WL_DEVICE void store_tile(const float* sums, int thread, i64 row, i64 column, i64 m, i64 k,
                           const i32* exponents, T* C, i64 C_ld, float alpha, float beta) {
@@ -92,8 +92,8 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
 
   if (group == W) {
     give_registers<copier_registers>();
-    // Each of four warps copies a quarter of B, and what one of the other warpgroups has of A: one
-    // warp for all of it took longer than the product.
+    // Each of four warps copies a quarter of B, and the part of A of one of the other warpgroups:
+    // one warp for all of it took longer than the product.
     const int warp = thread % 128 / 32;
     constexpr u32 quarter = of_dense / 4;
     static_assert(quarter % 16 == 0, "copies are of 16 bytes");
@@ -154,8 +154,8 @@ WL_DEVICE void tensor_product(const item& it, i64 m, i64 k, i64 row_blocks, i64 
     sums[i] = lows[of::parts == 2 ? i : 0] = total[of::parts == 2 ? i : 0] = 0.0f;
   int first_step = now.step, parts = 0;
   bool fresh = true;
-  // Two warpgroups whose products run at the same time also wait at the same time: one unpacks and
-  // adds up while the other multiplies.
+  // Two warpgroups with simultaneous products would also wait at the same time: instead one unpacks
+  // and adds up while the other multiplies.
   constexpr bool in_turn = W == 2;
   const auto turn_of = [&](int g) { return 1 + g; };
   if (in_turn && group == W - 1)

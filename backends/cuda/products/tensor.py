@@ -40,7 +40,7 @@ def run_kernel(
     overlapped: bool = False,
     **constants: int,
 ) -> None:
-    """Launch a kernel whose text is in this folder.
+    """Launch a kernel with its text in this folder.
 
     ``overlapped`` says that it waits for the launch before by itself.
     """
@@ -73,7 +73,7 @@ class Places:
 
 
 def places_of_values(m: int, pattern: TilePattern, dtype: Any) -> Places:
-    """Return what packed values of a dtype take: of float32 there are powers of two for rows."""
+    """Return the sizes of packed values of a dtype: float32 has powers of two for rows."""
     scaled = dtype.name == "float32"
     return Places(
         values=int(pattern.order.size) * dtype.itemsize,
@@ -110,7 +110,7 @@ def pack_values(
 
 
 class PackedCopy:
-    """The values of a matrix in the order of tiles, which follow those of the matrix."""
+    """The values of a matrix in the order of tiles; they follow changes of the matrix."""
 
     def __init__(self, on: Adapter, A: Any, pattern: TilePattern) -> None:
         self.on, self.pattern = on, pattern
@@ -155,7 +155,7 @@ class Tiling(NamedTuple):
 def tiling(
     pattern: TilePattern, columns: int, dtype: str, multiprocessors: int, shared_bytes: int
 ) -> Tiling:
-    """Return how the product with so many columns is cut for a device."""
+    """Return the tiling of the product with ``columns`` columns for a device."""
     itemsize = 4 if dtype == "float32" else 2
     shape = kernels.tile_shape(dtype, columns)
     panels = -(-columns // shape.columns)
@@ -178,7 +178,7 @@ class TensorCores(GpuAlgorithm):
     copies = True
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return what is missing: Hopper, a dtype, or enough entries for masks to be worth it."""
+        """Return the missing requirement: Hopper, a dtype, or enough entries to pay for masks."""
         capability = on.executor.device.capability
         if capability != (9, 0):
             return f"it is made for compute capability 9.0, and this device has {capability}"
@@ -187,13 +187,13 @@ class TensorCores(GpuAlgorithm):
         m, n = A.shape
         masks = -(-m // TILE) * -(-n // TILE) * META
         if masks > MOST_MASKS:
-            return f"masks of all {m} x {n} places would take {masks / 2**30:.0f} GiB"
+            return f"masks of all {m} x {n} positions would take {masks / 2**30:.0f} GiB"
         if facts.statistics.longest * TILE > MOST_ENTRIES:
             return f"rows of {facts.statistics.longest} entries are too long for it"
         return None
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return why it is faster, where it is by measurement and no place comes twice."""
+        """Return why it is faster, where measurements show it and no position repeats."""
         reason = tensor_choice.reason(facts, on.waves)
         return reason if reason and self._pattern(on, A) is not None else None
 
@@ -203,12 +203,12 @@ class TensorCores(GpuAlgorithm):
         Raises
         ------
         Unsuited
-            If the matrix stores some place twice.
+            If the matrix stores a position twice.
         """
         pattern = self._pattern(on, A)
         if pattern is None:
             raise Unsuited(
-                "some place of the matrix is stored twice; A.sum_duplicates() adds such entries up"
+                "the matrix stores a position twice; A.sum_duplicates() adds such entries up"
             )
         return pattern
 

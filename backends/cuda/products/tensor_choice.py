@@ -10,16 +10,16 @@ from .tensor_kernels import tile_shape
 # replays) of 2 to 30 % with 32 to 256 columns; benchmarks/results/ml-h200.md has them.
 
 #: Launches, bringing values of B and A to where they are read, the first steps, and the last sums;
-#: and what every place of a matrix costs for each panel of so many columns: it does not matter how
-#: many of them are entries.
+#: and the cost of every position of a matrix for each panel of columns, which does not depend on
+#: the number of entries.
 PANEL = {
     "float32": {32: (11.2, 5.3e-7), 64: (12.0, 8.3e-7), 128: (12.2, 1.43e-6)},
     "float16": {32: (8.8, 3.4e-7), 64: (9.3, 4.0e-7), 128: (11.5, 5.6e-7)},
 }
-#: Values of a step are read from shared memory by one lane each, and lanes meet in banks: a warp's
-#: loads of a step take so many turns without an entry, and with all places (simulated), and a
-#: place costs so much a turn. Below a quarter of the places something else takes longer: 11008 x
-#: 4096 on an H100, 20 and 50 %, 32 columns: 24.1 and 35.6; 64: 27.1 and 39.4; 128: 37.1 and 46.9.
+#: Values of a step are read from shared memory by one lane each, with bank conflicts: a warp's
+#: loads of a step take TURNS turns without an entry, TURNS_OF_ALL with all positions (simulated),
+#: and a position costs TURN seconds a turn. Below a quarter of the positions something else takes
+#: longer: 64: 27.1 and 39.4; 128: 37.1 and 46.9.
 TURNS, TURNS_OF_ALL, TURN = 22, 127, 8.0e-9
 #: By how much they have to be faster.
 MARGIN = 1.05

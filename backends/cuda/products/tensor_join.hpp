@@ -1,5 +1,5 @@
-// What is left to do after the tensor cores: to add up tiles that were cut between blocks, or, if
-// there is something that they do not multiply rightly, to multiply all of it entry by entry.
+// The work after the tensor cores: to add up tiles that were cut between blocks, or, if they cannot
+// multiply the operands correctly, to multiply all of it entry by entry.
 #pragma once
 #include "tensor_tiles.hpp"
 
@@ -62,12 +62,12 @@ WL_DEVICE void tensor_join(const item& it, i64 m, i64 k, i64 row_blocks, i64 ste
     const int thread = place % 128, j = place / 128 % quads;
     const i64 panel = divide(tile, row_tiles), column = panel * N + j * 8 + thread % 4 * 2;
     if (column >= k)
-      continue; // nobody left a part there
+      continue; // no block stored a part there
     const i64 first = share_of(tile * steps, units, shares);
     const i64 last = share_of((tile + 1) * steps - 1, units, shares);
     if (first == last)
       continue; // stored by its block
-    // what a share begins with is in its first line
+    // the part at the start of a share is in its first line
     const bool begins = begin_of(first, units, shares) >= tile * steps;
     float4 sum = lines[(2 * first + !begins) * each + place];
 #pragma unroll 4

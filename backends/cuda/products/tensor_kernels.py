@@ -36,7 +36,7 @@ SHAPES = {
 
 
 def tile_shape(dtype: str, columns: int) -> Shape:
-    """Return the shape of tiles for a product with so many columns."""
+    """Return the shape of tiles for a product with ``columns`` columns."""
     return next((shape for shape in SHAPES[dtype] if columns <= shape.columns), SHAPES[dtype][-1])
 
 
@@ -72,7 +72,7 @@ def window_steps(columns: int) -> int:
 
 
 def pack_dense(columns: int) -> SimtKernel:
-    """Return the kernel that lays out panels of so many columns."""
+    """Return the kernel that lays out panels of ``columns`` columns."""
     return SimtKernel(
         "tensor_pack_dense",
         "tensor_pack.hpp",
@@ -88,7 +88,7 @@ STRIP = 32
 
 
 def product(groups: int) -> SimtKernel:
-    """Return the kernel of blocks with so many warpgroups that multiply."""
+    """Return the kernel of blocks with ``groups`` warpgroups that multiply."""
     return SimtKernel(
         "tensor_product",
         "tensor.hpp",

@@ -4,8 +4,7 @@
 
 namespace wl {
 
-// exponents[i] is what brings the largest value of row i to where tensor_tiles.hpp says, or
-// not_finite.
+// exponents[i] scales the largest value of row i as tensor_tiles.hpp says, or is not_finite.
 constexpr i32 not_finite = 1 << 20;
 
 template <class I>
@@ -30,10 +29,10 @@ WL_DEVICE void tensor_scale_rows(const item& it, i64 m, const I* indptr, const f
                                             : 0;
 }
 
-// Puts the values of A where the masks say: place p of a block gets the value of entry
-// first entry of the block + (order[p] >> 6), which is in row order[p] & 63 of it; ~0 is padding.
-// `pieces` blocks of threads have a block of rows. Of float32 bad[...] is whether what one of them
-// has cannot be scaled.
+// Copies the values of A to the positions in the masks: position p of a block gets the value of
+// entry first entry of the block + (order[p] >> 6), which is in row order[p] & 63 of it; ~0 is
+// padding. `pieces` blocks of threads have a block of rows. For float32, bad[...] says whether one
+// of their values cannot be scaled.
 template <class T, class I>
 WL_DEVICE void tensor_pack_values(const item& it, i64 m, i64 steps, i64 pieces, const I* indptr,
                                   const i32* starts, const u8* order, const T* values, u8* packed,

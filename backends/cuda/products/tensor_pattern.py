@@ -1,8 +1,8 @@
 """The pattern of a matrix as kernels of the tensor cores read it: masks, and an order of values.
 
-Rows are cut into blocks of 64 and columns into steps of 64. Which of the 4096 places of a block's
-step are entries is told by a mask of 32 bits for each of 128 lanes; ``tensor_tiles.hpp`` says which
-places a lane has.
+Rows are cut into blocks of 64 and columns into steps of 64. A mask of 32 bits for each of 128 lanes
+marks the entries among the 4096 positions of a block's step; ``tensor_tiles.hpp`` says which places
+a lane has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TILE = 64
 LANES = 128
 #: Bytes of the masks of a step, and of where the values of each lane begin.
 META = LANES * 4 + LANES * 2
-#: Values of a step are padded to a multiple of so many.
+#: Values of a step are padded to a multiple of this number.
 UNIT = 8
 #: Bits of ``order`` that are the row in a block.
 ROW_BITS = 6
@@ -57,19 +57,19 @@ class TilePattern(NamedTuple):
 
 
 def place_of(row: Any, column: Any) -> Any:
-    """Return the place of entries in their step: 32 times the lane, and the bit of its mask."""
+    """Return the position of entries in their step: 32 times the lane, and the bit of its mask."""
     lane = row % TILE // 16 * 32 + row % 8 * 4 + column % 8 // 2
     bit = column % TILE // 16 * 8 + column % 16 // 8 * 4 + row % 16 // 8 * 2 + column % 2
     return lane * 32 + bit
 
 
 def tile_pattern(xp: Any, indptr: Any, indices: Any, columns: int) -> TilePattern | None:
-    """Return the pattern of compressed rows in tiles; None if a place comes twice.
+    """Return the pattern of compressed rows in tiles; None if a position repeats.
 
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     indptr, indices : array
         Of the matrix; rows need not be sorted.
     columns : int
@@ -87,7 +87,7 @@ def tile_pattern(xp: Any, indptr: Any, indices: Any, columns: int) -> TilePatter
         return None
     lane = key // 32
     of_lane = xp.bincount(lane, minlength=blocks * steps * LANES).reshape(-1, LANES)
-    # sums of different powers of two are what "or" is, and exact
+    # sums of distinct powers of two equal their bitwise "or", and are exact
     power = xp.left_shift(np.int64(1), key % 32).astype(np.float64)
     mask = xp.bincount(lane, weights=power, minlength=blocks * steps * LANES)
     offset = xp.cumsum(of_lane, axis=1) - of_lane

@@ -1,15 +1,16 @@
 // TCA-SpMM (Electronics 2024, 13(20), 3981): C = alpha A B + beta C on tensor cores straight from
-// compressed rows. The product of a row is reshaped into products of small matrices, 16 of its
-// entries (8 of TF32) with as many gathered rows of B at a time; warps are assigned by the lengths
-// of rows, of which long ones are cut.
+// compressed rows. The product of a row is reshaped into products of small matrices: 16 of its
+// entries (8 of TF32) times their gathered rows of B; warps are assigned by the lengths of rows, of
+// which long ones are cut.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
 // Steps of the tensor cores: d (16 x 8) += a (16 x K) b (K x 8). A lane's registers of a are of
-// row l / 4, then of row l / 4 + 8, then of both for the second half of K; those of b of column
-// l / 4. Of K it has 2 (l % 4), 1 further, and both 8 further, or l % 4 and 4 further if K is 8.
+// row l / 4, then of row l / 4 + 8, then of both for the second half of K; its registers of b are
+// of column l / 4. Of K it has 2 (l % 4), 1 further, and both 8 further, or l % 4 and 4 further if
+// K is 8.
 template <class T>
 struct step_of;
 template <>
@@ -54,18 +55,18 @@ WL_DEVICE u32 pair_of(float first, float) {
   return rounded;
 }
 
-// A warp has 16 J columns of an item's row, 2 J neighbours a lane: rows l / 4 and l / 4 + 8 of
-// tile j of a are columns 2 j and 2 j + 1 of those. Which entry is where in K is free as well: a
+// A warp has 16 J columns of an item's row, 2 J adjacent ones a lane: rows l / 4 and l / 4 + 8 of
+// tile j of a are columns 2 j and 2 j + 1 of these. Which entry is where in K is free as well: a
 // lane has neighbours. Of b only the values are needed; all eight columns get them.
 //
-// Items are those of csr_spmm. E is 2 J, or 1 where rows do not begin at multiples of as many.
+// Items are the items of csr_spmm. E is 2 J, or 1 where rows do not begin at multiples of 2 J.
 template <int J, int E, int WHOLE, class T, class I>
 WL_DEVICE void tca_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,
                         const I* target, const I* indices, const T* values, i64 values_step,
                         const T* B, i64 B_ld, i64 B_step, T* C, i64 C_ld, i64 C_step,
                         held_t<T> alpha, held_t<T> beta, i64 lines, u8* partial) {
   constexpr int entries = step_of<T>::entries, each = entries / 4, width = 16 * J, own = 2 * J;
-  constexpr int ahead = J * sizeof(T) > 8 ? 1 : 2; // steps whose rows are loaded together
+  constexpr int ahead = J * sizeof(T) > 8 ? 1 : 2; // steps with rows loaded together
   constexpr int waves = WL_BLOCK / WL_WARP;
   const int lane = lane_of(it), quad = lane % 4;
   const i64 tiles = (k + width - 1) / width, units = items * tiles * batch;

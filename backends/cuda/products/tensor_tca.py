@@ -27,7 +27,7 @@ tca_spmm = SimtKernel(
     variants=(),
 )
 
-#: Tiles of 16 columns of a warp at most. Of TF32 a lane has half as many entries at a time, and
+#: Tiles of 16 columns of a warp at most. For TF32 a lane has half the entries at a time, and
 #: registers for twice the bytes.
 MOST_TILES = {2: 8, 4: 4}
 
@@ -57,7 +57,7 @@ class Tca(GpuAlgorithm):
     remedy: ClassVar[str] = "'tca-tf32' rounds float32 to TF32"
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return what is missing: tensor cores for these numbers."""
+        """Return the missing requirement: tensor cores for this dtype."""
         capability = on.executor.device.capability
         if capability < (8, 0):
             return f"it is made for compute capability 8.0 on, and this device has {capability}"
@@ -70,7 +70,7 @@ class Tca(GpuAlgorithm):
         return None
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
-        """Return what warps work through: rows, or pieces where some of them are long."""
+        """Return the items of warps: rows, or row segments where some rows are long."""
         choice = ml_choice.of_waves(facts.statistics, on.waves, ml_choice.SUMMED_PIECE)
         return on.pieces(A, choice.piece, sampled=False)
 

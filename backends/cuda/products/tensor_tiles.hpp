@@ -1,5 +1,5 @@
-// What the kernels of the tensor cores agree on: how tiles are laid out, and how float32 becomes
-// two numbers of 16 bits.
+// Definitions shared by the kernels of the tensor cores: the layout of tiles, and the split of
+// float32 into two numbers of 16 bits.
 #pragma once
 #include "packs.hpp"
 #include "dependent_launch.hpp"
@@ -7,14 +7,15 @@
 namespace wl {
 
 // A is cut into blocks of 64 rows and steps of 64 columns. In a block's step, lane l of warp w has
-// of rows 16 w + l / 4 and 8 further, for each of four groups of 16 columns, those at 2 (l % 4), 1
-// further, and both again 8 further: what wgmma wants in its registers. A mask of 32 bits says
+// of rows 16 w + l / 4 and 8 further, for each of four groups of 16 columns, the columns at 2 (l %
+// 4), 1 further, and both again 8 further: the register layout of wgmma. A mask of 32 bits says
 // which of them are entries, and their values lie one after the other, all lanes' of a step
 // together.
 constexpr int tensor_rows = 64, tensor_step = 64, tensor_groups = tensor_step / 16;
-// Masks of 128 lanes, and where in the step's values those of each lane begin.
+// Masks of 128 lanes, and the offsets of each lane's values among the values of the step.
 constexpr int tensor_masks = 128 * 4, tensor_meta = tensor_masks + 128 * 2;
-// Values of a step are a multiple of so many, that of 16 bits are whole vectors then.
+// The values of a step are padded to a multiple of this number, so that 16-bit values fill whole
+// vectors.
 constexpr int tensor_unit = 8;
 
 // float32 is multiplied as two halves: x 2^e = high + 2^-11 low, where e brings the largest |x| of
@@ -75,15 +76,14 @@ WL_DEVICE bool splits(float x, float scaled) {
   return x == 0.0f || absolute(scaled) >= least_normal;
 }
 
-// Bytes of a step of B: cores as wgmma reads them, and what the columns' sums are to be multiplied
-// with.
+// Bytes of a step of B: cores in wgmma's layout, and the factors of the columns' sums.
 template <int N, class T>
 WL_DEVICE constexpr int dense_bytes() {
   using of = tensor_of<T>;
   return tensor_groups * of::parts * N * 32 + (of::parts == 2 ? N * 4 : 0);
 }
 
-// a / b for what is not negative, in 32 bits where that is enough: 64 take five times as long.
+// a / b for nonnegative numbers, in 32 bits where that is enough: 64 bits take five times as long.
 WL_DEVICE i64 divide(i64 a, i64 b) { return (a | b) >> 32 ? a / b : i64(u32(a) / u32(b)); }
 // Which of the equal shares of `units` that `shares` get the unit is in, and where one begins.
 WL_DEVICE i64 share_of(i64 unit, i64 units, i64 shares) {

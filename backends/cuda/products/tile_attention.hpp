@@ -21,8 +21,8 @@ struct running_softmax {
         from[i][h] = lowest(), total[i][h] = 0;
   }
 
-  // Makes scores powers, and what is not an entry 0. Calls `rescale` with what earlier sums are
-  // multiplied by where that is not 1 for all rows of the warp.
+  // Turns scores into powers, and positions without an entry into 0. Calls `rescale` with the
+  // factors of earlier sums, unless all factors of the warp are 1.
   template <bool MASKED, int N, class Rescale>
   WL_DEVICE void take(const item& it, float (&scores)[M][N][4], const bits_of_rows<M>& bits,
                       float scale, const Rescale& rescale) {
@@ -77,7 +77,7 @@ struct running_softmax {
         total[i][h] += sum;
       }
   }
-  // The same, asked whether all places are entries.
+  // The same, with a test of whether all positions are entries.
   template <int N, class Rescale>
   WL_DEVICE void take(const item& it, float (&scores)[M][N][4], const bits_of_rows<M>& bits,
                       bool all, float scale, const Rescale& rescale) {
@@ -103,8 +103,8 @@ WL_DEVICE float log_of_powers(float from, float total) {
   return total == 0 ? -lowest() : from + log_2(total);
 }
 
-// Row `row` of a tile's rows by a warp, entry by entry, for operands with infinities and NaN: those
-// of columns without an entry must not reach a sum by way of a weight of 0.
+// Row `row` of a tile's rows by a warp, entry by entry, for operands with infinities and NaN: a
+// column without an entry must not reach a sum through a weight of 0.
 template <int DIM, class List, class T>
 WL_DEVICE void attend_by_entries(const item& it, const List& tiles, int row, const T* of_C,
                                  const rows_of<T>& B, const rows_of<T>& D, i64 k, i64 p,
@@ -176,7 +176,7 @@ WL_DEVICE void tile_attention(const item& it, i64 m, i64 n, i64 k, i64 p, i64 ba
   for (i32 u = tiles.first; u < tiles.last; ++u) {
     wait_for_copies<0>();
     products::publish();
-    it.barrier(); // what others copied is there too, and all have used the tiles before
+    it.barrier(); // all copies have arrived, and all warps have used the previous tiles
     bring(u + 1);
     const unsigned char* const stage = stage_of(u);
     const unsigned char* const its_words = stage + 2 * rows::size(TILE_COLUMNS);

@@ -1,8 +1,8 @@
 """Attention of 16-bit numbers by dense tiles on tensor cores, for patterns that fill their tiles.
 
-A tile of 128 x 64 scores costs the same whatever is an entry of it, and a word of bits for each row
-says what is. Masks and windows of attention fill their tiles; from some 3 % on that is faster than
-gathering two rows for every entry.
+A tile of 128 x 64 scores costs the same for any number of entries, and a word of bits for each row
+marks its entries. Masks and windows of attention fill their tiles; from some 3 % on that is faster
+than gathering two rows for every entry.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Made(NamedTuple):
     Attributes
     ----------
     kernel : SimtKernel
-        With as many warps in a block as share a panel of rows.
+        With the number of warps in a block that share a panel of rows.
     constants : dict
         Of its template, without ``WHOLE``.
     shared : int
@@ -93,7 +93,7 @@ class Made(NamedTuple):
 
 @cache
 def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> Made:
-    """Return a kernel for rows of dense operands of so many numbers, one of :data:`WIDTHS`."""
+    """Return a kernel for rows of dense operands of ``width`` values, one of :data:`WIDTHS`."""
     of_row, groups = 2 * width, shape.groups
     made = replace(kernel, block=256 // groups, resident=shape.resident)
     constants = {"DIM": width, "M": groups, "WARPGROUPS": int(warpgroups)}
@@ -108,13 +108,13 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
 
 
 def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
-    """Return a kernel for a device, and for rows of so many numbers."""
+    """Return a kernel for a device and a width of rows."""
     shapes = shapes_for(device)
     return made_for(kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups)
 
 
 class State(NamedTuple):
-    """What a plan keeps.
+    """The state of a plan.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class State(NamedTuple):
     filled, most : int
         How many there are, and how many the panel of most has.
     rows : str
-        The algorithm for what tiles do not do: other edge functions, and values.
+        The algorithm for calls that tiles do not support: other edge functions, and values.
     """
 
     tiles: Tiles
@@ -140,7 +140,7 @@ class State(NamedTuple):
 
 
 class TileAttention(FusedAlgorithm):
-    """Scores and sums of dense tiles on tensor cores; masks of bits say what is an entry."""
+    """Scores and sums of dense tiles on tensor cores; masks of bits mark the entries."""
 
     name: ClassVar[str] = "tile-mma"
     copies: ClassVar[bool] = True
@@ -187,7 +187,7 @@ class TileAttention(FusedAlgorithm):
         return self.tiles_do(on, state, call) or self.by_rows(on, state, call)
 
     def has_rows(self, state: State) -> bool:
-        """Return whether the algorithm for what tiles do not do gives waves whole rows."""
+        """Return whether the fallback algorithm gives waves whole rows."""
         return state.rows == "row-split"
 
     def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
@@ -198,7 +198,7 @@ class TileAttention(FusedAlgorithm):
 
 
 class TilesOrRows(TileAttention):
-    """Tiles where a batch has so many that they are faster, else one pass by rows."""
+    """Tiles where a batch has enough of them to be faster, else one pass by rows."""
 
     name: ClassVar[str] = "tiles-or-rows"
     source: ClassVar[str] = ""
@@ -215,7 +215,7 @@ class TilesOrRows(TileAttention):
         shapes, most = shapes_for(on.executor.device), min(ceil(n / COLUMNS), tiles)
         if not any(pays(shapes, tiles, most, sizes, gradients=g) for g in (False, True)):
             return None
-        return f"{part:.0%} of the places of its tiles are entries"
+        return f"{part:.0%} of the positions of its tiles are entries"
 
     def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Look at the batch."""
@@ -262,7 +262,7 @@ def gradients_of_attention(
     transposed: Callable[[], Tiles],
     call: GradientCall,
 ) -> None:
-    """Launch the kernel by rows, whose facts that by columns reads.
+    """Launch the kernel by rows; the kernel by columns reads its row sums.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def gradients_of_attention(
 
 
 def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
-    """Return why tiles do not do on a device, for operands of a dtype and so many columns."""
+    """Return why tiles are not available on a device for operands of a dtype and width."""
     device = on.executor.device
     found = attention_operands.obstacle(device, dtype, columns, WIDTHS[-1])
     if found is not None:

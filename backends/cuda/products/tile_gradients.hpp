@@ -19,7 +19,7 @@ WL_DEVICE void to_score_gradients(float (&of_weights)[M][N][4], const float (&we
         of_weights[i][j][e] = weights[i][j][e] * (of_weights[i][j][e] - mean(i, j, e));
 }
 
-// Makes scores weights, 2^(scale score - log_total), and what is not an entry 0.
+// Turns scores into weights, 2^(scale score - log_total), and positions without an entry into 0.
 template <bool MASKED, int M, int N, class Log>
 WL_DEVICE void to_weights(float (&scores)[M][N][4], const bits_of_rows<M>& bits, float scale,
                           const Log& log_total) {
@@ -66,7 +66,7 @@ struct running_mean {
         for (int j = 0; j < N; ++j)
 #pragma unroll
           for (int e = 0; e < 2; ++e)
-            if (bits.has(i, h, j, e)) // of what is no entry, the gradient may be anything
+            if (bits.has(i, h, j, e)) // elsewhere the gradient may have any value
               weighted[i][h] += scores[i][j][2 * h + e] * of_weights[i][j][2 * h + e];
   }
 };
@@ -95,11 +95,10 @@ WL_DEVICE void row_gradient_by_entries(const item& it, const List& tiles, int ro
       out[lane + 32 * i] = narrowed<T>::of(alpha * sums[i]);
 }
 
-// The first pass over a panel finds what its rows' weights are divided by, as logarithms of base 2,
-// and the means of the gradients of their weights: `panels` times 128 for each block. If they are
-// KNOWN, `out` and `log_totals` are what the forward product left, and there is no first pass: the
-// mean is <G_i, out_i>. The second, if of_C is not null, finds the gradients of the rows of C, WIDE
-// columns of a tile at once.
+// The first pass over a panel finds the divisors of its rows' weights, as logarithms of base 2, and
+// the means of the gradients of their weights: If they are KNOWN, `out` and `log_totals` are
+// results of the forward product, and there is no first pass: The second, if of_C is not null,
+// finds the gradients of the rows of C, WIDE columns of a tile at once.
 template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, int KNOWN, class T>
 WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 panels,
                                   const i32* order, const i32* starts, const i32* columns,
@@ -144,7 +143,7 @@ WL_DEVICE void tile_row_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i6
     }
     wait_for_copies<0>();
     products::publish();
-    it.barrier(); // what others copied is there too
+    it.barrier(); // all copies have arrived
     if (STAGES > 1)
       bring(turn + 1);
   };
@@ -299,7 +298,7 @@ WL_DEVICE void column_gradients_by_entries(const item& it, const List& tiles, in
 }
 
 // The gradients of the rows of B and D, either of which may be null, by panels of the transposed
-// pattern, whose columns are the m rows of C and G. `padded` facts are there for each block.
+// pattern. Its columns are the m rows of C and G. `padded` facts are there for each block.
 template <int DIM, int M, int WARPGROUPS, int WIDE, int STAGES, int WHOLE, class T>
 WL_DEVICE void
 tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64 padded,
@@ -360,7 +359,7 @@ tile_column_gradients(const item& it, i64 m, i64 n, i64 k, i64 p, i64 batch, i64
     }
     wait_for_copies<0>();
     products::publish();
-    it.barrier(); // what others copied is there too
+    it.barrier(); // all copies have arrived
     if (STAGES > 1)
       bring(u + 1);
     const unsigned char* const stage = stage_of(u);

@@ -1,5 +1,5 @@
 // As tile_sddmm.hpp, with the instructions of tensor cores from compute capability 8.0 on: eight
-// warps multiply, 16 rows of C each in registers, and eight sample what they left.
+// warps multiply, 16 rows of C each in registers, and eight sample the sums in shared memory.
 #pragma once
 #include "tile_sample.hpp"
 
@@ -52,7 +52,7 @@ WL_DEVICE void warps_multiply(const item& it, i64 first, i64 last, i64 tiles, co
         }
     }
     wait_for_copies<STAGES - 1>();
-    named_barrier_sync<256>(everyone); // what others copied is there too
+    named_barrier_sync<256>(everyone); // all copies have arrived
     const u32 of_B = memory + stage * mem::of_B + lane * 16;
     float* const mine = sums + (warp % 4 * 16 + lane / 4) * TILE_LD + lane % 4 * 2;
 #pragma unroll 1

@@ -3,14 +3,14 @@
 // A float is hi + lo / 2^11, both of 11 bits, after its row was scaled by a power of two so that
 // its largest number lies in [2^14, 2^15). Where every other number but zero is at least 2^-14
 // then, hi is a normal half and hi + lo / 2^11 differs from the number by less than 2^-22 of it.
-// Rows of which this does not hold, or that have Inf or NaN, or that are beyond 2^60, are told;
-// whoever multiplies then leaves all to a kernel of floats.
+// Rows of which this does not hold, or that have Inf or NaN, or that are beyond 2^60, are told; the
+// multiplying kernel then leaves all to a kernel of floats.
 #pragma once
 #include "packs.hpp"
 
 namespace wl {
 
-constexpr float LOW_PART = 2048.0f; // what the lower half is multiplied by
+constexpr float LOW_PART = 2048.0f; // the factor of the lower half
 
 // Cores of 8 rows x 8 columns, 128 bytes, rows side by side: the two cores of 16 columns, then the
 // next 8 rows, then the next 16 columns, then the other part, then the next H rows. In 16 bits.
@@ -28,7 +28,7 @@ WL_DEVICE float magnitude(float v) { return float_of(bits_of(v) & 0x7fffffffu); 
 struct row_scale {
   float to, back;
   bool good;
-  // Of a row whose largest and smallest magnitudes, without zeros, are these.
+  // For a row with these largest and smallest nonzero magnitudes.
   WL_DEVICE row_scale(float largest, float smallest) : to(1.0f), back(1.0f), good(true) {
     if (largest == 0.0f)
       return;

@@ -1,4 +1,4 @@
-"""Patterns cut into tiles of 128 x 64 places, of which those without entries are left out."""
+"""Patterns cut into tiles of 128 x 64 positions; tiles without entries are left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...gpu.reductions import some
 
 #: Rows and columns of a tile. As in ``tile_rows.hpp``.
 ROWS, COLUMNS = 128, 64
-#: Tiles with gaps whose masks are made at once: memory of 0.2 MB.
+#: Tiles with gaps for which masks are made at once: memory of 0.2 MB.
 TILES_AT_ONCE = 64
 #: Panels of rows that are looked at to estimate how full tiles are.
 SAMPLED_PANELS = 32
@@ -31,7 +31,7 @@ class Tiles(NamedTuple):
     panels : int
         How many there are.
     order : array, shape (panels,)
-        The panels, those of most tiles first, so that the last to begin end soon; int32.
+        The panels, the ones with most tiles first, so that the last to begin end soon; int32.
     starts : array, shape (panels + 1,)
         The first tile of each panel, int32.
     columns : array, shape (tiles,)
@@ -39,7 +39,7 @@ class Tiles(NamedTuple):
     masks : array, shape (tiles,)
         Which of the masks each tile has, int32.
     words : array, shape (128 masks,)
-        For each row of a mask which of its 64 places are entries, uint64.
+        For each row of a mask, bits that mark the entries among its 64 positions, uint64.
     """
 
     panels: int
@@ -56,7 +56,7 @@ def make_tiles(xp: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> 
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     rows, columns : array, shape (nnz,)
         Of the entries, in any order.
     shape : tuple of int
@@ -74,7 +74,7 @@ def make_tiles(xp: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> 
     if place.size and some(place[1:] == place[:-1]):
         raise Unsuited("an entry is stored twice")
     bits = xp.left_shift(np.uint64(1), (place % COLUMNS).astype(np.uint64))
-    # Sums of powers of two that differ; what the sums before them overflow by cancels.
+    # Sums of powers of two that differ; overflow of earlier sums cancels.
     totals = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(bits, dtype=np.uint64)])
     begins, row_of_tile = _runs(xp, place // COLUMNS)
     ends = xp.concatenate([begins[1:], xp.full(min(begins.size, 1), place.size, begins.dtype)])
@@ -103,8 +103,8 @@ def _runs(xp: Any, rising: Array) -> tuple[Array, Array]:
 def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tiles:
     """Return the tiles of a mask, on the host: nothing is as long as the entries.
 
-    Tiles without a gap have one mask, and so have those that are alike: those on a diagonal, and
-    those along the edge of a window.
+    Tiles without a gap share one mask, and equal tiles share theirs: tiles on a diagonal, and tiles
+    along the edge of a window.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tile
     rows = np.flatnonzero(first < last)
     low, high = first[rows] // COLUMNS, (last[rows] - 1) // COLUMNS
     of_row = rows // ROWS
-    # A row brings the tiles behind those of the row before, unless that is of another panel.
+    # A row adds the tiles behind the last tile of the previous row, unless that row is in another
+    # panel.
     begins = low.astype(np.int64)
     follows = np.flatnonzero(of_row[1:] == of_row[:-1]) + 1
     begins[follows] = np.maximum(low[follows], high[follows - 1] + 1)
@@ -162,7 +163,7 @@ def _interval_masks(
 
 
 def _bits_below(count: HostArray) -> HostArray:
-    """Return words whose lowest bits are set: none to all 64."""
+    """Return words with their lowest bits set: none to all 64."""
     some = np.uint64(COLUMNS) - np.clip(count, 1, COLUMNS).astype(np.uint64)
     return np.where(count > 0, ~np.uint64(0) >> some, np.uint64(0))
 
@@ -187,7 +188,7 @@ def transposed_tiles_of(xp: Any, A: Any) -> Tiles:
 
 
 def filled(xp: Any, A: Any, to_host: Any) -> float:
-    """Return which part of the places of its tiles are entries, from some panels of rows."""
+    """Return the share of entries among the positions of the tiles, from some panels of rows."""
     panels = -(-A.shape[0] // ROWS)
     across = max(-(-A.shape[1] // COLUMNS), 1)
     step = max(panels // SAMPLED_PANELS, 1)

@@ -1,13 +1,13 @@
-// Products of tiles whose rows are in shared memory (tile_rows.hpp), in two kinds of words: by
-// warps, which all tensor cores from compute capability 8.0 on know, and by warpgroups, which those
-// of 9.0 do. A lane has the same sums of both.
+// Products of tiles with rows in shared memory (tile_rows.hpp), with two kinds of instructions: by
+// warps, for all tensor cores from compute capability 8.0 on, and by warpgroups, for 9.0. A lane
+// has the same sums of both.
 #pragma once
 #include "hopper_instructions.hpp"
 #include "tile_rows.hpp"
 
 namespace wl {
 
-// Four words of the weights of 16 places of 16 rows, rounded, as products take them.
+// Four words of the weights of 16 positions of 16 rows, rounded, as products take them.
 template <class T, int N>
 WL_DEVICE void pack_weights(const float (&weights)[N][4], int s, u32 (&words)[4]) {
 #pragma unroll
@@ -17,12 +17,13 @@ WL_DEVICE void pack_weights(const float (&weights)[N][4], int s, u32 (&words)[4]
   }
 }
 
-// A warp has 16 M rows. What is asked for is done at once.
+// A warp has 16 M rows. Products complete immediately.
 template <int DIM, int M, class T>
 struct products_by_warps {
   static constexpr bool WAITS = false;
 
-  // Weights of 16 M x 8 N places: they are rounded where they are used, which takes no registers.
+  // Weights of 16 M x 8 N positions: they are rounded where they are used, which takes no
+  // registers.
   template <int N>
   struct weights_of {
     const float (&weights)[M][N][4];
@@ -96,14 +97,14 @@ struct products_by_warps {
 };
 
 // A warpgroup has 64 rows, each warp of it 16. Products are asked for between `begin` and `end` and
-// run while others do something else; `wait` waits for all but the last so many, and names what
-// they read and write.
+// run while others do something else; `wait` waits for all but the last `Pending`, and names the
+// registers that they read and write.
 template <int DIM, class T>
 struct products_by_warpgroups {
   static constexpr bool WAITS = true;
   static constexpr u32 of_eight_rows = DIM * 16;
 
-  // Weights of 16 x 8 N places: products that run read their words.
+  // Weights of 16 x 8 N positions: running products read their words.
   template <int N>
   struct weights_of {
     u32 words[N / 2][4];

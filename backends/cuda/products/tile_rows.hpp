@@ -1,12 +1,12 @@
-// Tiles of 128 x 64 places of a sparse pattern, and rows of dense operands in shared memory: what
-// attention by tiles and its gradients are made of.
+// Tiles of 128 x 64 positions of a sparse pattern, and rows of dense operands in shared memory: the
+// parts of attention by tiles and its gradients.
 #pragma once
 #include "mma_instructions.hpp"
 
 namespace wl {
 
 constexpr int TILE_ROWS = 128, TILE_COLUMNS = 64;
-// A word of 64 bits for each row of a tile: which of its places are entries.
+// A word of 64 bits for each row of a tile marks the entries among its positions.
 constexpr int MASK_BYTES = TILE_ROWS * 8;
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 
@@ -24,9 +24,9 @@ struct rows_of {
 
 // Rows of up to DIM numbers in shared memory, padded with zeros, in chunks of 16 bytes: blocks of 8
 // rows of 8 chunks (of 4, if there are no more), then the block of the next 8 chunks, then the rows
-// below. Chunks of neighbouring rows change places, so that eight of one column lie in different
-// banks. It is what wgmma calls swizzles of 128 and 64 bytes, see rows_descriptor.
-// `next`, 0 or 1, is for an even chunk the one after it: so the rest is known beforehand.
+// below. Chunks of adjacent rows are permuted, so that eight chunks of one column lie in different
+// banks. This is wgmma's swizzle of 128 and 64 bytes, see rows_descriptor. `next`, 0 or 1, is for
+// an even chunk the one after it: so the rest is known beforehand.
 template <int DIM>
 WL_DEVICE int chunk_at(int row, int chunk, int next = 0) {
   if constexpr (DIM < 64)
@@ -42,7 +42,7 @@ template <int DIM, int WHOLE, int THREADS>
 struct tile_rows {
   // A thread has one column of chunks, and rows so far apart that their chunks' turns are equal.
   static constexpr int chunks = DIM / 8, apart = THREADS / chunks;
-  static_assert(apart % 8 == 0, "chunks of a thread change places alike");
+  static_assert(apart % 8 == 0, "all chunks of a thread have one swizzle");
 
   WL_DEVICE static constexpr int size(int rows) { return rows * DIM * 2; }
 
@@ -132,7 +132,7 @@ struct bits_of_rows {
         high[i][h] = both[1];
       }
   }
-  // Moves a lane's own columns to the front of the words; those of the upper half if `upper`.
+  // Moves a lane's own columns to the front of the words; to the upper half if `upper`.
   WL_DEVICE bits_of_rows for_lane(int lane, bool upper = false) const {
     bits_of_rows moved;
 #pragma unroll
@@ -164,8 +164,8 @@ struct bits_of_rows {
   }
 };
 
-// What scores are multiplied by before they are powers of 2. It is not negative: for alpha below 0
-// rows of one operand change their signs. A factor of 0 would make NaN of what is no entry.
+// The factor of scores before they are exponents of 2. It is not negative: for alpha below 0 rows
+// of one operand change their signs. A factor of 0 would turn positions without an entry into NaN.
 WL_DEVICE float score_scale(float alpha) { return fmaxf(fabsf(alpha) * LOG2_E, 1e-30f); }
 
 // Multiplies one of the two rows that a lane has of 16; returns whether all are finite.

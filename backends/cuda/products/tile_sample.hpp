@@ -1,4 +1,4 @@
-// What a half tile of sums is sampled by, for tiles that any tensor cores made.
+// Operands that sample a half tile of sums, for tiles that any tensor cores made.
 #pragma once
 #include "sddmm.hpp"
 #include "mma_instructions.hpp"
@@ -10,7 +10,7 @@ constexpr int TILE = 128;         // rows and columns
 constexpr int NO_ENTRY = 0xffff;  // a code that fills a block up
 constexpr int TILE_LD = TILE + 8; // of sampled sums: pairs of a half-wave are in 32 banks
 
-// What is multiplied: floats as two halves, others as they are.
+// The type of products: floats as two halves, other types unchanged.
 template <class T>
 struct tile_part {
   using type = T;
@@ -28,7 +28,7 @@ struct tile_memory {
   static constexpr int B = 128, sums = B + 2 * of_B, known = sums + 2 * of_sums;
 };
 
-// What is read by many.
+// A load of data that many blocks read.
 template <class T>
 WL_DEVICE T read_again(const T* place) {
   return load_pack<T, 1>(place).at[0];
@@ -37,7 +37,7 @@ WL_DEVICE T read_again(const T* place) {
 // The barriers of the two warpgroups that multiply and of the two that sample.
 WL_DEVICE void warpgroup_barrier(int which) { named_barrier_sync<128>(which + 1); }
 
-// What a sampling warpgroup wants to know of its half of a tile, one ahead of what it samples.
+// The entries of the next half tile, which a sampling warpgroup loads ahead.
 template <class I>
 struct half_tile {
   I place[TILE / 2];       // where entries of a row are: this and the number of one in the list
@@ -45,7 +45,7 @@ struct half_tile {
   float scale_B[TILE];     // of columns
 };
 
-// What is read of four entries beforehand.
+// The operands of four entries, loaded ahead.
 template <int VALUED, class S>
 struct of_entries {
   S value[VALUED & 1 ? 4 : 1], before[VALUED & 2 ? 4 : 1];
@@ -53,8 +53,8 @@ struct of_entries {
 
 // The entries of half a tile are a list of codes, row * 128 + column, in blocks of 512: lane t of
 // 128 has the entries t, 128 + t, ... of a block side by side. U blocks are asked for while the
-// half tile before is sampled; what is read of V blocks of entries is while it is multiplied.
-// VALUED has bit 0 if there are values, and bit 1 if beta is not 0.
+// half tile before is sampled; the operands of V blocks of entries are loaded while it is
+// multiplied. VALUED has bit 0 if there are values, and bit 1 if beta is not 0.
 template <int PARTS, int U, int VALUED, class Signals, class T, class I>
 WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 tiles,
                            const i32* blocks, const I* places, const u8* codes, const T* values,
@@ -78,7 +78,7 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
     next_begin = read_again(blocks + at);
     next_end = read_again(blocks + at + 1);
   };
-  const auto ask = [&](i64 u) { // for the half tile whose list is known
+  const auto ask = [&](i64 u) { // for the half tile with a known list
     begin = next_begin;
     end = next_end;
 #pragma unroll
@@ -103,7 +103,7 @@ WL_DEVICE void tile_sample(const item& it, int group, i64 first, i64 last, i64 t
       now.scale_C[t] = of_row;
     }
     now.scale_B[t] = of_column;
-    warpgroup_barrier(group + 2); // and nobody reads what this half had two tiles ago
+    warpgroup_barrier(group + 2); // and this half's entries of two tiles ago are no longer read
     const int count = end - begin, start = begin;
     const auto place_of = [&](int i, int j, int row) {
       return now.place[row] + I(i * 512 + j * 128 + t);

@@ -1,8 +1,8 @@
 // S = alpha <C_i, B_j> A_ij + beta S by dense tiles on Hopper's tensor cores, sampled as they come.
 //
 // A block of four warpgroups walks the tiles of 128 columns, of 128 rows at a time. Two warpgroups
-// have 64 rows of C each in registers and multiply; the other two sample what those left in shared
-// memory while the next tile is multiplied. B comes in whole tiles, two of them, by the engine that
+// have 64 rows of C each in registers and multiply; the other two sample the sums in shared memory
+// while the next tile is multiplied. B comes in whole tiles, two of them, by the engine that
 // copies; the warpgroup that is the last to have used one asks for the one after the next.
 #pragma once
 #include "hopper_instructions.hpp"

@@ -1,4 +1,4 @@
-"""How the kernels of attention by tiles are made, what they take, and when they pay."""
+"""Launch shapes of the kernels of attention by tiles, their estimated times, and when they pay."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Shape(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """The shapes of the three kernels, for up to so many columns.
+    """The shapes of the three kernels, for up to a number of columns.
 
     Attributes
     ----------
     kernels : dict
-        By the name of the kernel and by columns: of the product, of the gradients of ``C``, and
-        of those of ``B`` and ``D``.
+        By the name of the kernel and by columns: for the product, the gradients of ``C``, and the
+        gradients of ``B`` and ``D``.
     in_turn, together : dict
         Microseconds of a tile of the product, by columns: of one block, which has its tiles one
         after the other, and of all that a device holds.
     gradients : dict
-        How many times as long as the product gradients take, by columns: that of ``C``, and those
-        of ``B`` and ``D``, whose blocks have panels of columns.
+        The time of gradients relative to the product, by columns: for ``C``, and for ``B`` and
+        ``D``, which have panels of columns as blocks.
     warpgroups : bool
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
@@ -79,8 +79,8 @@ WARPS = Shapes(
     gradients={32: (1.15, 1.65), 64: (1.15, 1.65), 128: (1.45, 2.05)},
 )
 #: By warpgroups. The same on an H100: 72 and 108, 85 and 130, 111 and 183; gradients for eight
-#: heads 314 for 64 columns, 521 for 128. Those of 16384 x 1024 and of 1024 x 16384, 4 and 16 heads
-#: of 64: 529 and 687.
+#: heads 314 for 64 columns, 521 for 128. Gradients of 16384 x 1024 and of 1024 x 16384, 4 and 16
+#: heads of 64: 529 and 687.
 WARPGROUPS = Shapes(
     {
         "tile_attention": {32: Shape(1), 64: Shape(1), 128: Shape(1)},
@@ -106,7 +106,7 @@ def shapes_for(device: Any) -> Shapes:
 def pays(
     shapes: Shapes, filled: int, most: int, sizes: row_times.Sizes, *, gradients: bool = False
 ) -> bool:
-    """Return whether tiles are faster than rows, or their gradients than those by rows.
+    """Return whether tiles, or their gradients, are faster than rows.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What an NVIDIA GPU is used through: availability, compiler, device, executor, graphs."""
+"""The runtime of NVIDIA GPUs: availability, compiler, device, executor, graphs."""

@@ -4,9 +4,9 @@ A cubin is found by a hash of all that it depends on: the tokens of its program,
 and the compiler's options. So an archive of another version of wollemi serves unchanged programs
 since, and nothing else. Which NVRTC is installed makes no difference, and none has to be.
 
-An archive is a ZIP file. Its members are cubins one after the other, some forty together, because
-they have much in common: all of them take a third of what each alone would. The member
-``index.json`` tells where each one lies.
+An archive is a ZIP file. Its members are concatenations of some forty cubins, because these have
+much in common: one member takes a third of the size of separate ones. The member ``index.json``
+tells where each one lies.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ MEMBER = 1 << 20
 
 _INDEX = "index.json"
 
-#: The date of all members: an archive depends on what is in it alone.
+#: The date of all members: the bytes of an archive depend on its content alone.
 _DATE = (2000, 1, 1, 0, 0, 0)
 
 
 def key_of(source: str, architecture: str, options: Sequence[str]) -> str:
-    """Return what a cubin is found by.
+    """Return the key of a cubin.
 
     Parameters
     ----------
     source : str
         The whole text of the program. Comments and ``#line`` directives do not count.
     architecture : str
-        What it is compiled for, ``sm_90a``.
+        The target of the compilation, ``sm_90a``.
     options : sequence of str
         The compiler's other options.
 
@@ -113,9 +113,10 @@ def write(path: Path, cubins: Mapping[str, bytes], cuda: int) -> None:
     Parameters
     ----------
     path : Path
-        The file; what is there is replaced.
+        The file; an existing file is replaced.
     cubins : mapping of str to bytes
-        By their keys. Neighbours share a member: what is used together should stand together.
+        By their keys. Adjacent cubins share a member: list cubins that are used together one after
+        the other.
     cuda : int
         The major version of the CUDA that compiled them.
     """

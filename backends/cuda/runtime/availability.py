@@ -1,4 +1,4 @@
-"""Why there is no CUDA here, in one line that says what to install."""
+"""The reason why CUDA is not available, in one line with the package to install."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ....core.errors import ExecutorUnavailable
 from ...gpu.distributions import cupy_distributions
 
-#: The driver that the oldest CUDA needs whose graphs have WHILE nodes.
+#: The driver of the oldest CUDA with WHILE nodes in graphs.
 OLDEST_CUDA = 12040
 
 _INSTALL = 'pip install "wollemi[cuda]"'

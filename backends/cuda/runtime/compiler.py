@@ -1,4 +1,4 @@
-"""Kernel text to machine code: NVRTC, with what it made in the wheel and on disk.
+"""Kernel text to machine code: NVRTC, with its results in the wheel and on disk.
 
 Nothing here needs a GPU or a driver, so that every source is compiled where there is none.
 """
@@ -13,7 +13,8 @@ from ....core.errors import ExecutorUnavailable, KernelCompileError
 from ....core.kernel_text import without_comments
 from .archive import shipped
 
-#: C++17 is what the other three compilers read too. Sums have a fixed order: no fast math.
+#: C++17 is the version that the other three compilers support too. Sums have a fixed order: no fast
+#: math.
 OPTIONS = ("-std=c++17", "--extra-device-vectorization")
 
 
@@ -53,7 +54,7 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
     architecture : str
         ``sm_90``.
     name : str
-        What error messages call the source.
+        The name of the source in error messages.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
         nvrtc.nvrtcDestroyProgram(program)
 
 
-#: What NVRTC made, on disk.
+#: Results of NVRTC, on disk.
 CUBINS = CodeCache("cuda", ".cubin")
 
 

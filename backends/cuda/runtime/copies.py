@@ -1,6 +1,6 @@
 """Small arrays that lie side by side in a device's memory, copied at once.
 
-A copy takes the host some 3 microseconds whatever its size, and a solve has a dozen of them.
+A copy takes the host some 3 microseconds for any size, and a solve has a dozen of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 
-#: Bytes that places of arrays in a piece of memory are multiples of.
+#: Addresses of arrays in a buffer are multiples of this number of bytes.
 ALIGNMENT = 16
 
 #: Bytes between two arrays of one piece of memory that are copied with them: no more than beginning
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     source : int
         Their address.
     begin, end : int
-        Their place on the host.
+        The spans of host memory.
     """
 
     source: int
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 def padded(sizes: Iterable[int]) -> list[int]:
-    """Return where pieces of so many bytes begin if they follow each other, and where all end.
+    """Return the offsets of buffers of these sizes if they follow each other, and the end of all.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def padded(sizes: Iterable[int]) -> list[int]:
 def side_by_side(
     pairs: Iterable[tuple[Array, np.ndarray[Any, Any]]],
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """Yield addresses and what goes there: neighbours of one piece of memory together."""
+    """Yield addresses and the bytes to write there: adjacent arrays of one buffer together."""
     given = list(pairs)
     for first, behind in _neighbours(given):
         sources = [source for _, source in given[first:behind]]
@@ -88,7 +88,7 @@ def _joined(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
 
 
 def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
-    """Return where each array is on the host, and what is copied there."""
+    """Return the offset of each array on the host, and the spans to copy."""
     if len(arrays) == 1:
         return [0], [Span(int(arrays[0].data.ptr), 0, int(arrays[0].nbytes))]
     of_memory: dict[int, list[int]] = {}
@@ -111,7 +111,7 @@ def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
 
 
 class CudaExchange(Exchange):
-    """An exchange whose copies are planned: addresses, and places in two pieces of host memory."""
+    """An exchange with planned copies: addresses, and offsets in two buffers of host memory."""
 
     def __init__(
         self, executor: Executor, written: Sequence[Array], arrays: Sequence[Array]

@@ -1,4 +1,4 @@
-"""An NVIDIA GPU: its facts, its compiler, and what the driver says of its kernels."""
+"""An NVIDIA GPU: its properties, its compiler, and the driver's data on its kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _attribute(number: int, ordinal: int) -> int:
 
 
 class CudaDevice(GpuDevice):
-    """An NVIDIA GPU, whose programs NVRTC compiles."""
+    """An NVIDIA GPU; NVRTC compiles its programs."""
 
     dialect = "CUDA"
 
@@ -38,15 +38,15 @@ class CudaDevice(GpuDevice):
 
     @property
     def architecture(self) -> str:
-        """What the compiler is told: ``sm_80``, or ``sm_90a``, with the words of Hopper alone."""
+        """The target of the compiler: ``sm_80``, or ``sm_90a`` with the instructions of Hopper."""
         return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
 
     @cached_property
     def peak_bandwidth(self) -> float | None:
         """Bytes per second that the memory could move by its clock and width; None if unknown.
 
-        Rules that choose between algorithms compare with it and not with what was measured: the
-        choice, and with it the order of sums, is then the same in each process.
+        Rules that choose between algorithms use it instead of a measured bandwidth: the choice, and
+        with it the order of sums, is then the same in each process.
         """
         kilohertz, bits = (_attribute(number, self.ordinal) for number in (_CLOCK, _WIDTH))
         return 2e3 * kilohertz * bits / 8 if kilohertz and bits else None
@@ -90,7 +90,7 @@ class CudaDevice(GpuDevice):
         return module
 
     def holds_cluster(self, function: Any, blocks: int, block: int, shared: int = 0) -> bool:
-        """Return whether a cluster of so many blocks fits, and let the kernel be one."""
+        """Return whether a cluster of ``blocks`` blocks fits, and let the kernel be one."""
         from cuda.bindings import driver
 
         handle = driver.CUfunction(function.ptr)

@@ -77,8 +77,8 @@ class CudaExecutor(GpuExecutor):
     """An NVIDIA GPU.
 
     Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
-    ``with executor:`` makes the device current and gives the block a stream of its own, which
-    waits for what was submitted before and which what comes after waits for.
+    ``with executor:`` makes the device current and gives the block a stream of its own. This stream
+    waits for earlier submissions, and later submissions wait for it.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class CudaExecutor(GpuExecutor):
             self.links.check()
 
     def play(self, replay: Replay) -> None:
-        """Run what does not repeat by itself, from the second time on as a graph."""
+        """Run a replay without a loop of its own, from the second time on as a graph."""
         if not replay.resident or self.observed:
             replay.body()
         elif replay.program is None:
@@ -246,8 +246,8 @@ class CudaExecutor(GpuExecutor):
     def overwrite_together(self, *pairs: tuple[Array, np.ndarray[Any, Any]]) -> None:
         """Overwrite contiguous arrays with small ones of the host.
 
-        CuPy's own copy takes five times as long. The driver keeps what it was given: the arrays of
-        the host may go at once. What :meth:`allocate_together` put side by side is one copy.
+        CuPy's own copy takes five times as long. The driver copies its arguments: the arrays of the
+        host may go at once. Adjacent arrays of :meth:`allocate_together` are one copy.
         """
         with self._here("copy from the host"):
             cuda = self.xp.cuda
@@ -269,7 +269,7 @@ class CudaExecutor(GpuExecutor):
         ]
 
     def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
-        """Ask for a NumPy copy of a contiguous array, and return what waits for it alone."""
+        """Ask for a NumPy copy of a contiguous array; return the function that waits for it."""
         if unused.group_at_work or array.nbytes > later.LARGEST:  # see from_host
             return super().to_host_later(array)
         with self._here("copy to the host"):
@@ -277,11 +277,11 @@ class CudaExecutor(GpuExecutor):
         return lambda: self.call("copy to the host", wait)
 
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
-        """Return an exchange whose copies are planned."""
+        """Return an exchange with planned copies."""
         return CudaExchange(self, written, read)
 
     def write(self, exchange: Exchange) -> None:
-        """Overwrite the arrays that an exchange writes; the driver keeps what it was given."""
+        """Overwrite the arrays that an exchange writes; the driver copies its arguments."""
         assert isinstance(exchange, CudaExchange)
         with self._here("copy from the host"):
             runtime = self.xp.cuda.runtime
@@ -290,7 +290,7 @@ class CudaExecutor(GpuExecutor):
                 runtime.memcpyAsync(target, source, nbytes, runtime.memcpyHostToDevice, stream)
 
     def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
-        """Return what an exchange reads, after the work that makes it, until the next copy here."""
+        """Return the arrays that an exchange reads, after the work that makes them."""
         assert isinstance(exchange, CudaExchange)
         with self._here("copy to the host"):
             return exchange.parts(self._brought(exchange.spans, exchange.nbytes))
@@ -317,7 +317,7 @@ class CudaExecutor(GpuExecutor):
         return address_of("libcuda.so.1", "cuLaunchKernel")
 
     def make_program(self, iteration: Iteration) -> Any:
-        """Return one kernel for everything, or a graph whose condition the device sets."""
+        """Return one kernel for everything, or a graph with a condition that the device sets."""
         from ..loop.loop import make_program
 
         return make_program(self, self.record(iteration.body), iteration.status)

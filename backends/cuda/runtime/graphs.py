@@ -1,4 +1,4 @@
-"""CUDA graphs whose kernels decide on the device how often parts of them run."""
+"""CUDA graphs with kernels that decide on the device how often parts of the graph run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def runtime() -> Any:
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """Return what a call of the runtime returned besides its code, or raise DeviceError."""
+    """Return the results of a call of the runtime without its code, or raise DeviceError."""
     if int(result[0]) != 0:
         _, text = runtime().cudaGetErrorString(result[0])
         raise DeviceError(f"{result[0].name}: {text.decode() if text else ''}")
@@ -30,12 +30,12 @@ def checked(result: tuple[Any, ...]) -> Any:
 
 
 class OwnMemory:
-    """Memory for what is allocated while a graph is captured: its launches keep the addresses.
+    """Memory allocated while a graph is captured: its launches keep the addresses.
 
     Parameters
     ----------
     cuda : module
-        ``cupy.cuda``, or what stands for it.
+        ``cupy.cuda``, or a substitute with its functions.
     """
 
     def __init__(self, cuda: Any) -> None:
@@ -50,24 +50,24 @@ class OwnMemory:
 
 
 class _Unused:
-    """What CUDA is to give back, once no group of GPUs is at work.
+    """Resources to return to CUDA once no group of GPUs is at work.
 
     CUDA may wait for all devices before it destroys a graph or frees memory. While a group is at
     work, a device may wait for a collective operation that this very thread is about to launch for
-    its own member. What is dropped meanwhile is kept until the group is done, and the garbage
+    its own member. Resources dropped meanwhile are kept until the group is done, and the garbage
     collector rests: it would run the destructors of other libraries in any member's thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # the garbage collector may run while it is held
         self._members = 0  # of groups at work
-        self._lost = 0  # those that never came to the end of a program
+        self._lost = 0  # members that never reached the end of a program
         self._collects = False
         self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
     @property
     def group_at_work(self) -> bool:
-        """Whether a device may wait for what another thread is about to launch."""
+        """Whether a device may wait for a launch of another thread."""
         return self._members > 0
 
     def begin_member(self) -> None:
@@ -79,7 +79,7 @@ class _Unused:
             self._members += 1
 
     def end_member(self, ended: bool) -> None:
-        """Give back what was kept, after the last member; never if a member did not end."""
+        """Free the kept resources after the last member; never if a member did not end."""
         with self._lock:
             self._members -= 1
             self._lost += not ended
@@ -111,7 +111,7 @@ unused = _Unused()
 
 
 class GraphBuilder:
-    """A graph whose parts follow one another, some of them repeated while a condition holds.
+    """A graph with successive parts, some of them repeated while a condition holds.
 
     Parts are captured: they launch kernels as usual, on the stream that is current then.
     """
@@ -121,18 +121,18 @@ class GraphBuilder:
         self._runtime = runtime()
         self._executable: Any = None
         self._whole = checked(self._runtime.cudaGraphCreate(0))
-        # Where the next part goes, and what it comes after.
+        # The graph of the next part, and the nodes that precede it.
         self._graph, self._after = self._whole, list[Any]()
         self._stream = executor.xp.cuda.Stream(non_blocking=True)
         self._memory = OwnMemory(executor.xp.cuda)
-        self._within = False  # a WHILE node whose parts are not complete
+        self._within = False  # inside an incomplete WHILE node
 
     def condition(self) -> Any:
         """Return a condition for :meth:`repeat`, false until a kernel sets it."""
         return checked(self._runtime.cudaGraphConditionalHandleCreate(self._graph, 0, 1))
 
     def part(self, launches: Any) -> None:
-        """Capture what ``launches()`` launches."""
+        """Capture the kernels that ``launches()`` launches."""
         runtime, after = self._runtime, self._after
         mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
         pointer = self._stream.ptr
@@ -168,7 +168,7 @@ class GraphBuilder:
 
     @contextmanager
     def beside(self, launches: Any) -> Iterator[None]:
-        """Capture within a part what ``launches()`` launches beside the rest of the block."""
+        """Capture within a part the kernels of ``launches()``, in parallel with its block."""
         cuda = self._executor.xp.cuda
         side, here = cuda.Stream(non_blocking=True), cuda.Event(disable_timing=True)
         here.record(self._stream)
@@ -191,10 +191,10 @@ class GraphBuilder:
         return self._executable
 
     def discard(self) -> None:
-        """Give back what the graph holds; does nothing the second time.
+        """Free the resources of the graph; does nothing the second time.
 
-        A graph stays where an error broke off what a WHILE node is to repeat: CUDA ends the process
-        when such a one is destroyed.
+        A graph stays where an error interrupted the body of a WHILE node: CUDA ends the process
+        when such a graph is destroyed.
         """
         executable, self._executable = self._executable, None
         graph, self._whole = self._whole, None

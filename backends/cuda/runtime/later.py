@@ -1,6 +1,6 @@
 """Small copies to the host that are asked for now and waited for later.
 
-What is submitted in between goes on while the host waits. Memory and events are used again: to pin
+Work submitted in between goes on while the host waits. Memory and events are used again: to pin
 memory takes as long as dozens of launches.
 """
 
@@ -23,7 +23,7 @@ class Copies(threading.local):
         self.idle: list[tuple[np.ndarray[Any, Any], Any]] = []
 
     def ask(self, xp: Any, array: Any) -> Callable[[], np.ndarray[Any, Any]]:
-        """Submit the copy of a contiguous array; return what waits for it, to be called once."""
+        """Submit the copy of a contiguous array; return a function that waits, called once."""
         cuda, idle = xp.cuda, self.idle
         memory, event = idle.pop() if idle else _made(cuda)
         stream = cuda.get_current_stream()

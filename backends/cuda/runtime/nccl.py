@@ -132,7 +132,7 @@ class NcclLinks(GpuLinks):
         self._buffers: dict[tuple[int, str], Array] = {}
 
     def abort(self) -> None:
-        """End what waits on the device for a member that will not come."""
+        """End device work that waits for a member that will not come."""
         if not self.health.aborted:
             self.health.aborted = True
             self.communicator.abort()
@@ -140,7 +140,7 @@ class NcclLinks(GpuLinks):
     # ---- totals
 
     def sum(self, array: Array) -> None:
-        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
         self._total(array, _SUM)
 
     def largest(self, array: Array) -> None:

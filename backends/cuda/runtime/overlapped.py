@@ -1,7 +1,7 @@
 """Launches that may begin before the one before them has ended: their kernels wait for it.
 
 Between two kernels of a few microseconds a GPU does nothing for one more. A kernel that says
-``wait_for_launch_before`` (``dependent_launch.hpp``) may come to its place in that time.
+``wait_for_launch_before`` (``dependent_launch.hpp``) may be scheduled in that time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ATTRIBUTES = (_Attribute * 1)(_Attribute(PROGRAMMATIC, b"", (ctypes.c_int * 16)
 
 
 class Overlapped:
-    """A loaded kernel whose blocks may begin while the launch before ends.
+    """A loaded kernel; its blocks may begin while the launch before ends.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-// The product with a packed matrix whose columns are numbered by falling count: the first of them
-// are kept in the shared memory of every multiprocessor, where most entries of a power-law graph
-// find their x.
+// The product with a packed matrix and columns numbered by falling count: the x of the first
+// columns, which cover most entries of a power-law graph, is kept in the shared memory of every
+// multiprocessor.
 //
 // One block of 1024 a multiprocessor; slices, longest first, are assigned to the multiprocessors in
 // turn. On an H200 with 24,000 columns of float64 (188 KB) an R-MAT graph of 22.7 M entries takes

@@ -36,7 +36,7 @@ def multiply_cached(
     beta: complex,
     partial: int,
 ) -> None:
-    """Multiply by a packed matrix whose columns are numbered by falling count."""
+    """Multiply by a packed matrix with columns numbered by falling count."""
     device, value = executor.device, CODES[y.dtype]
     function = device.function(*cached_product(value, device.warp))
     nbytes = state.cached * y.itemsize
@@ -50,7 +50,7 @@ def multiply_cached(
 
 
 def cached_product(value: str, warp: int) -> Program:
-    """Return the name of the product with cached columns, and what returns its program."""
+    """Return the name and the function of the program for the product with cached columns."""
     return sell_cached.symbol(value), bound(cached_program, value, warp)
 
 
@@ -91,7 +91,7 @@ class CachedColumns(VectorAlgorithm):
         return packed.pack_pieces(on.executor, A, min(cached, A.shape[1]))
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:
-        """Return the copy without the places that its entries came from."""
+        """Return the copy without the original positions of its entries."""
         return state.without_sources()
 
     def run(self, on: GpuExecutor, state: packed.Packed, call: SpmvCall) -> None:

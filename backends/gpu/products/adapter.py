@@ -12,7 +12,7 @@ from . import choice as ml_choice
 
 _PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
 
-#: What indices of so many bytes can say.
+#: The largest index of each width in bytes.
 _LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}
 
 
@@ -27,7 +27,7 @@ class Adapter(ABC):
     Attributes
     ----------
     copies : list of array
-        What was copied for the launches of a call, so that its memory stays until they are made.
+        The copies made for the launches of a call, kept until they are made.
     """
 
     def __init__(self, executor: Any) -> None:
@@ -66,10 +66,10 @@ class Adapter(ABC):
         index: Any,
         **constants: int,
     ) -> None:
-        """Launch a kernel on so many work-items."""
+        """Launch a kernel on a number of work-items."""
 
     def pieces(self, A: Any, piece: int, *, sampled: bool) -> ml_choice.Pieces:
-        """Return what waves work through, made once for a pattern; rows are whole if piece is 0."""
+        """Return the row segments of waves, once for a pattern; whole rows if ``piece`` is 0."""
         if not piece:
             return ml_choice.Pieces(A.shape[0], A.indptr)
         return A._pattern.get(
@@ -77,7 +77,7 @@ class Adapter(ABC):
         )
 
     def read(self, array: Array, index: Any) -> Operand:
-        """Return an operand whose distance of rows fits an index."""
+        """Return an operand with a row stride that fits the index type."""
         made = self.operand(array)
         if abs(made.rows) > _LARGEST[index.itemsize]:
             made = self.operand(self._copied(array))
@@ -88,7 +88,7 @@ class Adapter(ABC):
         return self.copies[-1]
 
     def operand(self, array: Array | None) -> Operand:
-        """Return a batch ``(b, rows, columns)`` whose columns are neighbours."""
+        """Return a batch ``(b, rows, columns)`` with adjacent columns."""
         if array is None:
             return NOTHING
         blocks, rows, columns = array.shape
@@ -121,7 +121,7 @@ class Adapter(ABC):
         return self.of_rows(results)
 
     def lines(self, count: int, dtype: Any) -> int:
-        """Return the address of memory for so many sums."""
+        """Return the address of memory for ``count`` sums."""
         return self.scratch(count * max(dtype.itemsize, 4)) if count else 0
 
 

@@ -1,4 +1,4 @@
-"""Attention whose scores are sums of two numbers, and its gradients, in a pass over rows each."""
+"""Attention with scores that are sums of two numbers, and its gradients: a pass over rows each."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def launch(
     on : Adapter
         The device.
     kernel, join : SimtKernel
-        What goes over rows and pieces of them, and what adds up the pieces.
+        The kernels over rows and row segments, and the kernel that adds up the segments.
     A : Csr
-        The pattern whose rows it goes over.
+        The pattern of the pass.
     heads : int
         How many there are.
     given, made : tuple of array, shape (b, m or n, w or h), or None
-        The operands, in the order of the kernel. Rows of those with the most columns are loaded and
-        stored in vectors.
+        The operands, in the order of the kernel. Rows with the most columns are loaded and stored
+        in vectors.
     slope : float
         Of the leaky ReLU.
     numbers : int

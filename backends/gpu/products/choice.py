@@ -3,8 +3,8 @@
 ``row-split`` is that of Zubair and Bauinger (2023) with a wave for a row; ``row-segments``
 cuts long rows for it. ``row-team`` gives the waves of a block a
 row, where rows are so few that waves would be idle. Sums have the four of Huang et al. (2021)
-besides, see :mod:`.spmm_kernels`. Their rule is to reduce in parallel up to 4 columns, and to
-balance entries where rows differ; :func:`of_space` is what came of it by measurement.
+besides, see :mod:`.spmm_kernels`. They reduce in parallel up to 4 columns, and balance entries
+where rows differ; :func:`of_space` holds the measured rule.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ LONG = 512
 #: uniform matrix has one: whole rows 226, cut 343.
 FAIR_SHARES = 2
 
-#: Entries of a piece of a row of sums, from so many entries of the matrix on: short ones where
-#: there would be too few. 128 columns, pieces of 64 / 128 / 256: R-MAT 2^14 19 / 21 / 26, 2^16 77 /
-#: 75 / 79, 2^17 150 / 144 / 148; pruned 2048^2, 95 %, 256 columns: 64 25, 256 36.
+#: Entries of a row segment for sums, by the number of entries of the matrix: short ones where there
+#: would be too few. 128 columns, pieces of 64 / 128 / 256: R-MAT 2^14 19 / 21 / 26, 2^16 77 / 75 /
+#: 79, 2^17 150 / 144 / 148; pruned 2048^2, 95 %, 256 columns: 64 25, 256 36.
 SUMMED_PIECES = {0: 64, 750_000: 128, 4_000_000: SUMMED_PIECE}
 #: Columns from which that is so. R-MAT 2^15, 8 columns: 17.6 / 16.4 / 16.3.
 PIECED_COLUMNS = 16
@@ -42,8 +42,8 @@ PIECED_COLUMNS = 16
 #: Waves that have a row together, at most, and at least where the longest row has more than
 #: ``UNEVEN`` times as many entries as the average: 2048 x 512, 90 %, 64 columns: four 6.6, two 7.0.
 MOST_TEAM, UNEVEN_TEAM, UNEVEN = 8, 4, 2.0
-#: Steps, of so many vectors that a lane has in flight, by which a team may take longer than pieces
-#: of ``SUMMED_PIECES``: what it takes to add those up. 512 x 2048, 98 %, 256 columns: 11.5 and 9.7.
+#: Steps, in vectors that a lane has in flight, by which a team may take longer than segments of
+#: ``SUMMED_PIECES``: the time of their final sum. 512 x 2048, 98 %, 256 columns: 11.5 and 9.7.
 MOST_STEPS = 10
 #: Entries that a wave loads at a time, and vectors that a lane has in flight.
 AT_ONCE, IN_FLIGHT = 32, 8
@@ -98,12 +98,12 @@ def choose(
     *,
     lean: bool = False,
 ) -> Choice:
-    """Return what ``operation`` runs on a device that holds so many waves.
+    """Return the kernel of ``operation`` on a device that holds ``waves`` waves.
 
     Parameters
     ----------
     operation : {"spmm", "sddmm", "fusedmm"}
-        What is computed.
+        The operation.
     statistics : RowStatistics
         Of the sparse matrix.
     waves : int
@@ -142,7 +142,7 @@ def choose(
 
 
 def of_waves(statistics: RowStatistics, waves: int, piece: int, columns: int = 128) -> Choice:
-    """Return whether waves have rows, or pieces of at most so many entries."""
+    """Return whether waves have rows, or segments of at most ``piece`` entries."""
     fair = statistics.nnz / waves
     # 4096 x 1024, 95 %, up to 440 a row, 256 columns: whole rows 48, pieces of 64 24.
     long = LONG * min(1.0, WIDE_COLUMNS / max(columns, 1))
@@ -204,7 +204,7 @@ def _steps(statistics: RowStatistics, team: int, columns: int, itemsize: int) ->
 def of_few_rows(
     statistics: RowStatistics, waves: int, columns: int, itemsize: int
 ) -> Choice | None:
-    """Return what sums should take where there are fewer rows and tiles than waves.
+    """Return the kernel for sums where there are fewer rows and tiles than waves.
 
     Measured on an H200 on 58 pruned and uniform weights of 256 to 8192 rows, 70 to 98 % sparse, 32
     to 256 columns (2026-11-21).
@@ -238,7 +238,7 @@ def is_skewed(statistics: RowStatistics, waves: int) -> bool:
 
 
 def of_space(statistics: RowStatistics, waves: int, columns: int) -> Choice | None:
-    """Return the kernel of Huang et al. that sums should take, or None for those of ours.
+    """Return the kernel of Huang et al. for sums, or None for wollemi's own.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def of_space(statistics: RowStatistics, waves: int, columns: int) -> Choice | No
     return Choice("rb-sr", f"{rows}: groups of lanes have rows of their own", 0)
 
 
-# What sums take, in microseconds: fitted to 2,000 products of the weights that are named above
+# The time of sums, in microseconds: fitted to 2,000 products of the weights that are named above
 # (mean error 8 %), and for large matrices to 8192 x 8192 of 2 to 30 %.
 #: A launch; a step of a wave; each time that all waves of the device are filled; cutting rows.
 LAUNCH, STEP, ROUND, CUT = 2.0, 0.26, 0.57, 3.6
@@ -354,7 +354,7 @@ def cut_rows(xp: Any, indptr: Any, piece: int, *, sampled: bool) -> Pieces:
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     indptr : array
         Where rows begin.
     sampled : bool

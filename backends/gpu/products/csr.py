@@ -94,7 +94,7 @@ class Adapter(adapter.Adapter):
         index: Any,
         **constants: int,
     ) -> None:
-        """Launch a kernel on so many work-items."""
+        """Launch a kernel on a number of work-items."""
         function = self.executor.device.simt_function(
             kernel, ml.value_code(dtype), CODES[np.dtype(index)], **constants
         )
@@ -155,7 +155,7 @@ def csr_softmax(executor: GpuExecutor, A: Any, S: Array) -> None:
 
 @kernel(operations.csr_softmax_backward)
 def csr_softmax_backward(executor: GpuExecutor, A: Any, P: Array, G: Array) -> None:
-    """Make gradients of scores of those of weights."""
+    """Turn gradients of weights into gradients of scores."""
     weigh_gradients(Adapter(executor), A, "softmax", P, G)
 
 
@@ -167,7 +167,7 @@ def csr_spmm_max(executor: GpuExecutor, A: Any, B: Array, C: Array) -> None:
 
 @kernel(operations.csr_spmm_where_equal)
 def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> None:
-    """Add up what is beside the numbers that are those of the row."""
+    """Add up the gradients where the values equal the value of the row."""
     by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
@@ -200,7 +200,7 @@ for _operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softm
 
 
 class Prepares(Protocol):
-    """What stores launches by the layout of their operands: a plan."""
+    """An object that stores launches by the layout of their operands: a plan."""
 
     prepared: dict[Any, Any]
 
@@ -214,7 +214,7 @@ def again(
     *,
     repeats: Callable[[Adapter], bool],
 ) -> Repeatable | None:
-    """Repeat the launches for arrays of this layout, or compute and note what is launched.
+    """Repeat the launches for arrays of this layout, or compute and record them.
 
     Only where the layout is new, ``repeats`` tells whether launches are all that ``compute`` does.
     """

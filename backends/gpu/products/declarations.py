@@ -17,7 +17,7 @@ _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], va
 
 
 def operand(name: str, intent: str = "in") -> str:
-    """Return the declaration of ``b`` blocks whose rows and blocks are any distance apart."""
+    """Return the declaration of ``b`` blocks with any distance between rows and blocks."""
     return f"{name}: {intent} T[l], {name}_ld: i64, {name}_step: i64"
 
 
@@ -43,7 +43,7 @@ csr_spmm = SimtKernel(
 
 @cache
 def team_spmm(waves: int, wave: int) -> SimtKernel:
-    """Return ``csr_spmm`` for blocks of so many waves, which have a row together."""
+    """Return ``csr_spmm`` for blocks of ``waves`` waves, which share a row."""
     return replace(csr_spmm, block=waves * wave, resident=csr_spmm.resident * 2 // waves)
 
 
@@ -215,7 +215,7 @@ def _power(count: int, most: int) -> int:
 
 
 def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> Shape:
-    """Return the shape for sums over rows of so many vectors; wider ones are cut into tiles.
+    """Return the shape for sums over rows of ``vectors`` vectors; wider ones are cut into tiles.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def steps_ahead(lanes: int, vectors: int) -> int:
 
 
 def dot_shape(vectors: int) -> Shape:
-    """Return the shape for dot products of rows of so many vectors; longer ones go in strips.
+    """Return the shape for dot products of rows of ``vectors`` vectors; longer ones go in strips.
 
     Examples
     --------

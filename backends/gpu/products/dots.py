@@ -1,4 +1,4 @@
-"""What kernels of dot products are made for: shapes of lanes, what is known, registers."""
+"""Compile-time settings of kernels of dot products: shapes of lanes, known facts, registers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> int:
-    """Return what kernels of dots are made to know, as ``dots.hpp`` numbers it.
+    """Return the facts compiled into kernels of dots, as ``dots.hpp`` numbers them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> i
 
 
 def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> dict[str, int]:
-    """Return what csr_sddmm is made for."""
+    """Return the constants of csr_sddmm."""
     item = dtype.itemsize
     each = ml.elements(item, (k,), B.places(item) + C.places(item))
     lanes, vectors = ml.dot_shape(-(-k // each))
@@ -83,14 +83,14 @@ class FusedLanes(NamedTuple):
     def of(
         cls, dtype: np.dtype[Any], k: int, p: int, *, same: bool, dense: tuple[Operand, ...]
     ) -> FusedLanes:
-        """Return what suits rows of ``k`` and of ``p`` columns."""
+        """Return the lanes for rows of ``k`` and of ``p`` columns."""
         places = tuple(place for o in dense for place in o.places(dtype.itemsize))
         each = ml.elements(dtype.itemsize, (k, p), places)
         return cls(*ml.fused_shape(-(-k // each), -(-p // each), same=same), each, same)
 
     @property
     def constants(self) -> dict[str, int]:
-        """Those of the kernels' templates."""
+        """The constants of the kernels' templates."""
         return {"L": self.lanes, "VK": self.of_k, "VP": self.of_p, "E": self.each}
 
     def widths(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class FusedLanes(NamedTuple):
     def of_product(
         self, batch: int, k: int, p: int, edge: str, of_C: Operand, of_B: Operand, of_D: Operand
     ) -> tuple[int, dict[str, int]]:
-        """Return how many tiles a row of the product has, and what its kernel is made for."""
+        """Return the number of tiles of a row of the product, and the constants of its kernel."""
         (width, tile), tiles = self.widths(), self.tiles(0, p)
         whole = k == width and p > 0 and p % tile == 0
         known = known_of_rows(whole, batch * tiles, k, of_C, of_B)
@@ -116,11 +116,11 @@ class FusedLanes(NamedTuple):
         }
 
     def hold(self, k: int, p: int) -> bool:
-        """Return whether rows have just as many columns."""
+        """Return whether lanes hold rows without padding."""
         return self.widths() == (k, p)
 
     def tiles(self, k: int, p: int) -> int:
-        """Return how many tiles rows of so many columns have."""
+        """Return the number of tiles of rows."""
         of_k, of_p = self.widths()
         return max(-(-k // of_k), -(-p // of_p), 1)
 

@@ -1,4 +1,4 @@
-"""Sparse times dense of a few columns: what multiplies vectors, several of them at a time."""
+"""Sparse times dense of a few columns by kernels for vectors, several at a time."""
 
 from __future__ import annotations
 

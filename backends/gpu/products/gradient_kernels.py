@@ -1,8 +1,8 @@
 """The gradients of fusedmm by a kernel by rows and one by columns, which store nothing for entries.
 
-The kernel by rows leaves two numbers of each row of a softmax, and the gradients of ``C`` and of
-values of entries; that by columns goes over the transposed pattern and finds those of ``B`` and
-``D``. Operands are read in their own dtype, and sums are of float32 or wider.
+The kernel by rows computes two numbers for each row of a softmax, and the gradients of ``C`` and of
+values of entries; the kernel by columns goes over the transposed pattern and finds the gradients of
+``B`` and ``D``. Operands are read in their own dtype, and sums are of float32 or wider.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class GradientKernels(NamedTuple):
     def of(
         cls, kind: str, rows: str, columns: str, *, header: str, float32_blocks: int
     ) -> GradientKernels:
-        """Return those whose names begin with ``kind``.
+        """Return the kernels with names that begin with ``kind``.
 
         ``rows`` and ``columns`` declare the arguments of the pattern and of its transpose.
         """
@@ -109,7 +109,7 @@ def launch_gradients(
     columns: Callable[[], tuple[Any, ...]],
     call: GradientCall,
 ) -> None:
-    """Launch the kernel by rows, whose facts that by columns reads.
+    """Launch the kernel by rows; the kernel by columns reads its row sums.
 
     Parameters
     ----------

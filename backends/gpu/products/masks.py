@@ -124,7 +124,7 @@ class MaskRows(MaskAlgorithm):
 
 
 class _Repeats:
-    """What was launched for a mask, by the layout of its operands; as a plan has it."""
+    """The launches for a mask, by the layout of its operands; as in a plan."""
 
     def __init__(self) -> None:
         self.prepared: dict[Any, Any] = {}

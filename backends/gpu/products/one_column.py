@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OneColumn(GpuAlgorithm):
-    """What ``A @ x`` runs, with the plan of ``A``.
+    """The kernel of ``A @ x``, with the plan of ``A``.
 
     That plan packs the values of ``A``. For values that are not its own, and for batches, there
     are the kernels of any number of columns.
@@ -35,10 +35,10 @@ class OneColumn(GpuAlgorithm):
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that there is one column, if there is."""
-        return "one column is a vector: what A @ x runs"
+        return "one column is a vector: the kernel of A @ x"
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
-        """Return what the kernels of any number of columns need."""
+        """Return the row segments that the kernels of other widths need."""
         choice = ml_choice.choose("spmm", facts.statistics, on.waves)
         return on.pieces(A, choice.piece, sampled=False)
 

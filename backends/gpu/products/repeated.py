@@ -1,9 +1,9 @@
-"""Products that come again: what was launched for one is launched for the next of the same layout.
+"""Repeated products: the launches of one are reused for the next of the same layout.
 
-What a small product costs is Python: a shape for the lanes, constants that name a kernel, arguments
-of operands, 36 of the 67 microseconds of an spmm (H200, 22 November). All of that follows from the
-plan, the factors, and of each array its shape, distances and alignment. Where these are those of a
-product before, its launches are repeated, with the addresses of these arrays for those of its own.
+The cost of a small product is in Python: a shape for the lanes, constants that name a kernel,
+arguments of operands, 36 of the 67 microseconds of an spmm (H200, 22 November). All of that follows
+from the plan, the factors, and of each array its shape, distances and alignment. Where these equal
+the layout of an earlier product, its launches are repeated with the addresses of the new arrays.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def addresses_of(arrays: Sequence[Array | None]) -> tuple[int, ...]:
 def layout_of(
     arrays: Sequence[Array | None], addresses: tuple[int, ...], factors: Sequence[Any]
 ) -> Hashable:
-    """Return what the launches of a product follow from, besides its plan."""
+    """Return the data that determine the launches of a product, besides its plan."""
     return (
         *factors,
         *[None if array is None else (array.shape, array.strides) for array in arrays],

@@ -1,7 +1,7 @@
 """The kernels that give a wave a row, or a piece of a long one, for every product of matrices.
 
 :class:`RowSplit` is the algorithm of Zubair and Bauinger (2023) with a wave for a row;
-:class:`RowSegments` cuts long rows for it. One of the two is what the rule takes last.
+:class:`RowSegments` cuts long rows for it. The rule selects one of the two last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Rows(GpuAlgorithm):
     product: ClassVar[str]
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return what the rule says, if it says this."""
+        """Return the rule's reason, if it selects this algorithm."""
         choice = ml_choice.choose(
             self.product,
             facts.statistics,

@@ -24,7 +24,7 @@ def weigh(on: Adapter, A: Any, edge: str, samples: Array, log_totals: Array | No
 
 
 def weigh_gradients(on: Adapter, A: Any, edge: str, weights: Array, gradients: Array) -> None:
-    """Make gradients of samples of those of their weights."""
+    """Turn gradients of weights into gradients of samples."""
     _by_edges(on, ml.edge_gradients, A, edge, (weights, gradients))
 
 
@@ -81,7 +81,7 @@ def by_columns(on: Adapter, kernel: SimtKernel, A: Any, *operands: Array) -> Non
 
 
 def shape_of(count: int) -> tuple[int, int]:
-    """Return how many lanes share a row of so many vectors, and how many vectors each of them has.
+    """Return how many lanes share a row of ``count`` vectors, and the vectors of each lane.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sampled products whose work is split by entries, not by rows: these are short, or one is long."""
+"""Sampled products split by entries, not by rows, for short rows or one long row."""
 
 from __future__ import annotations
 

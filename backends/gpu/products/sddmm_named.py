@@ -1,7 +1,7 @@
 """Published algorithms for sampled products under their own names; the rule chooses neither.
 
-They are what the default is measured against: :class:`Entry`, and :class:`SmL2` with the sizes of
-tiles that its search tries.
+The default is measured against them: :class:`Entry`, and :class:`SmL2` with the sizes of tiles that
+its search tries.
 """
 
 from __future__ import annotations
@@ -135,21 +135,21 @@ class SmL2(GpuAlgorithm):
 
 
 class SmL2Slice32(SmL2):
-    """SM-L2 whose tiles keep slices of 128 bytes, 32 columns of float32, of 256 rows."""
+    """SM-L2 with tiles of 128-byte slices, 32 columns of float32, of 256 rows."""
 
     name: ClassVar[str] = "sm-l2-32"
     slice_bytes: ClassVar[int] = 128
 
 
 class SmL2Slice128(SmL2):
-    """SM-L2 whose tiles keep slices of 512 bytes, 128 columns of float32, of 64 rows."""
+    """SM-L2 with tiles of 512-byte slices, 128 columns of float32, of 64 rows."""
 
     name: ClassVar[str] = "sm-l2-128"
     slice_bytes: ClassVar[int] = 512
 
 
 class SmL2Slice256(SmL2):
-    """SM-L2 whose tiles keep slices of 1024 bytes, 256 columns of float32, of 32 rows."""
+    """SM-L2 with tiles of 1024-byte slices, 256 columns of float32, of 32 rows."""
 
     name: ClassVar[str] = "sm-l2-256"
     slice_bytes: ClassVar[int] = 1024
@@ -175,7 +175,7 @@ def make_tiles(xp: Any, A: Any, width: int, most_rows: int) -> Tiles:
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     A : Csr
         The pattern.
     width : int
@@ -199,7 +199,7 @@ def make_tiles(xp: Any, A: Any, width: int, most_rows: int) -> Tiles:
         return new
 
     def since(new: Array, counted: Array) -> Array:
-        """Return ``counted`` from the last place where ``new``."""
+        """Return ``counted`` from the last index where ``new``."""
         return counted - counted[xp.flatnonzero(new)][xp.cumsum(new) - 1]
 
     of_panel = begins(panel)

@@ -1,10 +1,11 @@
 """Sparse times dense: the kernels, and the 2 x 2 space of Huang et al. (2021, dgSPARSE).
 
-Their two axes are what work is split by (rows, ``rb``, or entries, ``eb``) and how a row is
-added up (one entry after the other, ``sr``, or entries side by side and a reduction, ``pr``):
+Their two axes are the unit that work is split by (rows, ``rb``, or entries, ``eb``) and the way a
+row is added up (one entry after the other, ``sr``, or entries side by side and a reduction,
+``pr``):
 
 ========= ============================================================== =======================
-name      what waves do                                                  text
+name      work of a wave                                                  text
 ========= ============================================================== =======================
 ``rb-sr`` each group of lanes has a row of its own                       ``spmm.hpp``, ROWS = 1
 ``rb-pr`` groups of few lanes share a row, and add up at its end         ``spmm.hpp``, ROWS = 0
@@ -14,8 +15,8 @@ name      what waves do                                                  text
 
 ``rb-pr-scalar`` and ``eb-pr-scalar`` are the same without vector loads of ``B``, for ablation.
 
-``row-split`` is ``rb-pr`` with as many lanes for a row of ``B`` as it has vectors, so that a wide
-row has a wave and nothing is left to be reduced; ``balanced`` is the same for pieces of rows.
+``row-split`` is ``rb-pr`` with one lane for each vector of a row of ``B``, so that a wide row has a
+wave and no reduction remains; ``balanced`` is the same for row segments.
 """
 
 from __future__ import annotations
@@ -51,18 +52,17 @@ csr_spmm_nonzero_split = SimtKernel(
 
 #: Lanes of a row where groups of them share one: four groups of a wave of 32.
 SHARING_LANES = 8
-#: Entries of a chunk of a group of lanes, and of one of a wave, from so many entries of the matrix
-#: on: there should be chunks for all waves. Measured as what is in :mod:`.choice`: R-MAT 2^14,
-#: 32 columns, eb-sr, 32 / 64 / 128 entries: 13 / 17 / 29 microseconds; 2^18, 64 columns: 187 / 179
-#: / 174. R-MAT 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48.
-#: R-MAT 2^15 (0.5 M), 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 /
-#: 10.6 / 12.1, 2^14 (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
+#: Entries of a chunk of a group of lanes, and of one of a wave, by the number of entries of the
+#: matrix: there should be chunks for all waves. Measured as the numbers in :mod:`.choice`: R-MAT
+#: 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48. R-MAT 2^15 (0.5 M),
+#: 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 / 10.6 / 12.1, 2^14
+#: (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
 GROUP_CHUNKS = {0: 32, 750_000: 64, 2_000_000: 128}
 WAVE_CHUNKS = {0: 64, 300_000: 128, 750_000: 256}
 
 
 class Launch(NamedTuple):
-    """What all kernels here are launched with.
+    """The arguments that all kernels here share.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Launch(NamedTuple):
 
     @property
     def constants(self) -> dict[str, int]:
-        """Those of the kernels' templates that are the same for all of them."""
+        """The constants of the kernels' templates that are the same for all of them."""
         return {"L": self.shape.lanes, "V": self.shape.vectors, "E": self.each}
 
 
@@ -231,7 +231,7 @@ def split_nonzeros(xp: Any, indptr: Array, nnz: int, chunk: int) -> NonzeroSplit
     Parameters
     ----------
     xp : module
-        NumPy, or what has its functions for the arrays of a device.
+        NumPy, or a module with its functions for the arrays of a device.
     indptr : array
         Where rows begin.
     nnz : int
@@ -301,7 +301,7 @@ def by_nonzeros(
 
 
 class _Anywhere(GpuAlgorithm):
-    """What runs everywhere; when it should, the rule of all GPUs knows."""
+    """A kernel that runs on every GPU, selected by the common rule."""
 
     repeats: ClassVar[bool] = True
     #: Of a vector that a lane loads.
@@ -309,7 +309,7 @@ class _Anywhere(GpuAlgorithm):
     source: ClassVar[str] = "Huang et al. (2021)"
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return what the rule says, if it says this."""
+        """Return the rule's reason, if it selects this algorithm."""
         choice = choose(
             "spmm", facts.statistics, on.waves, facts.columns, facts.itemsize, lean=A.is_lean
         )
@@ -349,7 +349,7 @@ class RowsReduced(RowsInTurn):
 
 
 class RowsReducedByElements(RowsReduced):
-    """``rb-pr`` whose lanes load one element of ``B`` at a time: what vectors are worth."""
+    """``rb-pr`` with loads of one element of ``B`` at a time, to measure the gain of vectors."""
 
     name: ClassVar[str] = "rb-pr-scalar"
     most_elements: ClassVar[int] = 1
@@ -419,7 +419,7 @@ class EntriesReduced(EntriesInTurn):
 
 
 class EntriesReducedByElements(EntriesReduced):
-    """``eb-pr`` whose lanes load one element of ``B`` at a time: what vectors are worth."""
+    """``eb-pr`` with loads of one element of ``B`` at a time, to measure the gain of vectors."""
 
     by_rule: ClassVar[bool] = False
     name: ClassVar[str] = "eb-pr-scalar"

@@ -1,4 +1,4 @@
-"""The algorithms of csr.spmv on GPUs, and the kernel that runs what the plan of a matrix says."""
+"""The algorithms of csr.spmv on GPUs, and the kernel that follows the plan of a matrix."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .row_blocks import RowBlocks
 
 #: Rows up to which NumPy makes plans wherever kernels are: it takes a millisecond.
 FEW_ROWS = 1 << 13
-#: What is compiled while NumPy makes the first plans: of 216,000 rows one takes 17 milliseconds,
-#: and the kernels take 1.3 (H100).
+#: The programs compiled while NumPy makes the first plans: a plan of 216,000 rows takes 17
+#: milliseconds, and the kernels take 1.3 (H100).
 _PLAN = ("csr.plan",)
 #: Positions that 32-bit indices of packed copies can tell.
 _LARGEST = 2**31
@@ -47,7 +47,7 @@ def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStat
 
 
 class Matrix:
-    """A CSR matrix on a GPU for which an algorithm is chosen, and what the rule says of it."""
+    """A CSR matrix on a GPU for which an algorithm is chosen, and the rule's choice for it."""
 
     def __init__(self, executor: GpuExecutor, A: Any) -> None:
         self.executor, self.A = executor, A
@@ -82,7 +82,7 @@ class Matrix:
 
     @cached_property
     def patterns(self) -> on_device.RowPatterns:
-        """Those of the rows, if a byte can tell them apart."""
+        """The patterns of the rows, if a byte can number them."""
         find = packed.row_patterns if self.is_on_host else on_device.row_patterns
         return find(self.executor, self.A.indptr, self.A.indices, selection.MOST_PATTERNS)
 
@@ -98,7 +98,7 @@ class Matrix:
 
     @cached_property
     def facts(self) -> selection.Facts:
-        """What the rule wants to know besides, and no more."""
+        """The other inputs of the rule, and no more."""
         A, executor, thresholds = self.A, self.executor, self.executor.thresholds
         narrow = max(*A.shape, A.nnz) < 2**31
         free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
@@ -136,7 +136,7 @@ class Matrix:
 
     @cached_property
     def choice(self) -> selection.Choice:
-        """What the rule takes."""
+        """The rule's choice."""
         if self.A.is_lean:
             free_bytes, thresholds = self.facts.free_bytes, self.executor.thresholds
             return selection.unpacked(self.statistics, free_bytes, thresholds)
@@ -162,7 +162,7 @@ class VectorAlgorithm(Algorithm):
     converts: ClassVar[bool] = True
 
     def reason(self, on: Matrix, A: Any, facts: Facts) -> str | None:
-        """Return what the rule says, if it says this."""
+        """Return the rule's reason, if it selects this algorithm."""
         return on.choice.reason if on.choice.kernel == self.name else None
 
     def launch(self, on: GpuExecutor, A: Any, state: Any) -> Prepared | None:
@@ -250,7 +250,7 @@ class _Packed(VectorAlgorithm):
         return packed_launch(on, state, A.dtype, 0) if alone else None
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:
-        """Return the copy without the places that its entries came from."""
+        """Return the copy without the original positions of its entries."""
         return state.without_sources()
 
     def run(self, on: GpuExecutor, state: packed.Packed, call: SpmvCall) -> None:
@@ -270,7 +270,7 @@ class Sell(_Packed):
 
 
 class SellNear(_Packed):
-    """SELL-C-sigma whose columns are 16-bit distances from the diagonal."""
+    """SELL-C-sigma with columns as 16-bit distances from the diagonal."""
 
     name: ClassVar[str] = "sell-near"
 
@@ -353,6 +353,6 @@ def csr_spmv(
     else:
         lanes = selection.lanes(plan.statistics, executor.thresholds)
         shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)
-        if plan.kernel == SubWarp.name and not cut:  # whatever the distances of rows are
+        if plan.kernel == SubWarp.name and not cut:  # for all row distances
             plan.prepared[k] = shared_rows
         shared_rows(call)

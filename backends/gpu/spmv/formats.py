@@ -48,7 +48,7 @@ def csc_spmv(
 
 
 class CooPlan(NamedTuple):
-    """Where the rows of a Coo begin, and what was chosen for them."""
+    """The first entries of the rows of a Coo, and the chosen kernel."""
 
     indptr: Array
     statistics: RowStatistics
@@ -59,7 +59,7 @@ class CooPlan(NamedTuple):
 def coo_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Find where rows begin, once; then entries are those of a CSR matrix that is not packed."""
+    """Find where rows begin, once; then the product is that of a CSR matrix that is not packed."""
     m, k = y.shape
     if m == 0 or k == 0:
         return
@@ -79,7 +79,7 @@ _COO: Key[CooPlan] = Key("rows of a Coo")
 
 
 def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
-    """Return what is known of the rows of a Coo; it is stored with the matrix."""
+    """Return the plan for the rows of a Coo; it is stored with the matrix."""
     return matrix._pattern.get(_COO, lambda: _coo_plan(executor, matrix))
 
 
@@ -120,7 +120,7 @@ def ell_spmv(
 def hybrid_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Let a work-item have a row of both parts, if what is left of the longest is not long."""
+    """Let a work-item have a row of both parts, if the longest remainder is not long."""
     (m, k), ell, coo = y.shape, A.ell, A.coo
     if m == 0 or k == 0:
         return

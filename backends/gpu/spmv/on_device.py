@@ -1,8 +1,8 @@
-"""What plans of many rows are made of, by kernels of our own.
+"""Parts of plans of many rows, computed by wollemi's own kernels.
 
 CuPy compiles each of its functions when a machine first meets it, some 0.09 seconds each: a first
-product of two million rows met 25 to 31 of them (H200). The functions here return what those of
-:mod:`.packed`, :mod:`.row_blocks` and :mod:`wollemi.core.statistics` return for few rows.
+product of two million rows met 25 to 31 of them (H200). The functions here return the same as the
+ones of :mod:`.packed`, :mod:`.row_blocks` and :mod:`wollemi.core.statistics` for few rows.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .. import launch
 from ..base import GpuExecutor
 from ..scans import running_sum
 
-#: Slices within whose rows are sorted: 1024 rows keep what is near in x near.
+#: Rows are sorted within this number of slices: 1024 rows keep adjacent reads of x adjacent.
 WINDOW = 32
-#: Stands for the padding of lanes that nobody asked about.
+#: Marks the padding of lanes as not computed.
 UNKNOWN = 9.9
 
 
 def _launch(
     executor: GpuExecutor, kernel: Any, items: int, index: Any, *given: Any, **constants: int
 ) -> None:
-    """Launch a kernel that knows indices and no values on so many work-items."""
+    """Launch a kernel over indices, without values, on a number of work-items."""
     blocks = launch.row_blocks(items, kernel.block)
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
 
@@ -82,7 +82,7 @@ class RowLengths:
 
     @cached_property
     def order(self) -> Array:
-        """The rows by falling length within windows; those of one length as they come."""
+        """The rows by falling length within windows; rows of one length in their order."""
         m, window = int(self.indptr.size) - 1, self.executor.device.warp * WINDOW
         order = self.executor.allocate((m,), np.int32)
         self.executor.launch_simt(
@@ -101,14 +101,15 @@ class RowLengths:
         return measure(self.executor, self.indptr, self.order)
 
     def statistics(self, columns: int) -> RowStatistics:
-        """Return what :func:`~wollemi.core.statistics.lengths_in_numbers` returns."""
+        """Return the same as :func:`~wollemi.core.statistics.lengths_in_numbers`."""
         m, found = int(self.indptr.size) - 1, self.as_they_come
         return in_numbers(m, columns, found.entries, found.squares, found.longest, found.filled)
 
     def paddings(self, enough: float) -> tuple[float, float]:
         """Return packed entries per entry, of rows as they come and, if that is too much, sorted.
 
-        Sorted rows are not asked about where those as they come have at most ``enough``.
+        The padding of sorted rows is not computed where rows in their order have at most
+        ``enough``.
         """
         entries = max(self.as_they_come.entries, 1)
         as_they_come = self.as_they_come.slices / entries
@@ -141,7 +142,7 @@ def equal_slices(executor: GpuExecutor, slices: int, width: int) -> Array:
 
 
 class RowPatterns(NamedTuple):
-    """What rows name, by their offsets from the diagonal.
+    """The patterns of the rows, as offsets from the diagonal.
 
     Attributes
     ----------
@@ -181,8 +182,8 @@ def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
 def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int) -> RowPatterns:
     """Return the patterns of rows, if they are at most ``most``.
 
-    All is launched before the host waits: what patterns are numbered for does nothing where these
-    are too many.
+    All is launched before the host waits: the numbering of patterns does nothing where these are
+    too many.
     """
     m, index, slots = int(indptr.size) - 1, indptr.dtype, simt.SLOTS
     numbers = executor.zeros((3,), np.int32)

@@ -1,4 +1,4 @@
-"""Packed copies of CSR matrices: slices of rows of like length, lane beside lane.
+"""Packed copies of CSR matrices: slices of rows of similar length, stored lane by lane.
 
 A lane of a slice is a row or, where rows are long, a piece of one. The arrays are made by
 sorts and prefix sums, of many rows on the device; the plan that has them belongs to the matrix.
@@ -21,7 +21,7 @@ from .selection import MOST_PATTERNS
 #: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
 #: (H200).
 PIECE = 64
-#: Padding that one width for all slices may cost beside what slices cost anyway.
+#: Padding that one width for all slices may add to the cost of slices.
 ONE_WIDTH = 1.03
 #: Pieces beyond which a block and not a wave adds up a row.
 MANY_PIECES = 256
@@ -29,7 +29,7 @@ MANY_PIECES = 256
 #: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
 KEEP_ORDER = 1.08
 
-#: Stands for the padding of lanes that nobody asked about.
+#: Marks the padding of lanes as not computed.
 UNKNOWN = on_device.UNKNOWN
 
 ABSOLUTE, NEAR, PATTERN = range(3)
@@ -37,7 +37,7 @@ NO_OFFSET = -(2**31)
 
 
 class Packed:
-    """A packed copy, and what the product with it needs.
+    """A packed copy, and the arrays that the product with it needs.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Packed:
     start, length : array
         Which entries of the matrix each lane has.
     cut_rows, cut_first, cut_last : array or None
-        The rows that were cut, and which pieces are theirs; those with many pieces come first.
+        The rows that were cut, and their segments; rows with many segments come first.
     empty_rows : array or None
         The rows without entries, where they are not lanes.
     gathered : array or None
@@ -87,7 +87,7 @@ class Packed:
         ----------
         matrix : Csr
         numbers : Numbers, optional
-            Those of ``length``, where they are known.
+            The statistics of ``length``, where they are known.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Packed:
             )
 
     def update_values(self, matrix: Any) -> None:
-        """Copy the matrix's new values to their places."""
+        """Copy the matrix's new values to their positions."""
         self._fill(matrix, PATTERN)
 
     def _fill(self, matrix: Any, code: int) -> None:
@@ -160,7 +160,7 @@ class Packed:
         )
 
     def without_sources(self) -> Packed:
-        """Return the same copy without what new values are copied by; it shares the arrays."""
+        """Return the same copy without the positions for new values; it shares the arrays."""
         made = copy(self)
         made.start = made.length = made.column = None
         return made
@@ -183,7 +183,7 @@ def slice_pointers(xp: Any, length: Any, warp: int) -> Any:
 
 
 def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int, int]:
-    """Return where slices begin, what they hold together, and the width of all of them or 0.
+    """Return where slices begin, their total size, and their common width or 0.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def layout_here(
 def layout_of(
     executor: GpuExecutor, length: Any, numbers: on_device.Numbers
 ) -> tuple[Any, int, int]:
-    """Return the same for lanes whose numbers are known."""
+    """Return the same for lanes with known lengths."""
     warp, known_width = executor.device.warp, executor.device.known_width
     slices = -(-int(length.size) // warp)
     width = one_width(numbers.slices, slices, numbers.longest, warp, known_width)
@@ -279,7 +279,7 @@ def pack_rows(
     lengths: on_device.RowLengths | None = None,
     patterns: on_device.RowPatterns | None = None,
 ) -> Packed:
-    """Return a packed copy whose lanes are rows, sorted within windows unless ``in_order``.
+    """Return a packed copy with rows as lanes, sorted within windows unless ``in_order``.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def pack_rows(
 
 
 def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
-    """Return a packed copy whose lanes are pieces of at most ``PIECE`` entries.
+    """Return a packed copy with segments of at most ``PIECE`` entries as lanes.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
         made.cut_last = last[by_count_of_pieces].astype(np.int32)
     empty = xp.flatnonzero(length == 0)
     made.empty_rows = empty.astype(np.int32) if empty.size else None
-    # Full pieces first: blocks take slices in turn, and what is long should not come last.
+    # Full segments first: blocks take slices in turn, and a long slice should not come last.
     order = xp.argsort(-size * 2 - cut, kind="stable") if cached else _order(xp, size, cut, warp)
     made.start, made.length = start[order], size[order].astype(np.int32)
     made.target = target[order].astype(np.int32)
@@ -352,7 +352,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
 
 
 def _order(xp: Any, size: Any, cut: Any, warp: int) -> Any:
-    """Return an order of pieces: those of cut rows, then rows within windows, or all by size."""
+    """Return an order of pieces: cut rows first, then rows within windows, or all by size."""
     pieces, rows = xp.flatnonzero(cut), xp.flatnonzero(~cut)
     near = xp.concatenate([pieces, rows[window_order(xp, size[rows], warp)]])
     if padding(xp, size[near], warp) <= KEEP_ORDER:
@@ -368,7 +368,7 @@ def _repeated(xp: Any, counts: Any) -> Any:
 
 
 def by_count(executor: GpuExecutor, matrix: Any) -> tuple[Any, Any]:
-    """Return the columns by falling number of entries, and the place of each column in that."""
+    """Return the columns by falling number of entries, and the rank of each column."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     order = xp.argsort(-count, kind="stable").astype(np.int32)
     place = xp.empty_like(order)
@@ -417,5 +417,5 @@ def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
 
 
 def taken(xp: Any, numbers: Any, places: Any) -> Any:
-    """Return the numbers at some places."""
+    """Return the numbers at some positions."""
     return numbers[places]

@@ -27,7 +27,7 @@ def most_entries(itemsize: int) -> int:
 
 
 class RowBlocks:
-    """The arrays that ``csr_adaptive`` reads beside those of the matrix.
+    """The arrays that ``csr_adaptive`` reads besides the matrix.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class RowBlocks:
 
 
 def cut_rows_and_test(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
-    """Return what :func:`cut_rows` does, and whether a row is cut."""
+    """Return the result of :func:`cut_rows`, and whether a row is cut."""
     row, entry = cut_rows(xp, indptr, most, most_rows)
     return row, entry, some(row < 0)
 

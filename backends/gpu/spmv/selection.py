@@ -1,4 +1,4 @@
-"""Which kernel multiplies a CSR matrix with a vector: a pure function of what is known of it."""
+"""Selects the kernel for a CSR matrix and a vector: a pure function of properties of the matrix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEAR = 32767
 
 
 class Facts(NamedTuple):
-    """What a rule knows of a matrix besides the lengths of its rows.
+    """The inputs of a rule besides the lengths of rows.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
 
 
 def _shared_rows(statistics: RowStatistics, thresholds: Thresholds) -> float:
-    """Return the microseconds of sub-warps on a small matrix, above those of any launch."""
+    """Return the microseconds of sub-warps on a small matrix, above a launch."""
     width = lanes(statistics, thresholds)
     return (
         thresholds.step * -(-statistics.longest // width)
@@ -218,7 +218,7 @@ def gain(
 ) -> float:
     """Return how many times as fast a packed copy is expected to be as the arrays as they are.
 
-    A product of a matrix from memory takes the time of the bytes that it reads. What copies gain
+    A product of a matrix from memory takes the time of the bytes that it reads. The gain of copies
     beyond that was measured: see :class:`..thresholds.Thresholds`.
 
     Examples
@@ -279,7 +279,7 @@ def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVID
 
 
 def is_uneven(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
-    """Return whether long rows would starve those beside them, or most rows are empty."""
+    """Return whether long rows would starve adjacent rows, or most rows are empty."""
     return (
         statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
         or statistics.empty > 0.5
@@ -303,7 +303,7 @@ def may_cut_rows(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> 
 
 
 def is_far(facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
-    """Return whether rows beside each other name more of x than the first-level cache holds."""
+    """Return whether adjacent rows name more of x than the first-level cache holds."""
     return facts.reached_bytes > thresholds.near_bytes
 
 
@@ -336,10 +336,10 @@ def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds 
 
 
 def one_pass(rest: RowStatistics, itemsize: int, thresholds: Thresholds = NVIDIA) -> bool:
-    """Return whether a lane may add up what is left of a row beside its part of an Ell.
+    """Return whether a lane may add up the rest of a row with its part of an Ell.
 
-    It loads these entries one after the other. That must not take longer than what it saves:
-    another launch, which reads where all rows begin and writes y again.
+    It loads these entries one after the other. That must not take longer than a second launch,
+    which reads where all rows begin and writes y again.
 
     Parameters
     ----------

@@ -63,13 +63,13 @@ def test_extents_that_disagree() -> None:
 
 
 def test_columns_that_are_no_neighbours() -> None:
-    with pytest.raises(TypeError, match="y: expected neighbouring columns"):
+    with pytest.raises(TypeError, match="y: expected adjacent columns"):
         run(vector.fill, np.ones((4, 3), order="F"), 0.0)
 
 
 @pytest.mark.parametrize("rows", [np.ones((3, 1))[::-1], np.broadcast_to(1.0, (3, 1))], ids=str)
 def test_rows_that_overlap_or_go_back(rows: np.ndarray[Any, Any]) -> None:
-    with pytest.raises(TypeError, match="x: expected neighbouring columns"):
+    with pytest.raises(TypeError, match="x: expected adjacent columns"):
         run(vector.axpby, rows, block(3), 1.0, 0.0)
 
 
