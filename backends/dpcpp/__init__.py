@@ -1,8 +1,8 @@
 """SYCL devices: Intel GPUs, and CPUs through OpenCL, with kernels compiled at run time.
 
-dpctl finds the devices and owns queues and memory. The kernels are those of ``backends/unified``
-and ``backends/simt`` and, where a CPU device wants its own, of this folder; the SYCL runtime
-compiles them when they are first needed.
+dpctl finds the devices and owns queues and memory. The kernels are in ``backends/unified`` and
+``backends/simt`` and, for CPU devices, in this folder; the SYCL runtime compiles them when they are
+first needed.
 """
 
 from __future__ import annotations

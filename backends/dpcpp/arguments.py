@@ -1,4 +1,4 @@
-"""From the arguments of an operation to what a kernel takes, as ``unified/wrappers.py`` has it."""
+"""Turns arguments of an operation into arguments of a kernel, as ``unified/wrappers.py`` does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Flatten = Callable[[list[Any], Any], None]
 
 
 def flattener(parameter: Parameter, value: str) -> Flatten:
-    """Return what flattens arguments of a parameter, for values of a dtype."""
+    """Return the function that flattens arguments of a parameter, for values of a dtype."""
     if parameter.is_status:
         return _status
     if parameter.is_scalar:
@@ -27,12 +27,12 @@ def flattener(parameter: Parameter, value: str) -> Flatten:
 
 @cache
 def flatteners(kernel: SimtKernel, value: str) -> tuple[Flatten, ...]:
-    """Return what flattens the arguments of a template."""
+    """Return the functions that flatten the arguments of a template."""
     return tuple(flattener(parameter, value) for parameter in kernel.parameters)
 
 
 def _array(flat: list[Any], array: Any) -> None:
-    # scratch memory is known by its address, and what is not there is null
+    # scratch memory is given by its address, and a missing array is null
     flat.append(array if isinstance(array, int) else 0 if array is None else array.pointer)
 
 

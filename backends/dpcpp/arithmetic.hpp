@@ -1,5 +1,5 @@
-// How the compilers of SYCL add up products: what the kernels of this folder share, and what the
-// bodies of backends/cpu ask of a backend.
+// The arithmetic of SYCL compilers: helpers that the kernels of this folder share, and the
+// functions that the bodies of backends/cpu ask of a backend.
 #pragma once
 #include "lanes.hpp"
 #include "narrow.hpp"
@@ -19,7 +19,7 @@ namespace wl {
 // Bytes of a vector; the driver's compiler makes the best of it on processors with less.
 constexpr int VECTOR_BYTES = 64;
 
-// Columns whose sums stay in registers together. More take longer to compile.
+// Columns with sums that stay in registers together. More take longer to compile.
 constexpr int WIDEST_TILE = 8;
 
 // Independent sums of a row: with four, the 7-point stencil on 100^3 takes 1.1 times as long.
@@ -65,8 +65,8 @@ WL_DEVICE bool all_equal(const I* a, const I* b, i64 count) {
 // No signal reaches a kernel that runs on a device.
 WL_DEVICE constexpr bool interrupted() { return false; }
 
-// Where the sums of rows go in one column: y = alpha sum + beta y. Where beta is 0, a zero of ours
-// takes the place of y: a branch would become a load that is always done, and waited for.
+// Where the sums of rows go in one column: y = alpha sum + beta y. Where beta is 0, a local zero
+// replaces y: a branch would become a load that is always done, and waited for.
 template <class T>
 struct one_column {
   T* y;

@@ -1,4 +1,4 @@
-"""A thin array over USM memory: what solvers and conversions need, and nothing of a library's.
+"""A thin array over USM memory: the methods that solvers and conversions need, without a library.
 
 It has a shape, a dtype and strides as NumPy's have, and views of it cost nothing. Kernels do the
 arithmetic of solvers. The rest (an ``astype``, a conversion between formats, which happen once)
@@ -30,7 +30,7 @@ class UsmArray(NDArrayOperatorsMixin):
     place : Place
         The device and its queue.
     memory : object
-        What keeps the memory alive: a dpctl memory object, or another library's array.
+        The owner of the memory: a dpctl memory object, or another library's array.
     address : int
         Of the first element.
     shape : tuple of int
@@ -107,7 +107,7 @@ class UsmArray(NDArrayOperatorsMixin):
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        """What dpctl and dpnp make an array of without a copy."""
+        """The interface from which dpctl and dpnp make an array without a copy."""
         item = self.dtype.itemsize
         self._export_memory()
         return {
@@ -139,7 +139,7 @@ class UsmArray(NDArrayOperatorsMixin):
         stream : object, optional
             The consumer's queue; it needs to wait for nothing.
         max_version : tuple of int, optional
-            What the consumer knows of the protocol.
+            The version of the protocol that the consumer supports.
         dl_device : tuple of int, optional
             Where the consumer wants it; the host, ``(1, 0)``, takes a copy.
         copy : bool, optional
@@ -217,7 +217,7 @@ class UsmArray(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> UsmArray:
         """Return a view of another shape, or a copy where there is none."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-        if wanted == (1, *self.shape) and self.ndim:  # a batch of one, whatever the strides
+        if wanted == (1, *self.shape) and self.ndim:  # a batch of one, with any strides
             strides = (self.shape[0] * self.strides[0], *self.strides)
             return UsmArray(self.place, self.memory, self.pointer, wanted, self.dtype, strides)
         if not self._is_contiguous():
@@ -237,7 +237,7 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def _shadow(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of this layout, to let NumPy work out views; never to be read."""
-        # one byte of memory is behind it; strides reach beyond, and nobody goes there
+        # one byte of memory is behind it; strides reach beyond, but nothing reads there
         return np.lib.stride_tricks.as_strided(
             np.empty(1, self.dtype), self.shape, self.strides, writeable=False
         )
@@ -266,7 +266,7 @@ class UsmArray(NDArrayOperatorsMixin):
         self.place.copy(self._low(), host_address(block), block.nbytes)
 
     def assign(self, source: UsmArray) -> None:
-        """Overwrite the elements with those of an array of this device, shape and dtype."""
+        """Overwrite the elements with an array of this device, shape and dtype."""
         if self._is_contiguous() and source._is_contiguous():
             self.place.copy(self.pointer, source.pointer, self.nbytes)
         else:
@@ -348,15 +348,15 @@ class UsmArray(NDArrayOperatorsMixin):
         return UsmArray.of(self.place, self.asnumpy().imag)
 
     def max(self, axis: int | None = None) -> Any:
-        """Return the largest element, or those along an axis."""
+        """Return the largest element, or the largest ones along an axis."""
         return self._back(self.asnumpy().max(axis=axis))
 
     def min(self, axis: int | None = None) -> Any:
-        """Return the smallest element, or those along an axis."""
+        """Return the smallest element, or the smallest ones along an axis."""
         return self._back(self.asnumpy().min(axis=axis))
 
     def sum(self, axis: int | None = None) -> Any:
-        """Return the sum of the elements, or those along an axis."""
+        """Return the sum of the elements, or the sums along an axis."""
         return self._back(self.asnumpy().sum(axis=axis))
 
     def item(self) -> Any:
@@ -408,8 +408,8 @@ class Namespace:
     """NumPy's functions for arrays of one device.
 
     Structural work that is done once (a conversion between formats) needs it. Functions of arrays
-    are NumPy's own, which :class:`UsmArray` answers on the host; those that make arrays put them
-    on the device.
+    are NumPy's own, which :class:`UsmArray` answers on the host; functions that make arrays put
+    them on the device.
     """
 
     def __init__(self, place: Place) -> None:

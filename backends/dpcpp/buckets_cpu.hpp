@@ -1,5 +1,5 @@
 // A stable sort by counting on CPU devices: a work-group is one work-item, and has a part of the
-// entries and counters of its own. The bodies are those of backends/cpu.
+// entries and counters of its own. The bodies are in backends/cpu.
 #pragma once
 #include "buckets.hpp"
 #include "scan.hpp"

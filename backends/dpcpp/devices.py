@@ -1,7 +1,7 @@
-"""SYCL devices by the names of executors, and what is known of them.
+"""SYCL devices by the names of executors, and their properties.
 
-A name is what SYCL calls a selector: ``cpu``, ``gpu``, ``gpu:1``, ``level_zero:gpu:0``. Nothing is
-said for the device that SYCL would take itself.
+A name is a selector of SYCL: ``cpu``, ``gpu``, ``gpu:1``, ``level_zero:gpu:0``. The empty name
+selects SYCL's default device. Nothing is said for the device that SYCL would take itself.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ...core.dtypes import real_dtype
 from ...core.errors import ExecutorUnavailable, UnsupportedOperation
 from . import runtime
 
-#: Work-items that a CPU driver's compiler makes one stream of vector instructions of: so many
-#: float32 fill a vector register of AVX-512.
+#: Work-items that a CPU driver's compiler turns into one stream of vector instructions: 16 float32
+#: fill a vector register of AVX-512.
 CPU_LANES = 16
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What kernels are chosen by, asked from the device.
+    """Properties of the device that kernels are chosen by.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def select(selector: str) -> Any:
     Raises
     ------
     ExecutorUnavailable
-        If there is none; lists what there is, or says what to install.
+        If there is none; lists the devices, or says how to install one.
     """
     dpctl = runtime.load()
     try:

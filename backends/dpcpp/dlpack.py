@@ -17,7 +17,7 @@ from .shim import shim
 #: DLPack's numbers of the host and of SYCL devices.
 CPU, ONEAPI = 1, 14
 
-#: The version that is written; those with the same first number are read.
+#: The version that is written; versions with the same first number are read.
 VERSION = (1, 0)
 
 _READ_ONLY, _IS_COPIED = 1, 2
@@ -62,7 +62,7 @@ class _Versioned(ctypes.Structure):
     )
 
 
-# Name of the capsule, its name once it was taken, and what is in it. Capsules do not copy names.
+# Name of the capsule, its name once it was taken, and its structure. Capsules do not copy names.
 _PLAIN = (b"dltensor", b"used_dltensor", _Managed)
 _WITH_VERSION = (b"dltensor_versioned", b"used_dltensor_versioned", _Versioned)
 _FORMS = (_WITH_VERSION, _PLAIN)
@@ -157,7 +157,7 @@ def _address(function: str) -> int | None:
 
 
 class _Import:
-    """What keeps another library's memory alive."""
+    """The owner of another library's memory."""
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self._address, self._deleter = address, deleter
@@ -195,7 +195,7 @@ class Taken(NamedTuple):
 
 
 def take(array: Any) -> Taken | None:
-    """Return what an array's ``__dlpack__`` says, or None where we cannot read it."""
+    """Return the contents of an array's ``__dlpack__``, or None where they cannot be read."""
     try:
         given = array.__dlpack__(max_version=VERSION)
     except TypeError:  # written before version 1

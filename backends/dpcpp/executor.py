@@ -28,14 +28,14 @@ from .seen import seen_by_host
 from .table import algorithms, kernel
 from .templates import Family
 
-#: A batch of iterations lasts about so long before the status is read: reading it costs some 20
-#: microseconds, and what runs beyond the stop is wasted.
+#: A batch of iterations lasts about this long before the status is read: reading it costs some 20
+#: microseconds, and iterations beyond the stop are wasted.
 BATCH_SECONDS = 1e-3
 
-#: Iterations of a batch at most: so many may run for nothing.
+#: Iterations of a batch at most, which bounds the wasted ones.
 LONGEST_BATCH = 32
 
-#: Below so many elements a second core costs more than it saves.
+#: Elements below which a second core costs more than it saves.
 SERIAL_ELEMENTS = 16384
 
 #: Work-groups for each core: some cores may be busy with other things, and the others take over.
@@ -54,8 +54,8 @@ class DpcppExecutor(Executor):
     device : dpctl.SyclDevice
         It must have unified shared memory.
     adapted_to : Facts, optional
-        What kernels are adapted to, if not to the device itself; tests run the kernels of GPUs on
-        a CPU with it.
+        The device that kernels are adapted to, if not the device itself; tests run the kernels of
+        GPUs on a CPU with it.
     """
 
     kernels = kernel
@@ -78,7 +78,7 @@ class DpcppExecutor(Executor):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the device."""
+        """Properties of the device."""
         f = self.facts
         return {
             **({"threads": f.units} if f.kind == "cpu" else {}),
@@ -282,7 +282,7 @@ class DpcppExecutor(Executor):
         stored: DTypeLike | None = None,
         **constants: int,
     ) -> None:
-        """Launch a template for these dtypes on so many work-groups of so many work-items.
+        """Launch a template for these dtypes with a number of work-groups and their size.
 
         ``stored`` is the dtype that values are stored in, if it is not ``value``.
         """
@@ -300,7 +300,7 @@ class DpcppExecutor(Executor):
             record.replayable = False
 
     def grid(self, work: int) -> tuple[int, int]:
-        """Return how many work-groups of how many work-items share so many elements.
+        """Return the number and size of the work-groups that share ``work`` elements.
 
         It depends on the device and on ``work`` alone, and with it the order of sums.
         """
@@ -315,7 +315,7 @@ class DpcppExecutor(Executor):
         return self.grid(work) if self.one_item_groups else self.grid(rows * self.facts.wave)
 
     def map_grid(self, rows: int, columns: int, in_lanes: bool = True) -> tuple[int, int]:
-        """Return the same for a functor, whose work-groups lie side by side over many columns.
+        """Return the same for a functor; its work-groups lie side by side over many columns.
 
         On a CPU a work-group fills a vector register, or is one work-item without ``in_lanes``.
         """

@@ -1,4 +1,4 @@
-"""The text of kernels of map operations on CPU devices: what ``map_cpu.hpp`` is told of a functor.
+"""The text of map operations on CPU devices: the members of a functor for ``map_cpu.hpp``.
 
 A functor's members are known to the declaration of its operation. The launcher needs to know which
 of them are blocks of vectors, because rows that are neighbours in memory fill vector registers, and

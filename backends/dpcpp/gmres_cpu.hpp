@@ -1,5 +1,5 @@
-// The long loops of restarted GMRES on CPU devices. What is a few numbers a column (rotate, solve)
-// is the text of backends/simt.
+// The long loops of restarted GMRES on CPU devices. Operations on a few numbers a column (rotate,
+// solve) use the text of backends/simt.
 //
 // Elements go in tiles that stay in the first-level cache while all basis vectors pass by, a few at
 // a time; a basis is read from memory once a call.
@@ -13,12 +13,12 @@ namespace wl {
 // A third of a first-level cache of 48 KB, in elements of float64.
 constexpr i64 TILE = 2048;
 
-// Basis vectors that pass by together: w is loaded once for so many.
+// Basis vectors that are processed together: w is loaded once for this number.
 constexpr int AT_ONCE = 4;
 
-// What one lane has of a basis and of a vector w, in one column c. If FLAT, `e` counts elements of
-// blocks without gaps, which neighbouring lanes share; else rows, and the lane is alone in its
-// column.
+// The part of a basis and of a vector w that one lane reads, in one column c. If FLAT, `e` counts
+// elements of blocks without gaps, which adjacent lanes share; else rows, and the lane is alone in
+// its column.
 template <bool FLAT, class T, class S>
 struct lane_share {
   i64 begin, end, step; // of e
@@ -27,7 +27,7 @@ struct lane_share {
   i64 between; // from a basis vector to the next
   mat<T> w;
 
-  // Where its sum is among those of a basis vector.
+  // The index of its sum among the sums of a basis vector.
   WL_DEVICE i64 slot() const { return FLAT ? lane : c; }
   WL_DEVICE i64 in_basis(i64 e) const { return FLAT ? e + lane : e * k + c; }
   WL_DEVICE T& of_w(i64 e) const { return w.data[FLAT ? e + lane : e * w.ld + c]; }
@@ -120,7 +120,7 @@ struct slots {
       used = LANES / k * k;
   }
 
-  // The sum of column c over all work-groups, whose sums are `distance` apart.
+  // The sum of column c over all work-groups, with sums `distance` apart.
   template <class S>
   WL_DEVICE S total(i64 blocks, i64 distance, const S* sums, i64 c, i64 k) const {
     S sum{};
@@ -175,7 +175,7 @@ WL_DEVICE void gmres_start_cpu(const item& it, i64 s, i64 n, i64 k, mat<const T>
     *step = 0;
 }
 
-// As gmres_project of backends/simt; `partials` has room for (s + 1) `width` sums a work-group.
+// As gmres_project of backends/simt; `partials` has (s + 1) `width` sums a work-group.
 template <int REPEAT, class T, class S>
 WL_DEVICE void gmres_project_cpu(const item& it, i64 s, i64 n, i64 k, const S* basis,
                                  mat<const T> w, mat<T> h, T* correction, real_t<T>* before,

@@ -3,7 +3,7 @@
 // The driver's compiler makes one stream of vector instructions of a work-group, as long as its
 // work-items do not speak to each other: sub-groups are emulated at up to 300 times the cost. Loops
 // within a work-item it leaves scalar, because nothing tells it that blocks do not overlap. So
-// neighbouring work-items take neighbouring elements.
+// adjacent work-items take adjacent elements.
 #pragma once
 #include "lanes.hpp"
 

@@ -25,9 +25,10 @@ class Record:
     Attributes
     ----------
     kept : list
-        Owners of what the launches use: the program, and memory that was made while recording.
+        Owners of the resources of the launches: the program, and memory that was made while
+        recording.
     replayable : bool
-        False once the host took part in what was recorded: then it cannot be replayed.
+        False once the host took part in the recorded work: then it cannot be replayed.
     """
 
     def __init__(self, place: Place) -> None:
@@ -52,7 +53,7 @@ class Record:
         return bool(self._shim.wl_record_is_graph(self._handle))
 
     def run(self, times: int, watched: Any) -> int:
-        """Submit all launches so many times, wait, and return the watched int32 of the device."""
+        """Submit all launches ``times`` times, wait, and return the watched int32 of the device."""
         seen = self._place.pinned(4)
         check(
             self._shim.wl_record_run(
@@ -79,7 +80,7 @@ class Launcher:
 
     @property
     def record(self) -> Record | None:
-        """What this thread records into, if it does."""
+        """The record of this thread, if it records."""
         return getattr(self._local, "record", None)
 
     @record.setter
@@ -87,7 +88,7 @@ class Launcher:
         self._local.record = record
 
     def submit(self, kernel: Kernel, blocks: int, block: int, *values: Any) -> None:
-        """Launch a kernel of so many work-groups, or record it."""
+        """Launch a kernel of ``blocks`` work-groups, or record it."""
         slots = kernel.slots.pack(*values)
         record = self.record
         if record is not None:
@@ -100,7 +101,7 @@ class Launcher:
             self._place.wait(kernel.name)
 
     def scratch(self, nbytes: int) -> int:
-        """Return the address of scratch memory of at least so many bytes, valid for one launch."""
+        """Return the address of ``nbytes`` or more bytes of scratch memory, valid for a launch."""
         size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes else 4096
         memory = self._scratch.get(size)
         if memory is None:

@@ -1,16 +1,16 @@
 // The launcher of functors on CPU devices: a work-group is the lanes of a vector register and has
 // rows of its own.
 //
-// The last work-group to come adds up what each of them found, in their order: results repeat bit
-// for bit.
+// The last work-group to finish adds up the sums of all, in their order: results repeat bit for
+// bit.
 #pragma once
 #include "lanes_cpu.hpp"
 
 namespace wl {
 
 // Rows that all strips of columns visit while they are in the first-level cache, and rows that a
-// lane adds up before it adds the sum to those before: of 50,000 squares in float32, added up one
-// by one, the last digit but one was wrong.
+// lane adds up before it adds the sum to the earlier ones: for 50,000 squares in float32, added up
+// one by one, the last digit but one was wrong.
 constexpr i64 TILE_ROWS = 64, SUMMED_ROWS = 512;
 
 template <class F>
@@ -33,8 +33,8 @@ WL_DEVICE typename F::sum map_column(const F& functor, rows_of rows, i64 lane) {
   return sum;
 }
 
-// k <= LANES columns without gaps, read as one of rows * k elements: lane l is always in column
-// l % k, and what does not make a whole row is idle.
+// k <= LANES columns without gaps, read as one of rows * k elements: lane l is always in column l %
+// k, and lanes beyond the last whole row are idle.
 template <class Strides, class F>
 WL_DEVICE typename F::sum map_flat(const F& functor, rows_of rows, i64 k, i64 lane) {
   const i64 step = LANES / k * k;
@@ -77,9 +77,8 @@ WL_DEVICE void map_columns(const F& f, rows_of rows, i64 k, i64 lane, typename F
   }
 }
 
-// Visits all elements, then finishes every active column. `partials` has room for a sum per
-// work-group and column, of which there may be no less than LANES. `Strides` knows the functor's
-// blocks; see functors.py.
+// Visits all elements, then finishes every active column. `partials` has a sum for each work-group
+// and column, at least LANES of them. `Strides` knows the functor's blocks; see functors.py.
 template <class Strides, class F>
 WL_DEVICE void map(const item& it, const F& f, i64 n, i64 k, void* partials, i32* counter) {
   using S = typename F::sum;

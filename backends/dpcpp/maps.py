@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @cache
 def _launcher(operation: Operation) -> Callable[..., None]:
-    """Return what launches a map operation, or half of it."""
+    """Return the function that launches a map operation, or half of it."""
     parameters = operation.parameters
     values = next((i for i, p in enumerate(parameters) if p.kind == "T" and p.is_array), None)
     index = next((i for i, p in enumerate(parameters) if p.kind == "I"), None)
@@ -79,7 +79,7 @@ def finish(executor: DpcppExecutor, operation: Operation, slots: Any, *arguments
 
 
 def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]:
-    """Return what reads the rows and columns of a call off its arguments."""
+    """Return the function that reads the rows and columns of a call from its arguments."""
     assert operation.over is not None
     parameters = operation.parameters
     blocks = (i for i, p in enumerate(parameters) if p.is_block and p.dims == operation.over)

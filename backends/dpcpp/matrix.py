@@ -154,7 +154,7 @@ def dense_spmv(
 
 @kernel(operations.csr_diagonal)
 def csr_diagonal(executor: DpcppExecutor, A: Any, d: UsmArray) -> None:
-    """Add up what each row has on the diagonal."""
+    """Add up the entries of each row on the diagonal."""
     count = int(d.shape[0])
     if count == 0:
         return

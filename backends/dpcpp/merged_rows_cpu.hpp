@@ -1,12 +1,12 @@
-// Sums of sparse matrices with sorted rows on CPU devices. The bodies are those of backends/cpu.
+// Sums of sparse matrices with sorted rows on CPU devices. The bodies are in backends/cpu.
 #pragma once
 #include "merged_rows.hpp"
 #include "work_cpu.hpp"
 
 namespace wl {
 
-// How many columns each row has; made[g] is how many those of work-group g have, or -1 if one of
-// its rows does not rise.
+// The number of columns of each row; made[g] is the number of columns of work-group g, or -1 if one
+// of its rows does not rise.
 template <class T, class I>
 WL_DEVICE void count_sum(const item& it, i64 m, const I* indptr, const I* indices,
                          const I* other_indptr, const I* other_indices, I* lengths, i64* made) {

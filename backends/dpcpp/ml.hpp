@@ -6,7 +6,7 @@
 
 namespace wl {
 
-// Columns that a lane holds at a time: what is wider takes the row's entries again for each strip.
+// Columns that a lane holds at a time: wider products take the row's entries again for each strip.
 // On CPU devices they are four of the widest vectors.
 template <class T>
 constexpr int STRIP = WL_WARP == 1 ? 256 / int(sizeof(held_t<T>)) : 4;
@@ -152,14 +152,14 @@ WL_DEVICE S weight_of(i64 edge, S s) {
   return (s < S(0) ? small : S(1)) / (S(1) + small);
 }
 
-// What exponentials of softmax are relative to: the largest score so far. If that is minus infinity
-// it is 0, since the difference of a score to it would be NaN.
+// The base of exponentials in softmax: the largest score so far. If that is minus infinity it is 0,
+// since the difference of a score to it would be NaN.
 template <class S>
 WL_DEVICE S base_of(S largest) {
   return largest == -S(__builtin_huge_valf()) ? S(0) : largest;
 }
 
-// Where the entries of a row are: listed, or all places between two columns.
+// The entries of a row: listed, or all positions between two columns.
 template <class I>
 struct listed_entries {
   const I *indptr, *indices;
@@ -182,9 +182,11 @@ struct numbers_of_rows {
   i64 step;
 };
 
-// Softmax goes over the row once: what was added up is scaled down when a larger entry comes. A row
-// whose scores are all minus infinity is 0. The logarithm of its total is left if it is asked for:
-// plus infinity of such a row, for which the exponentials of all scores minus it are 0.
+// Softmax goes over the row once: earlier sums are scaled down when a larger entry comes. A row is
+// 0 if all of its scores are minus infinity. The logarithm of its total is stored if it is asked
+// for: plus infinity for such a row, so that exp(score - total) is 0 for all scores. The logarithm
+// of its total is left if it is asked for: plus infinity of such a row, for which the exponentials
+// of all scores minus it are 0.
 template <class T, class Entries>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,

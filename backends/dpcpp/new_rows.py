@@ -1,7 +1,7 @@
 """Products, sums and orders of sparse rows on CPU devices; a work-group is one work-item.
 
 Rows of products are added up in an array with all columns, of which each work-group has one. They
-are stored as they are made and moved to the result, whose size is known then; where the terms might
+are stored as they are made and moved to the result once its size is known; where the terms might
 not fit into memory the rows are counted first and made a second time. Sorted rows of two matrices
 are merged to count them, and once more to fill them in; rows are sorted one by one.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Bytes of rows that are stored before their number is known.
 ROWS_AT_ONCE = 1 << 31
 
-#: Columns found in a row beyond its terms that there is room for: ``column_sums`` reads groups.
+#: Spare columns of a row beyond its terms: ``column_sums`` reads groups.
 SPARE_COLUMNS = 17
 
 #: Columns that a word of the three levels of bits stands for.
@@ -63,7 +63,7 @@ def product(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 
 def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
-    """Return the values of ``A B`` at the places of ``C``, which has one for every term."""
+    """Return the values of ``A B`` at the positions of ``C``, which has one for every term."""
     (m, n), parts = C.shape, _parts(executor, A.nnz + C.nnz)
     data = executor.allocate((C.nnz,), C.data.dtype)
     sums = executor.allocate((parts * n,), C.data.dtype)
@@ -105,7 +105,7 @@ def sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, UsmArray, UsmArray]
 def _new_arrays(
     executor: DpcppExecutor, A: Any, lengths: UsmArray, nnz: int
 ) -> tuple[UsmArray, UsmArray, UsmArray]:
-    """Return where rows of these lengths begin, and room for their entries."""
+    """Return the row pointers for these lengths, and new arrays for the entries."""
     index = lengths.dtype
     indptr = executor.allocate((lengths.size + 1,), index)
     executor.run(scan.pointers, lengths, indptr)
@@ -113,7 +113,7 @@ def _new_arrays(
 
 
 def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]:
-    """Return the terms before each row, and one for each row; all of them; and those of a row."""
+    """Return the terms before each row, and one for each row; their total; the most of a row."""
     m = A.shape[0]
     parts = parts_of(executor, m)
     work, longest = (executor.allocate((size,), np.int64) for size in (m, parts))

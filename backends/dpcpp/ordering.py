@@ -1,4 +1,4 @@
-"""Orders of entries on the device: a stable sort by digits, and what follows from an order."""
+"""Orders of entries on the device: a stable sort by digits, and arrays computed from an order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parts_of(executor: DpcppExecutor, count: int) -> int:
 
 @kernel(scan.pointers)
 def pointers(executor: DpcppExecutor, lengths: UsmArray, indptr: UsmArray) -> None:
-    """Add up parts, then what is before each part, then each part again."""
+    """Add up parts, then the sums before each part, then each part again."""
     m, parts, index = lengths.size, parts_of(executor, lengths.size), lengths.dtype
     blocks, block = executor.grid(m)
     totals = executor.allocate((parts,), index)
@@ -47,7 +47,7 @@ def by_index(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: A
 
 
 def by_value(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: Any) -> None:
-    """Launch a kernel whose last two arguments are new indices and values."""
+    """Launch a kernel with new indices and values as its last two arguments."""
     *_, indices, values = arguments
     grid = executor.grid(work)
     executor.launch(step, templates.ENTRIES, grid, arguments, values.dtype, indices.dtype)
@@ -88,7 +88,7 @@ def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
 
 
 def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -> UsmArray:
-    """Return the entries in the order of a digit; the places are used up."""
+    """Return the entries in the order of a digit; ``places`` is overwritten."""
     n, keys = sorting[0], sorting[4]
     order = executor.allocate((n,), keys.dtype)
     by_index(executor, simt.radix_move, n, *sorting, places, order)
@@ -96,7 +96,7 @@ def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -
 
 
 def bucketed(executor: DpcppExecutor, keys: UsmArray, bound: int) -> tuple[UsmArray, UsmArray]:
-    """Return entries in the order of their keys, and where those of each key begin."""
+    """Return entries in the order of their keys, and the first entry of each key."""
     order = ordered(executor, keys, bound)
     return order, bounds(executor, keys, order, bound)
 

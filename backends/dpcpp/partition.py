@@ -12,7 +12,7 @@ from .shim import check, shim
 
 Indices = np.ndarray[Any, np.dtype[Any]]
 
-#: What a row costs besides its entries, in entries: its indptr, its y and the end of its loop.
+#: The cost of a row besides its entries, in entries: its indptr, its y and the end of its loop.
 ROW_COST = 2
 
 #: A longer row may be shared by several parts.

@@ -21,10 +21,10 @@ HUGE_BYTES = 4 << 20
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
 
-#: What is kept for later arrays at most, as a part of the device's memory.
+#: The most memory kept for later arrays, as a part of the device's memory.
 _KEPT_PART = 8
 
-#: What dpctl calls a capsule with a queue.
+#: Dpctl's name of a capsule with a queue.
 _QUEUE = b"SyclQueueRef"
 
 #: Bytes that go to the host through pinned memory at least; a page, so that it seldom grows.
@@ -64,7 +64,7 @@ class Place:
         Raises
         ------
         OutOfDeviceMemory
-            If the device has no room for it.
+            If the device has not enough memory.
         """
         return self._pool.allocate(nbytes)
 
@@ -137,7 +137,7 @@ class Place:
         return bool(self._shim.wl_reaches(self.address, address))
 
     def wait(self, what: str = "work") -> None:
-        """Wait for all that was submitted; an error of the device that nobody saw surfaces here.
+        """Wait for all submitted work, and raise an earlier error of the device.
 
         Raises
         ------

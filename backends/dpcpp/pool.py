@@ -61,7 +61,7 @@ class Pool:
     Parameters
     ----------
     make : callable
-        Returns a memory object of so many bytes, or raises ``OutOfDeviceMemory``.
+        Returns a memory object of ``nbytes`` bytes, or raises ``OutOfDeviceMemory``.
     most : int
         Bytes that are kept at most.
     """
@@ -79,12 +79,12 @@ class Pool:
         return self._kept
 
     def allocate(self, nbytes: int) -> Block:
-        """Return a block of at least so many bytes.
+        """Return a block of at least ``nbytes`` bytes.
 
         Raises
         ------
         OutOfDeviceMemory
-            If there is no room even without what is kept.
+            If there is not enough memory even without the kept blocks.
         """
         size = size_class(nbytes)
         with self._lock:
@@ -111,7 +111,7 @@ class Pool:
             self._kept += nbytes
 
     def release(self) -> int:
-        """Free what is kept, and return how many bytes these were."""
+        """Free the kept blocks, and return their total bytes."""
         with self._lock:
             released, self._kept = self._kept, 0
             self._idle.clear()
@@ -119,7 +119,7 @@ class Pool:
 
 
 def size_class(nbytes: int) -> int:
-    """Return the bytes of the block for so many: powers of two and seven sizes between them."""
+    """Return the bytes of a block's size class: powers of two and seven sizes between them."""
     if nbytes <= LEAST_BYTES:
         return LEAST_BYTES
     step = (1 << ((nbytes - 1).bit_length() - 1)) // _CLASSES_PER_DOUBLING

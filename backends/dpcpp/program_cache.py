@@ -1,8 +1,8 @@
 """Compiled kernels on disk: the SYCL runtime's own cache, in a private folder, checked by us.
 
-The runtime keeps what it compiled under ``SYCL_CACHE_DIR`` and loads it again as it finds it. So
-its folder is one that the user alone can write, and a folder of an entry whose files are not those
-that were there when it was written is removed before the runtime looks at it.
+The runtime keeps its compiled programs under ``SYCL_CACHE_DIR`` and loads them without a check. So
+its folder is one that only the user can write, and the folder of an entry with files that changed
+since it was written is removed before the runtime reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ...core.cache import LIMIT, CodeCache, private_folder
 #: By an entry's folder, the checksum of its files.
 _SUMS = CodeCache("dpcpp-sums", ".sum", limit=8 << 20)
 
-#: What an entry is made of: images and the text they were made of; when it was used last changes.
+#: The files of an entry: images and their source text; the time of the last use changes and does
+#: not count.
 _PARTS = (".bin", ".src")
 
 _lock = Lock()
@@ -28,7 +29,7 @@ _checked: set[Path] = set()
 
 
 def prepare() -> None:
-    """Tell the runtime where its cache is and how large it may be; what the user set stays.
+    """Tell the runtime the path and the size limit of its cache; settings of the user stay.
 
     A cache keeps compiled kernels, so that a program costs its 1.5 s once on a machine.
     """
@@ -79,7 +80,7 @@ def keep() -> None:
 
 
 def _tighten(path: Path) -> None:
-    """Take what the runtime wrote from everybody else; its folder is closed to them already."""
+    """Remove the access of other users to the runtime's files, as for its folder."""
     for place, folders, names in os.walk(path):
         for name in (*folders, *names):
             inside = Path(place) / name

@@ -1,8 +1,8 @@
 """Kernels: which text makes them, compiled once, and how their arguments are packed.
 
 A program costs about 1.5 s to compile, most of it for SYCL's headers, so kernels that are used
-together are compiled together: all functors of a group of operations, all products of a format.
-The runtime keeps what it compiled on disk (``SYCL_CACHE_PERSISTENT``), keyed by the text.
+together are compiled together: all functors of a group of operations, all products of a format. The
+runtime keeps compiled programs on disk (``SYCL_CACHE_PERSISTENT``), keyed by the text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HEADERS = (
     "sycl/atomic_ref.hpp",
 )
 
-#: Names of the one kind of processor whose assembly kernels have a word of.
+#: Names of the one kind of processor with assembly in the kernels.
 X86 = ("x86_64", "AMD64")
 
 #: By name, for NumPy has no bfloat16 of its own.
@@ -104,7 +104,7 @@ class Programs:
     place : Place
         Its queue.
     facts : Facts
-        What kernels are adapted to.
+        The device that kernels are adapted to.
     """
 
     def __init__(self, place: Place, facts: Facts) -> None:
@@ -176,7 +176,7 @@ class Programs:
             self.facts.require(np.dtype(computed))
 
     def text(self, headers: Iterable[str], wrapper_texts: Iterable[str], block: int) -> str:
-        """Return the text of a program for this device and work-groups of so many work-items."""
+        """Return the text of a program for this device and work-groups of ``block`` work-items."""
         macros = {
             "WL_SYCL": 1,
             "WL_SYCL_HEADER": f"<{HEADERS[0]}>",

@@ -1,11 +1,11 @@
-// Products of sparse matrices on CPU devices. The bodies are those of backends/cpu.
+// Products of sparse matrices on CPU devices. The bodies are in backends/cpu.
 #pragma once
 #include "column_sums.hpp"
 #include "work_cpu.hpp"
 
 namespace wl {
 
-// The sums of a work-group, whose memory lies beside that of others; see column_sums.
+// The sums of a work-group, in memory next to the others'; see column_sums.
 template <class T, class I>
 WL_DEVICE column_sums<T, I> sums_of(const item& it, i64 n, i64 longest, i64 all_begin, T* sums,
                                     i64* bits, I* found) {
@@ -27,7 +27,7 @@ WL_DEVICE void count_product_terms(const item& it, i64 m, const I* indptr, const
     ++work[row];
 }
 
-// Adds up all rows. made[g] is how many entries those of work-group g have, which are stored from
+// Adds up all rows. made[g] is the number of entries of work-group g, which are stored from
 // before[row] on where `columns` is not null.
 template <class T, class I>
 WL_DEVICE void make_product(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
@@ -57,7 +57,7 @@ WL_DEVICE void move_product(const item& it, i64 m, const i64* before, const I* t
     new_data[to + e] = values[from + e];
 }
 
-// Adds up all rows again and writes them to where they belong. The sums are those of make_product,
+// Adds up all rows again and writes them to where they belong. The sums come from make_product,
 // which leaves no row in them.
 template <class T, class I>
 WL_DEVICE void fill_product(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
@@ -72,7 +72,7 @@ WL_DEVICE void fill_product(const item& it, i64 m, i64 n, const I* indptr, const
   fill_rows(terms, mine, own.begin, own.end, target, new_indices, new_data);
 }
 
-// The values of a product whose places are known.
+// The values of a product with known positions.
 template <class T, class I>
 WL_DEVICE void value_product(const item& it, i64 m, i64 n, const I* indptr, const I* indices,
                              const T* data, const I* other_indptr, const I* other_indices,

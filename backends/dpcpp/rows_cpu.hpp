@@ -1,6 +1,5 @@
 // Products of sparse and dense matrices with blocks of vectors on CPU devices: a work-group is one
-// work-item, and has rows (or parts of a partition) of its own. The bodies are those of
-// backends/cpu.
+// work-item, and has rows (or parts of a partition) of its own. The bodies are in backends/cpu.
 #pragma once
 #include "arithmetic.hpp"
 #include "blocks.hpp"
@@ -20,7 +19,7 @@ struct share {
       : begin(count * it.block() / it.blocks()), end(count * (it.block() + 1) / it.blocks()) {}
 };
 
-// Part p has what is from row cut_row[p], entry cut_entry[p], up to the next cut.
+// Part p covers row cut_row[p], entry cut_entry[p], up to the next cut.
 template <class T, class I, class S>
 WL_DEVICE void csr_parts(const item& it, i64 parts, const i64* cut_row, const i64* cut_entry, i64 k,
                          const I* indptr, const I* indices, const S* data, mat<const T> x, mat<T> y,

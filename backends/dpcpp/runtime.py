@@ -1,4 +1,4 @@
-"""What this backend stands on, found and prepared: dpctl, the SYCL runtime, its headers.
+"""The requirements of this backend, found and prepared: dpctl, the SYCL runtime, its headers.
 
 The packages from PyPI put the OpenCL CPU device where no loader looks for it. :func:`load` tells
 the loader before SYCL counts its devices, which it does once in a process.
@@ -44,15 +44,15 @@ def load() -> ModuleType:
     except ImportError as error:
         raise ExecutorUnavailable(
             f"dpctl found no SYCL runtime that fits it ({error}); {INSTALL} brings dpctl 0.22 "
-            "with the runtimes of 2026: those of another year do not fit"
+            "with the runtimes of 2026; runtimes of other years do not fit"
         ) from error
     return dpctl
 
 
 def prepare() -> None:
-    """Set what the runtime reads from the environment; what the user set stays.
+    """Set the environment variables that the runtime reads; settings of the user stay.
 
-    ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI; :mod:`.program_cache` says what else.
+    ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI; :mod:`.program_cache` lists the others.
     """
     driver = installed_file("intel-opencl-rt", CPU_DRIVER)
     if driver is not None:
@@ -98,7 +98,7 @@ def headers() -> Path:
     Raises
     ------
     ExecutorUnavailable
-        If they are not there; says what to install.
+        If they are missing; says how to install them.
     """
     folders = [library().parent.parent / "include", Path(sys.prefix) / "include"]
     brought = installed_file("intel-sycl-rt", "sycl.hpp")

@@ -1,4 +1,4 @@
-"""What the host reads of a device's memory without a copy."""
+"""Memory of a device that the host reads without a copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seen_by_host(array: UsmArray) -> np.ndarray[Any, Any]:
 
 
 class _Seen:
-    """What NumPy makes a view of that cannot be written to; it keeps the array.
+    """An object that NumPy turns into a read-only view; it keeps the array.
 
     The view is of bytes: NumPy's interface has no name for bfloat16.
     """

@@ -7,8 +7,8 @@
 namespace wl {
 
 // Sorted row i is row rows[i] of the matrix, with lengths[i] entries; entry e of it lies at
-// slice_ptr[i / LANES] + LANES e + i % LANES. What pads a slice is never read: zero times an x that
-// is infinite would spoil the row. Part p has slices from cut[p].
+// slice_ptr[i / LANES] + LANES e + i % LANES. Padding is never read: zero times an infinite x would
+// spoil the row. Part p has slices from cut[p].
 template <class T, class I, class S>
 WL_DEVICE void csr_slices(const item& it, i64 parts, const i64* cut, i64 m, const i64* slice_ptr,
                           const I* rows, const I* lengths, const I* indices, const S* values,
@@ -18,7 +18,7 @@ WL_DEVICE void csr_slices(const item& it, i64 parts, const i64* cut, i64 m, cons
     for (i64 s = cut[p]; s < cut[p + 1]; ++s) {
       const i64 i = s * LANES + lane;
       const I length = i < m ? lengths[i] : I(0);
-      // of the slice, whose first row is its longest
+      // of the slice; its first row is its longest
       const I longest = lengths[s * LANES];
       const S* const data = values + slice_ptr[s];
       const I* const columns = indices + slice_ptr[s];

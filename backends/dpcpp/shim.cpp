@@ -1,5 +1,5 @@
-// What dpctl does not have of SYCL, behind plain C functions: compile source text at run time,
-// launch what came of it, and launch a recorded list again and again without going through Python.
+// Features that dpctl lacks, behind plain C functions: compile source text at run time, launch the
+// kernels of the result, and launch a recorded list repeatedly without Python.
 //
 // Built on the user's machine by shim.py, with any C++17 compiler and the SYCL headers. Of Python
 // it knows a few functions of the stable interface, so one build serves all versions of it.
@@ -30,7 +30,7 @@ namespace {
 namespace exp = sycl::ext::oneapi::experimental;
 using bundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
 
-// What went wrong last in this thread, and what kind of thing it was.
+// The last error of this thread, and its kind.
 enum failure : int { FINE = 0, FAILED = 1, OUT_OF_MEMORY = 2, REFUSED = 3 };
 thread_local std::string last_error;
 
@@ -44,7 +44,7 @@ failure fail(const sycl::exception& error) {
   return fail(memory ? OUT_OF_MEMORY : FAILED, error.what());
 }
 
-// What went wrong on a device while nobody was waiting, until somebody asks.
+// Errors of a device while no thread was waiting, kept until they are read.
 class late_errors {
 public:
   void keep(const std::string& message) {
@@ -68,8 +68,7 @@ private:
   std::string message_;
 };
 
-// A queue of its own beside dpctl's, which has no handler of late errors: without one they end the
-// process.
+// A queue besides dpctl's, which has no handler of late errors: without one they end the process.
 struct place {
   sycl::queue queue;
   std::shared_ptr<late_errors> late;
@@ -109,8 +108,8 @@ int guarded(const Body& body) {
   }
 }
 
-// A kernel and how its arguments are laid out: one slot of eight bytes each, and a letter that says
-// what is in it (P pointer, q and i integers, d and f floating-point numbers).
+// A kernel and the layout of its arguments: one slot of eight bytes each, and a letter for its type
+// (P pointer, q and i integers, d and f floating-point numbers).
 struct kernel {
   sycl::kernel function;
   std::string kinds;
@@ -241,7 +240,7 @@ int wl_launch(void* at, const void* what, std::size_t blocks, std::size_t block,
               const std::uint64_t* slots) {
   return guarded([&] {
     place_at(at).late->raise();
-    // without an event: nobody waits for a single kernel of an in-order queue
+    // without an event: no thread waits for a single kernel of an in-order queue
     exp::submit(place_at(at).queue, [&](sycl::handler& handler) {
       command(handler, *static_cast<const kernel*>(what), blocks, block, slots);
     });
@@ -259,7 +258,7 @@ void wl_record_add(void* record, const void* what, std::size_t blocks, std::size
       {k, blocks, block, {slots, slots + k->kinds.size()}});
 }
 
-// Submits the record so many times, then copies `bytes` from the device and waits for them.
+// Submits the record `times` times, then copies `bytes` from the device and waits for them.
 int wl_record_run(void* at, void* record, int times, const void* from, void* to,
                   std::size_t bytes) {
   return guarded([&] {
@@ -303,8 +302,8 @@ int wl_wait(void* at) {
   return guarded([&] { place_at(at).wait(); });
 }
 
-// The patterns of the rows of a matrix, whose arrays are of the host. They come with indices as
-// wide as the matrix's and are copied with 32 bits.
+// The patterns of the rows of a matrix with arrays on the host. They come with indices as wide as
+// the matrix's and are copied with 32 bits.
 struct found_patterns {
   std::vector<std::int32_t> run_end, run_pattern, pattern_ptr, offsets;
 };
@@ -339,8 +338,8 @@ void wl_patterns_take(found_patterns* p, std::int32_t* to) {
   delete p;
 }
 
-// What DLPack asks of a producer; see dlpack.py for the structures. This is not Python because it
-// runs while an error is set: consumers drop the capsule when they refuse it.
+// The functions that DLPack asks of a producer; see dlpack.py for the structures. This is not
+// Python because it runs while an error is set: consumers drop the capsule when they refuse it.
 struct dlpack_tensor {
   void* data;
   std::int32_t device_type, device_id, ndim;
@@ -374,7 +373,7 @@ void wl_dlpack_delete(dlpack_managed* managed) { release(managed->context); }
 
 void wl_dlpack_delete_versioned(dlpack_versioned* managed) { release(managed->context); }
 
-// The destructor of a capsule: releases what nobody took.
+// The destructor of a capsule: releases an array that no consumer took.
 void wl_dlpack_unused(void* capsule) {
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     auto* const managed = static_cast<dlpack_managed*>(PyCapsule_GetPointer(capsule, "dltensor"));

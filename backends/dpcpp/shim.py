@@ -25,7 +25,7 @@ from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
 
-#: What it includes of ours.
+#: The header of wollemi that it includes.
 HEADER = Path(__file__).parent.parent / "cpu" / "find_patterns.hpp"
 
 _OUT_OF_MEMORY = 2
@@ -96,7 +96,7 @@ def shim() -> ctypes.CDLL:
     Raises
     ------
     ExecutorUnavailable
-        If it cannot be built here: no compiler, no headers; says what to install.
+        If it cannot be built here: no compiler, no headers; says how to install them.
     """
     library, include = runtime.library().resolve(), runtime.headers()
     facts = library.stat()
@@ -110,7 +110,7 @@ def shim() -> ctypes.CDLL:
     except OSError as error:
         raise ExecutorUnavailable(
             f"the link between Python and SYCL could not be written, or does not load ({error}); "
-            "set WOLLEMI_CACHE_DIR to a folder whose programs this machine lets run"
+            "set WOLLEMI_CACHE_DIR to a folder in which programs may run"
         ) from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
@@ -147,12 +147,12 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
 
 
 def check(code: int, what: str) -> None:
-    """Raise what the shim reported, if it did.
+    """Raise the error that the shim reported, if there is one.
 
     Raises
     ------
     OutOfDeviceMemory, DeviceError
-        With what SYCL said.
+        With the message of SYCL.
     """
     if code == 0:
         return
@@ -161,7 +161,7 @@ def check(code: int, what: str) -> None:
 
 
 def build_program(place: int, source: str, options: Sequence[str], what: str) -> int:
-    """Compile a program for the context of a place and return its handle.
+    """Compile a program for the context of a queue and return its handle.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def build_program(place: int, source: str, options: Sequence[str], what: str) ->
 
 
 def last_error() -> str:
-    """Return what went wrong last."""
+    """Return the last error message."""
     return (shim().wl_error() or b"").decode(errors="replace")
 
 

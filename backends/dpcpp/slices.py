@@ -71,10 +71,10 @@ def suit(statistics: RowStatistics) -> bool:
 
 
 class SlicedState(NamedTuple):
-    """What products with one vector read, and the partition by rows for those with several.
+    """The arrays that products with one vector read, and the partition by rows for several vectors.
 
-    A matrix that gave up its arrays needs neither the partition nor the slices on the host, from
-    which new values find their places.
+    A matrix without its original arrays needs neither the partition nor the slices on the host,
+    which give the positions of new values.
     """
 
     parts: int

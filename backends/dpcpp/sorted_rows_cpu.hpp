@@ -1,11 +1,11 @@
-// Rows put in order by column on CPU devices. The bodies are those of backends/cpu.
+// Rows put in order by column on CPU devices. The bodies are in backends/cpu.
 #pragma once
 #include "sorted_rows.hpp"
 #include "work_cpu.hpp"
 
 namespace wl {
 
-// order[e] is where entry e was; the spare arrays have room for all entries.
+// order[e] is the old index of entry e; the spare arrays have the length of the entries.
 template <class T, class I>
 WL_DEVICE void sort_rows_cpu(const item& it, i64 m, const I* indptr, const I* indices,
                              const T* data, I* new_indices, T* new_data, I* order, I* spare_indices,

@@ -26,7 +26,7 @@ from .table import algorithms, kernel
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
-#: Below so many entries a product stays on one core.
+#: Entries below which a product stays on one core.
 SERIAL_ENTRIES = 30000
 
 
@@ -164,7 +164,7 @@ def by_lanes(
     alpha: complex,
     beta: complex,
 ) -> None:
-    """Let so many work-items share a row."""
+    """Let ``lanes`` work-items share a row."""
     executor.launch(
         simt.csr_subwarp,
         templates.gpu_csr(executor.facts.wave),
@@ -212,7 +212,7 @@ class SubWarp(Algorithm):
 
 
 class RowPatterns(_OnCpu):
-    """Neighbouring rows that repeat their columns, shifted, share a table of them."""
+    """Adjacent rows that repeat their columns, shifted, share a table of them."""
 
     name: ClassVar[str] = "row-patterns"
 
@@ -225,7 +225,7 @@ class RowPatterns(_OnCpu):
         indptr = on.seen_by_host(A.indptr)
         patterns = find_patterns(indptr, on.seen_by_host(A.indices))
         if patterns is None:
-            raise Unsuited("too few neighbouring rows repeat their columns")
+            raise Unsuited("too few adjacent rows repeat their columns")
         row, entry = cuts(indptr, _parts(on, indptr))
         first_run = np.searchsorted(patterns.run_end, row, side="right").astype(np.int32)
         arrays = (on.from_host(array) for array in (first_run, *patterns))
@@ -249,7 +249,7 @@ class Sell(_OnCpu):
         s = facts.statistics
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
-        if not copy_pays(gain(s), extra=1.0):  # or more, with what slices are padded
+        if not copy_pays(gain(s), extra=1.0):  # or more, by the padding of slices
             return None
         return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
 
@@ -259,7 +259,7 @@ class Sell(_OnCpu):
         return slices.SlicedState.of(on, A, _parts(on, indptr), partition(on, indptr))
 
     def held_alone(self, state: slices.SlicedState) -> slices.SlicedState:
-        """Return the slices without what several vectors and new values are for."""
+        """Return the slices without the arrays for several vectors and for new values."""
         return state._replace(slices=None, by_rows=None)
 
     def run(self, on: DpcppExecutor, state: slices.SlicedState, call: SpmvCall) -> None:

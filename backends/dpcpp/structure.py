@@ -1,6 +1,6 @@
 """Work on the structure of matrices: sorts on the device, and rows that are made there.
 
-Sums of unsorted matrices, products with long rows on GPUs, and those with far more columns than
+Sums of unsorted matrices, products with long rows on GPUs, and products with far more columns than
 entries on CPUs, are made on the host with NumPy: the arrays go there and the results come back.
 """
 
@@ -50,8 +50,8 @@ def _indptr(row: Host, rows: int, dtype: np.dtype[Any]) -> Host:
 def _merged(
     shape: tuple[int, int], row: Host, column: Host, data: Host, wide: np.dtype[Any]
 ) -> tuple[Host, Host, Host]:
-    """Return indptr, indices, data by rows; entries of one place are added up in their order."""
-    order = np.lexsort((column, row))  # a number for each place would overflow in giant shapes
+    """Return indptr, indices, data by rows; entries of one position are added up in their order."""
+    order = np.lexsort((column, row))  # one key for row and column would overflow
     rows, columns = row[order], column[order]
     differs = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     new = np.concatenate(([True], differs))[: rows.size]
@@ -84,7 +84,7 @@ def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Add up neighbours of one place."""
+    """Add up adjacent entries of one position."""
     m, dtype = A.shape[0], A.indices.dtype
     lengths, indptr = (executor.allocate((m + more,), dtype) for more in (0, 1))
     by_index(executor, simt.count_places, m, m, A.indptr, A.indices, lengths)
@@ -130,7 +130,7 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
-    """Add up the terms of each place, on a GPU in short rows; else multiply anew."""
+    """Add up the terms of each position, on a GPU in short rows; else multiply anew."""
     if executor.one_item_groups and can_have_places(B, C):
         return (new_rows.new_values(executor, A, B, C),)
     if merged_rows.can_multiply(A, B) and C.has_canonical_format:
@@ -142,7 +142,7 @@ def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[
 def csr_add(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...]:
-    """Merge sorted rows; else put the entries of both together, and add up one place's."""
+    """Merge sorted rows; else combine the entries of both, and add up equal positions."""
     made = None
     if executor.one_item_groups and A.indices.dtype == B.indices.dtype:
         made = new_rows.total(executor, A, B, alpha, beta)

@@ -1,7 +1,7 @@
 """Declarations of the kernels that are templates, and which are compiled together.
 
 CPU devices have kernels of their own, where a work-group is one work-item; products call the bodies
-of ``backends/cpu``. The kernels of GPUs are those of ``backends/simt``.
+of ``backends/cpu``. The kernels of GPUs are in ``backends/simt``.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _GMRES = (
     simt.gmres_append,
     simt.gmres_combine,
 )
-#: Headers whose kernels want work-groups of ``devices.CPU_LANES`` work-items on a CPU, and not one.
+#: Headers with kernels for work-groups of ``devices.CPU_LANES`` work-items on a CPU, not of one.
 IN_LANES = ("gmres_cpu.hpp", "sell_cpu.hpp")
 
 #: By the kernel of GPUs, the kernel of CPUs with the same arguments.
@@ -178,7 +178,7 @@ BSR_LANES = 4
 
 @cache
 def gpu_csr(wave: int) -> Family:
-    """Return the products of CSR and its likes, for waves of so many lanes."""
+    """Return the products of CSR and its relatives, for waves of ``wave`` lanes."""
     return (
         *((simt.csr_subwarp, {"W": lanes}) for lanes in GPU_LANES if lanes <= wave),
         (simt.ell_rows, {}),
@@ -187,10 +187,10 @@ def gpu_csr(wave: int) -> Family:
     )
 
 
-#: One text for all devices: a work-item has a piece of what is summed.
+#: One text for all devices: a work-item sums a segment.
 SCAN = _family(simt.scan_totals, simt.scan_join, simt.scan_fill)
 
-#: The same of sorts; what moves values too has programs for each of their dtypes.
+#: The same for sorts; kernels that move values have programs for each of their dtypes.
 ORDERING = _family(
     simt.radix_count, simt.radix_move, simt.ordered_bounds, simt.entry_rows, simt.count_places
 )

@@ -1,5 +1,4 @@
-// Neighbouring rows for each work-group, all with as much work as others. Work-groups are one
-// work-item.
+// Adjacent rows for each work-group, with equal work for all. Work-groups are one work-item.
 #pragma once
 #include "first_row.hpp"
 #include "scan.hpp"

@@ -1,4 +1,4 @@
-"""NumPy, one operation at a time: what every operation means, and the oracle of the tests.
+"""NumPy, one operation at a time: the definition of every operation, and the oracle of the tests.
 
 The kernels read like the formulas of :mod:`wollemi.core.operations`. They are fast enough to test
 with, and nothing more.

@@ -39,7 +39,7 @@ def count_coupled(
     lengths: Array,
     total: Array,
 ) -> None:
-    """Count what is large beside both diagonal entries."""
+    """Count entries that are large relative to both diagonal entries."""
     row, _, keep = _coupled(begin, end, indices, values, d, theta)
     count(row[keep], lengths, total)
 
@@ -57,7 +57,7 @@ def coupled(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Take what is large beside both diagonal entries."""
+    """Take entries that are large relative to both diagonal entries."""
     _, e, keep = _coupled(begin, end, indices, values, d, theta)
     fill(indices[e[keep]], values[e[keep]], new_indices, new_values)
 
@@ -123,7 +123,7 @@ def spread(
 
 @kernel(operations.decide)
 def decide(executor: Executor, key: Array, spread: Array, next: Array, undecided: Array) -> None:
-    """Make roots of those whose key came back, and rule out those near a root."""
+    """Make a row a root if its key came back, and rule out rows near a root."""
     open_ = (key >= UNDECIDED) & (key < ROOT)
     root = open_ & (spread == key)
     out = open_ & ~root & (spread >= ROOT)
@@ -217,7 +217,7 @@ def orthonormalize(
     basis: Array,
     coarse: Array,
 ) -> None:
-    """Orthogonalize column after column against those before it (modified Gram-Schmidt)."""
+    """Orthogonalize each column against the earlier ones (modified Gram-Schmidt)."""
     given, basis = given.reshape(-1, columns), basis.reshape(-1, columns)
     coarse = coarse.reshape(-1, columns, columns)
     eps = np.finfo(real_dtype(given.dtype)).eps

@@ -25,7 +25,7 @@ from .table import kernel
 
 
 class Entries(Algorithm):
-    """What the entries of a row come to is added up, one entry after the other."""
+    """The products of the entries of a row are added up, one entry after the other."""
 
     name: ClassVar[str] = "entries"
     converts: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Attention whose scores are sums of two numbers, entry by entry."""
+"""Attention with scores that are sums of two numbers, entry by entry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def csr_additive_attention(
         E[b] = row_sums(m, row, weights[:, :, None] * terms).reshape(E[b].shape)
         if positive is not None:
             kept = np.where(z > 0, weights, 0)
-            # not 0 times what an entry has that does not count
+            # np.where, not 0 times the term of an uncounted entry
             of_kept = np.where((z > 0)[:, :, None], weights[:, :, None] * terms, 0)
             positive[b] = row_sums(m, row, of_kept).reshape(E[b].shape)
             shares[b] = row_sums(m, row, kept)  # type: ignore[index]
@@ -69,7 +69,7 @@ def csr_additive_attention_backward(
     of_D: Array,
     slope: float,
 ) -> None:
-    """Follow the chain rule back to what belongs to columns."""
+    """Follow the chain rule back to the operands of columns."""
     row, h = majors(A.indptr), target.shape[2]
     for b in range(D.shape[0]):
         z = target[b][row] + source[b][A.indices]

@@ -111,7 +111,7 @@ def balanced(
     most: float,
     balanced: Array,
 ) -> None:
-    """Count the rows whose entries nearly add up to zero, most of them below the diagonal's."""
+    """Count rows with entries that nearly add up to zero, most of them below the diagonal."""
     row, e = entries(begin, end)
     off, terms = row != indices[e], values[e].real
     d = sums_of(begin.size, row[~off], terms[~off])
@@ -169,7 +169,7 @@ def count_strong(
     lengths: Array,
     total: Array,
 ) -> None:
-    """Count what is at least theta times the largest of the row."""
+    """Count entries of at least theta times the largest of the row."""
     row, _, keep = _strong(begin, end, indices, values, theta)
     count(row[keep], lengths, total)
 
@@ -186,7 +186,7 @@ def strong(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Take what is at least theta times the largest of the row."""
+    """Take entries of at least theta times the largest of the row."""
     _, e, keep = _strong(begin, end, indices, values, theta)
     fill(indices[e[keep]], values[e[keep]], new_indices, new_values)
 
@@ -260,7 +260,7 @@ def _nearest(begin: Array, end: Array, indices: Array, state: Array) -> Any:
     fine = (state[row] != 1) & (state[indices[e]] == 1)
     row, e = row[fine], e[fine]
     coarse = np.flatnonzero(state == 1)
-    # the unit vector of a coarse row is told by the place -1
+    # position -1 marks the unit vector of a coarse row
     rows = np.concatenate([row, coarse])
     places = np.concatenate([e, np.full(coarse.size, -1)])
     order = np.argsort(rows, kind="stable")

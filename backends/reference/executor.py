@@ -38,7 +38,7 @@ class ReferenceExecutor(Executor):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the device: which NumPy it is, and the dtypes."""
+        """Properties of the device: the version of NumPy, and the dtypes."""
         return {"name": f"NumPy {np.__version__}", "dtypes": VALUE_DTYPES + INDEX_DTYPES}
 
     @property
@@ -74,7 +74,7 @@ class ReferenceExecutor(Executor):
     def _run_on_member(
         self, operation: Operation, arguments: tuple[Any, ...], kernel: Callable[..., Any]
     ) -> None:
-        """Run a kernel whose sums are those of the group: each is made where it is added up."""
+        """Run a kernel with sums over the group: each sum is made where it is added up."""
         assert self.links is not None
         with totals(partial(total_of_terms, self.links)):
             kernel(self, *arguments)
@@ -82,7 +82,7 @@ class ReferenceExecutor(Executor):
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``.
 
-        NumPy's warnings are off: the status sees a division by zero, and says what it means.
+        NumPy's warnings are off: the status records a division by zero with its meaning.
         """
         with np.errstate(all="ignore"):
             return super().run(operation, *arguments)

@@ -1,4 +1,4 @@
-"""What is found out about a matrix before a system with it is solved."""
+"""Properties of a matrix, computed before a system with it is solved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def diagonal(
     replaced: Array,
     positive: Array,
 ) -> None:
-    """Invert what has an inverse."""
+    """Invert the invertible blocks."""
     with np.errstate(all="ignore"):
         inverted = d.dtype.type(1) / d
     usable = np.isfinite(d) & np.isfinite(inverted)

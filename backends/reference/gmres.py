@@ -20,7 +20,7 @@ from .table import kernel
 
 
 def keep(basis: Array, i: int, on: Array, v: Array) -> None:
-    """Store columns of ``v`` as those of the ``i``-th vector; ``v`` becomes what is stored.
+    """Store columns of ``v`` as the ``i``-th vector; ``v`` becomes the stored values.
 
     Kernels round numbers of 64 bits to 32 before they round to 16.
     """
@@ -224,10 +224,10 @@ def augment(
 
 
 def triangle(R: Array, g: Array, rows: int) -> tuple[Array, float, float]:
-    """Return the solution of the leading ``rows`` of ``R y = g``, and what is to be expected of it.
+    """Return the solution of the leading ``rows`` of ``R y = g``, and its expected residual.
 
-    That is the norm of what it leaves of ``g``, and of the rounding in ``R y``. An unknown without
-    a pivot is 0, and its row is left.
+    That is the norm of the residual of ``g``, and of the rounding in ``R y``. An unknown without a
+    pivot is 0, and its row is left.
     """
     y = np.zeros(rows, g.dtype)
     left, sizes = (np.abs(g[rows:]) ** 2).sum(), 0.0

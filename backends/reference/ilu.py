@@ -85,7 +85,7 @@ def scale(
 def guess(
     executor: Executor, rows: Array, indices: Array, diagonal: Array, a: Array, v: Array
 ) -> None:
-    """Divide what is below the diagonal by the diagonal entry of its column."""
+    """Divide entries below the diagonal by the diagonal entry of their column."""
     below = rows > indices
     v[:] = a
     v[below] = a[below] / a[diagonal[indices[below]]]
@@ -103,7 +103,7 @@ def unfit(
     of_real: int,
     count: Array,
 ) -> None:
-    """Count what is not between two bounds."""
+    """Count entries outside of two bounds."""
     pivots = v[diagonal]
     above = (pivots.real if of_real else np.abs(pivots)) > smallest
     bounded = np.abs(v[entries(begin, end)[1]]) < largest
@@ -121,7 +121,7 @@ def upper(
     upper: Array,
     inverse: Array,
 ) -> None:
-    """Divide what is above the diagonal by the pivot of its row."""
+    """Divide entries above the diagonal by the pivot of their row."""
     row, e = entries(diagonal + 1, end)
     _, to = entries(target[:-1], target[1:])
     factor = 1 / v[diagonal]
@@ -133,7 +133,7 @@ def upper(
 def lower(
     executor: Executor, begin: Array, diagonal: Array, v: Array, target: Array, lower: Array
 ) -> None:
-    """Take what is below the diagonal."""
+    """Take the entries below the diagonal."""
     _, to = entries(target[:-1], target[1:])
     lower[to] = -v[entries(begin, diagonal)[1]]
 

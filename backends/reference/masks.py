@@ -1,4 +1,4 @@
-"""Patterns of one interval of columns in each row: what their entries come to, one by one."""
+"""Patterns of one interval of columns in each row: products of their entries, one by one."""
 
 from __future__ import annotations
 

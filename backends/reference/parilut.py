@@ -1,4 +1,4 @@
-"""Incomplete factors whose pattern is found by sweeps: terms are listed, and NumPy adds them up."""
+"""Incomplete factors with a pattern found by sweeps: terms are listed, and NumPy adds them up."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def keys(values: Array) -> Array:
 
 
 def hashed_places(row: Array, column: Array) -> Array:
-    """Return a number of 32 bits for each place."""
+    """Return a number of 32 bits for each position."""
     return hashed(hashed(row) + column.astype(np.int64))
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return products whose parts are rounded before they are added."""
+    """Return products with parts that are rounded before they are added."""
     if not is_complex(a.dtype):
         return a * b
     made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
@@ -160,7 +160,7 @@ def scale_columns(
 def unfit(
     executor: Executor, values: Array, smallest: float, largest: float, of_real: int, count: Array
 ) -> None:
-    """Count what is not between two bounds."""
+    """Count entries outside of two bounds."""
     size = sizes(values)
     within = (size < largest) & ((values.real if of_real else size) > smallest)
     count[0] = np.count_nonzero(~within)
@@ -168,7 +168,7 @@ def unfit(
 
 @kernel(operations.moved)
 def moved(executor: Executor, values: Array, before: Array, limit: float, count: Array) -> None:
-    """Count what is not near."""
+    """Count values that moved by more than the limit."""
     with np.errstate(all="ignore"):
         count[0] = np.count_nonzero(~(sizes(values - before) <= limit))
 

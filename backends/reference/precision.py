@@ -11,7 +11,7 @@ from .vector import store
 
 
 def usable(scale: Array) -> Array:
-    """Return the scales, 1 for those that cannot be divided by."""
+    """Return the scales, 1 where they cannot be divisors."""
     return np.where((scale > 0) & np.isfinite(scale), scale, scale.dtype.type(1))
 
 

@@ -1,7 +1,7 @@
 """Sparse times dense, sampled dense times dense, and both in one.
 
-Everything is written entry by entry: what the entries of a row come to is what is added up.
-Sums of 16-bit values are held in float32, as every backend holds them.
+Everything is written entry by entry: first the product of each entry, then the sums. Sums of 16-bit
+values are held in float32, as every backend holds them.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def softmax(executor: Executor, A: Any, S: Array) -> None:
 
 
 def softmax_backward(executor: Executor, A: Any, P: Array, G: Array) -> None:
-    """Make gradients of scores of those of weights."""
+    """Turn gradients of weights into gradients of scores."""
     row = majors(A.indptr)
     for b in range(G.shape[0]):
         G[b] = derivative("softmax", A.shape[0], row, wide(P[b]), wide(G[b]))
@@ -177,7 +177,7 @@ def spmm_max(executor: Executor, A: Any, B: Array, C: Array) -> None:
 
 
 def spmm_where_equal(executor: Executor, A: Any, X: Array, Y: Array, G: Array, Z: Array) -> None:
-    """Add up what is beside the numbers that are those of the row."""
+    """Add up the gradients where the values equal the value of the row."""
     row = majors(A.indptr)
     for b in range(Z.shape[0]):
         equal = wide(X[b])[row] == wide(Y[b])[A.indices]

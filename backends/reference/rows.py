@@ -67,7 +67,7 @@ def total(executor: Executor, begin: Array, end: Array, values: Array, y: Array)
 def extremes(
     function: np.ufunc, begin: Array, end: Array, values: Array, width: int, y: Array
 ) -> None:
-    """Set y_i = what a function makes of the entries of row i, and of 0 if the row is not full."""
+    """Set y_i = a function of the entries of row i, and of 0 if the row is not full."""
     row, e = entries(begin, end)
     y[:] = 0
     first = np.flatnonzero(np.diff(row, prepend=-1))
@@ -123,7 +123,7 @@ def scale(
     column_step: int,
     result: Array,
 ) -> None:
-    """Multiply each entry by the number of ``dense`` at its place."""
+    """Multiply each entry by the number of ``dense`` at its position."""
     row, e = entries(begin, end)
     at = row * row_step + indices[e].astype(np.int64) * column_step
     result[e] = values[e] * dense[at]
@@ -190,9 +190,10 @@ def union(
     other_end: Array,
     other_indices: Array,
 ) -> tuple[Array, Array, list[tuple[Array, Array]]]:
-    """Return rows and columns of the places that one or both have, by rows, sorted.
+    """Return rows and columns of the positions that one or both have, by rows, sorted.
 
-    With them goes for each of the two where its entries are among these places, and which they are.
+    For each of the two matrices, also return the indices of its entries among these positions, and
+    the entries.
     """
     places, sides = [], []
     for b, f, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
@@ -245,7 +246,7 @@ def multiply(executor: Executor, *arguments: Any) -> None:
 
 @kernel(operations.count_union)
 def count_union(executor: Executor, begin: Array, *arguments: Any) -> None:
-    """Count the places of each row."""
+    """Count the positions of each row."""
     *pair, lengths, total = arguments
     row, _, _ = union(begin, *pair)
     lengths[:] = np.bincount(row, minlength=begin.size)
@@ -269,7 +270,7 @@ def add(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Put the terms of one matrix at their places, and add those of the other."""
+    """Store the terms of one matrix at their positions, and add the terms of the other."""
     scalar = values.dtype.type
     _, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
     (at, e), (other_at, f) = sides

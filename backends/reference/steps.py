@@ -1,4 +1,4 @@
-"""Steps, whoever declared them: the function itself, run on NumPy arrays."""
+"""Steps of all declarations: the function itself, run on NumPy arrays."""
 
 from __future__ import annotations
 

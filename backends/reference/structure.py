@@ -1,4 +1,4 @@
-"""Work on the structure of matrices: sort the entries as wanted, then add up what meets."""
+"""Work on the structure of matrices: sort the entries, then add up entries of one position."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def pointers(row: Array, rows: int, dtype: np.dtype[Any]) -> Array:
 
 
 def runs(row: Array, column: Array) -> tuple[Array, Array]:
-    """Return where each run of equal places begins, and the number of the run of each entry.
+    """Return where each run of equal positions begins, and the number of the run of each entry.
 
-    A number for each place (row times columns, plus column) would overflow in giant shapes.
+    One key for row and column (row times columns, plus column) would overflow in giant shapes.
     """
     differs = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     new = np.concatenate([[True], differs])[: row.size]
@@ -31,7 +31,7 @@ def runs(row: Array, column: Array) -> tuple[Array, Array]:
 def compress(
     shape: tuple[int, int], row: Array, column: Array, data: Array, *wide: np.dtype[Any]
 ) -> tuple[Array, Array, Array]:
-    """Return indptr, indices, data of entries in any order; those of one place are added up."""
+    """Return indptr, indices, data of entries in any order; equal positions are added up."""
     order = np.lexsort((column, row))
     row, column, data = row[order], column[order], data[order]
     first, place = runs(row, column)
@@ -57,13 +57,13 @@ def csr_sort(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
-    """Make one entry of each place that occurs; a sum that is 0 stays."""
+    """Make one entry of each position; a sum that is 0 stays."""
     return compress(A.shape, majors(A.indptr), A.indices, A.data, A.indices.dtype)
 
 
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: Executor, A: Any) -> tuple[Array, Array, Array, Array]:
-    """Order the entries by column; those of one column are by rows already."""
+    """Order the entries by column; the entries of a column are by rows already."""
     dtype = A.indices.dtype
     order = np.argsort(A.indices, kind="stable")
     indptr = pointers(A.indices[order], A.shape[1], dtype)
@@ -89,9 +89,9 @@ def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
-    """Find the place of every term, and add up in their order."""
+    """Find the position of every term, and add up in their order."""
     row, column, data = products_of(A, B)
-    used, number = np.unique(C.indices, return_inverse=True)  # fewer: a place is below 2^63
+    used, number = np.unique(C.indices, return_inverse=True)  # fewer, so that a key is below 2^63
     places = majors(C.indptr).astype(np.int64) * used.size + number
     values = np.zeros(C.nnz, C.dtype)
     terms = row * used.size + np.searchsorted(used, column)
@@ -103,7 +103,7 @@ def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array
 def csr_add(
     executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
-    """Take the entries of both, and add up those of one place."""
+    """Take the entries of both, and add up equal positions."""
     scalar = A.dtype.type
     return compress(
         A.shape,

@@ -13,13 +13,13 @@ __all__ = ["by_place", "dots", "squares", "total"]
 
 
 def by_place(terms: Array, place: Array) -> tuple[Array, Array]:
-    """Add up the terms of each run of equal places.
+    """Add up the terms of each run of equal positions.
 
     Returns
     -------
     first, sums : array
-        Where each run begins, and what it adds up to. Places that do not occur have no run, so
-        that ``reduceat`` meets no empty one.
+        Returns the beginning of each run, and its sum. Absent positions have no run, so that
+        ``reduceat`` meets no empty one.
     """
     first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]])[: place.size])
     return first, np.add.reduceat(terms, first) if first.size else terms[:0]

@@ -27,7 +27,7 @@ def sweep(
     next: Array,
     change: Array,
 ) -> None:
-    """Compute every entry of the factors from those of the sweep before."""
+    """Compute every entry of the factors from the previous sweep."""
     for e in range(indices.size):
         i, j = rows[e], indices[e]
         row = slice(indptr[i], indptr[i + 1])
@@ -43,7 +43,7 @@ def sweep(
 
 @kernel(triangular.factorize)
 def factorize(executor: Executor, indptr: Array, indices: Array, diagonal: Array, v: Array) -> None:
-    """Eliminate row by row, and drop what falls outside of the pattern."""
+    """Eliminate row by row, and drop entries outside of the pattern."""
     for i in range(diagonal.size):
         row = slice(indptr[i], indptr[i + 1])
         for q in range(indptr[i], diagonal[i]):
@@ -112,7 +112,7 @@ def threshold(
     upper_indices: Array,
     upper: Array,
 ) -> None:
-    """Eliminate row by row; drop what is small, and all but the largest entries."""
+    """Eliminate row by row; drop small entries, and all but the largest ones."""
     for i in range(lower_length.size):
         entries = slice(indptr[i], indptr[i + 1])
         row = dict(zip(indices[entries].tolist(), a[entries], strict=True))

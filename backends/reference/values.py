@@ -1,4 +1,4 @@
-"""Functions of values one by one, and what all of them come to: NumPy's own."""
+"""Functions of values one by one, and of all values together: NumPy's own."""
 
 from __future__ import annotations
 

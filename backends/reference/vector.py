@@ -70,7 +70,7 @@ def norm(executor: Executor, x: Array, value: Array) -> None:
 
 @kernel(operations.largest)
 def largest(executor: Executor, x: Array, value: Array) -> None:
-    """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf, whose abs is Inf."""
+    """Set value_c = max_i |x_ic|, NaN if any is NaN, even NaN + i Inf with an abs of Inf."""
     value[:] = column_maximum(np.where(np.isnan(x), np.nan, np.abs(x)))
 
 
@@ -101,7 +101,7 @@ def enter(
 
 @kernel(operations.keep)
 def keep(executor: Executor, x: Array, kept: Array, best: Array, status: Status) -> None:
-    """Set kept = x, best = norm in running columns whose norm is below best."""
+    """Set kept = x, best = norm in running columns with a norm below best."""
     on = np.flatnonzero((status.stop == Stop.RUNNING) & (status.norm < best))
     kept[:, on] = x[:, on]
     best[on] = status.norm[on]

@@ -22,8 +22,8 @@ WL_DEVICE T entry(const T* place) {
   return KEEP ? *place : read_once(place);
 }
 
-// One part of a row that is longer than a row block. The work-group that finishes last adds up the
-// parts in their order. counters[s] is 0 before and after, for the row whose first part is row
+// One part of a row that is longer than a row block. The last work-group to finish adds up the
+// parts in their order. counters[s] is 0 before and after, for the row with its first part in row
 // block s.
 template <class T, class I>
 WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T sum, T& y, T alpha,

@@ -9,9 +9,9 @@
 //
 // Sums use ranges of the row's entries instead of windows of columns with one cell per column:
 // where rows are 8 % full, 92 of 100 cells are empty, and every range or window searches its
-// beginning in every right row. A range of 1408 float64 reads 12 times as many terms for one
-// search. The position of a column is bisected within one of 512 buckets: two steps more than
-// reading a mask.
+// beginning in every right row. A range of 1408 float64 reads 12 times the terms for one search.
+// The position of a column is bisected within one of 512 buckets: two steps more than reading a
+// mask.
 //
 // Terms, and not right rows, are distributed evenly: rows of the square of a graph meet right rows
 // of 9 entries and of thousands, and short ones leave most lanes idle. Two terms of a step may then
@@ -30,8 +30,8 @@ constexpr int kBitsOfWord = 8 * sizeof(u32);
 constexpr int kMaskWords = 4096;
 
 // Bytes of the cells of a range. With the other arrays in shared memory a block has 30 KiB: seven
-// blocks fit on a multiprocessor of Hopper, whose registers hold six, and two on a compute unit of
-// CDNA.
+// blocks fit on a multiprocessor of Hopper, which has registers for six, and two on a compute unit
+// of CDNA.
 constexpr int kRangeBytes = 22 * 1024;
 template <class T, class I>
 constexpr int range_cells = kRangeBytes / int(sizeof(T) + sizeof(I) + sizeof(i32));
@@ -224,7 +224,7 @@ struct range_sums {
   }
 };
 
-// The values of long rows of a product whose pattern is known: row i has the sorted columns
+// The values of long rows of a product with a known pattern: row i has the sorted columns
 // `places[e]` for target[i] <= e < target[i + 1]. The entries of a row are cut into ranges of at
 // most `most`, which are distributed over its shares.
 template <class T, class I>

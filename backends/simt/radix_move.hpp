@@ -9,8 +9,8 @@ namespace wl {
 enum split_source { kRows, kCoordinates, kWords };
 
 // moved = the words of entries, sorted by digit within each segment; they keep the bits of keys in
-// `kept`. Nothing is moved if a digit has more entries than `most`. The other arguments are those
-// of split_count and split_scan, for `all_digits` digits in all segments.
+// `kept`. Nothing is moved if a digit has more entries than `most`. The other arguments are the
+// arguments of split_count and split_scan, for `all_digits` digits in all segments.
 template <int SOURCE, class I>
 WL_DEVICE void split_move(const item& it, i64 n, i64 tiles, i64 parts, const i32* bounds, i64 shift,
                           i64 digits, i64 all_digits, i64 most, i64 kept, i64 entry_bits,

@@ -17,7 +17,7 @@
 namespace wl {
 
 // The largest number of digits of a pass, and the entries of a tile. A block has 45 KiB for them:
-// four blocks fit on a multiprocessor of Hopper, whose registers hold no more.
+// four blocks fit on a multiprocessor of Hopper, which has no registers for more.
 constexpr int kMostDigits = 1024;
 constexpr int kTile = 4096;
 

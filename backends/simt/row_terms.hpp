@@ -74,7 +74,8 @@ WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const
     for (i32 first = 0; first < terms.all; first += WL_BLOCK) {
       const i32 term = first + it.thread();
       const bool active = term < terms.all;
-      // The last entry whose terms do not begin after this one; entries without terms come before.
+      // The last entry with terms that do not begin after this one; entries without terms come
+      // before.
       int entry = 0;
       for (int count = active ? listed : 1; count > 1;) {
         const int half = count / 2;

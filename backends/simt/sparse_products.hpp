@@ -249,7 +249,7 @@ WL_DEVICE void fill_product(const item& it, i64 count, i64 spread, const I* rows
   }
 }
 
-// The values of a product whose pattern is known: row i has the sorted columns `places[e]` for
+// The values of a product with a known pattern: row i has the sorted columns `places[e]` for
 // target[i] <= e < target[i + 1].
 template <int LANES, class T, class I>
 WL_DEVICE void refill_product(const item& it, i64 count, i64 spread, const I* rows, const I* indptr,

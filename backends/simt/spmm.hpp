@@ -19,7 +19,7 @@ namespace wl {
 // three.
 //
 // Item i of the list has the entries bounds[i] .. bounds[i + 1] of row target[i], or of row i
-// without targets. A target t < 0 is a segment of a cut row, whose sums go to line -1 - t of
+// without targets. A target t < 0 is a segment of a cut row; its sums go to line -1 - t of
 // `partial`.
 template <int L, int V, int E, int A, int WAVES, int WHOLE, class T, class I>
 WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bounds,

@@ -203,8 +203,8 @@ WL_DEVICE T packed_part(const u8* codes, const S* values, i64 place, const i32* 
 //
 // CODE is the encoding of an entry's column: ABSOLUTE, an i32 each; NEAR, an i16 each, relative to
 // the row; PATTERN, in a table of offsets shared by all rows of a pattern. `target` is the row of
-// each lane, lane = row if it is null; a target t < 0 is a segment of a long row, whose sum goes to
-// partial[-1 - t]. WIDTH is the width of all slices; if it is 0, widths differ and `slice_ptr`
+// each lane, lane = row if it is null; a target t < 0 is a segment of a long row, and its sum goes
+// to partial[-1 - t]. WIDTH is the width of all slices; if it is 0, widths differ and `slice_ptr`
 // holds the beginnings. There are fewer than 2^31 rows, columns and entries.
 template <int CODE, int WIDTH, class T, class S, class X, class E = nothing>
 WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, const u8* codes,
