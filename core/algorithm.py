@@ -3,7 +3,7 @@
 A backend has a list of algorithms for each product (``csr.spmv``, ``csr.spmm``, ``csr.sddmm``,
 ``csr.fusedmm``), in an :class:`AlgorithmTable`. The rule goes through the list in order and takes
 the first that has no objection, a reason to be taken, and can be prepared for the matrix; the last
-of a list suits every matrix. What was chosen is a :class:`Plan`, which is stored with the matrix.
+of a list suits every matrix. The choice is a :class:`Plan`, which is stored with the matrix.
 ``A.plan_for("spmv", kernel="sell")`` asks for an algorithm by its name.
 """
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 #: The products that have algorithms, by the names that ``A.plan_for`` takes.
 PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
 
-#: How many times as fast as the best algorithm that keeps no copy an algorithm has to be, by what
-#: its rule expects, to keep one of the entries.
+#: The expected speed-up over the best algorithm without a copy from which an algorithm may keep a
+#: copy of the entries.
 LEAST_GAIN = 1.2
-#: Bytes of a copy, by those of the matrix, up to which it need not be that much faster.
+#: Size of a copy relative to the matrix up to which a smaller speed-up suffices.
 SMALL_EXTRA = 0.3
 
 
 def copy_pays(gain: float, extra: float) -> bool:
-    """Return whether the rule may take an algorithm whose plan holds the entries again.
+    """Return whether the rule may take an algorithm with a copy of the entries in its plan.
 
     Parameters
     ----------
     gain : float
         How many times as fast as the best algorithm that keeps no copy it is expected to be.
     extra : float
-        Bytes of its plan by those of the matrix.
+        Bytes of its plan, relative to the matrix.
     """
     return gain >= LEAST_GAIN or extra <= SMALL_EXTRA
 
 
 class Facts(NamedTuple):
-    """What is known of a product before its operands are.
+    """The known properties of a product before its operands.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ class Unsuited(Exception):
 class Algorithm(ABC):
     """One way to compute a product.
 
-    ``on`` is what a backend hands to its algorithms: the executor, or an adapter around it. The
-    first sentence of the class's docstring is its line in the documentation.
+    ``on`` is the object that a backend passes to its algorithms: the executor, or an adapter around
+    it. The first sentence of the class's docstring is its line in the documentation.
     """
 
-    #: What ``kernel=`` calls it.
+    #: Its name in ``kernel=``.
     name: ClassVar[str]
     #: Where it was published, as "Huang et al. (2021)"; empty if it was not.
     source: ClassVar[str] = ""
@@ -104,8 +104,8 @@ class Algorithm(ABC):
     #: Whether its plan for spmv is all that products with vectors need, so that the arrays of the
     #: matrix may be given up (``A.plan_only()``): see :meth:`held_alone`.
     alone: ClassVar[bool] = False
-    #: Whether it multiplies several vectors by its plan alone, whatever distances they have;
-    #: otherwise one whose elements lie side by side.
+    #: Whether it multiplies several vectors by its plan alone, with any distance between them;
+    #: otherwise one contiguous vector.
     alone_in_blocks: ClassVar[bool] = False
     #: Whether the rule may choose it. Published algorithms that were never the fastest are there
     #: to be measured against, by name alone.
@@ -130,7 +130,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def prepare(self, on: Any, A: Any, facts: Facts) -> Any:
-        """Return the state of its plan: what is made once for the matrix.
+        """Return the state of its plan, made once for the matrix.
 
         Plans for spmm, sddmm and fusedmm are shared by all matrices of a pattern: their state must
         not hold values. The state of a plan for spmv may, if :meth:`update_values` renews it.
@@ -158,7 +158,7 @@ class Algorithm(ABC):
         """
 
     def held_alone(self, state: Any) -> Any:
-        """Return what products read of a state, without what new values are copied by.
+        """Return the part of a state that products read, without the arrays for new values.
 
         Asked of algorithms that are ``alone``: :meth:`run` is then called with a matrix that has
         no arrays.
@@ -173,7 +173,7 @@ class Algorithm(ABC):
 
     @classmethod
     def summary(cls) -> str:
-        """Return what it does, in one sentence."""
+        """Return its description, in one sentence."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     def __repr__(self) -> str:
@@ -186,9 +186,10 @@ class AlgorithmTable:
     Parameters
     ----------
     backend : str
-        Whose they are.
+        The backend of the algorithms.
     parent : AlgorithmTable, optional
-        Whose algorithms come after those that are here: backends that share some share a parent.
+        Its algorithms come after the table's own: backends that share some algorithms share a
+        parent.
     """
 
     def __init__(self, backend: str, parent: AlgorithmTable | None = None) -> None:
@@ -197,7 +198,7 @@ class AlgorithmTable:
         self._own: dict[str, tuple[Algorithm, ...]] = {}
 
     def register(self, product: str, *algorithms: Algorithm) -> None:
-        """Add algorithms for a product, behind those that were added before."""
+        """Add algorithms for a product, behind the earlier ones."""
         if product not in PRODUCTS:
             raise ValueError(f"{product!r} has no algorithms, only {', '.join(PRODUCTS)}")
         known = {algorithm.name for algorithm in self.of(product)}
@@ -213,7 +214,7 @@ class AlgorithmTable:
         return (*self._own.get(product, ()), *inherited)
 
     def names(self, product: str) -> tuple[str, ...]:
-        """Return what ``kernel=`` may be, ``"auto"`` first."""
+        """Return the values of ``kernel=``, ``"auto"`` first."""
         return ("auto", *(algorithm.name for algorithm in self.of(product)))
 
     def __iter__(self) -> Iterator[tuple[str, Algorithm]]:
@@ -224,20 +225,20 @@ class AlgorithmTable:
 
 
 class Plan:
-    """What was decided for a product with a matrix, and why.
+    """The decision for a product with a matrix, and its reason.
 
     Attributes
     ----------
     algorithm : Algorithm
-        What computes it.
+        The algorithm.
     reason : str
         Why, in one sentence.
     statistics : RowStatistics
-        What the decision was made from.
+        The input of the decision.
     state : object
         The algorithm's own: a partition, a packed copy.
     prepared : dict
-        The backend's own: what one product found out that the next one needs.
+        The backend's own: results of one product that the next one needs.
     """
 
     def __init__(
@@ -260,7 +261,7 @@ class Plan:
 
 
 def facts_of(A: Any, columns: int, dtype: str) -> Facts:
-    """Return what algorithms are asked with about a product of ``A``."""
+    """Return the properties of a product of ``A`` that algorithms decide by."""
     return Facts(A.row_statistics, columns, dtype, np.dtype(A.indices.dtype))
 
 
@@ -287,13 +288,13 @@ def make_plan(
     table : AlgorithmTable
         Of the backend.
     on : object
-        What the backend hands to its algorithms.
+        The object that the backend passes to its algorithms.
     A : Csr
         The matrix.
     product : {"spmv", "spmm", "sddmm", "fusedmm"}
-        What is computed.
+        The product.
     facts : Facts
-        What is known of it.
+        Its properties.
     kernel : str
         The name of an algorithm, or ``"auto"``.
 
@@ -314,8 +315,8 @@ def make_plan(
     choices: Iterable[tuple[Algorithm, str]] = candidates(table, on, A, product, facts)
     links = A.executor.links
     if links is not None and links.block:
-        # Sums are to be reproducible: that of a row by the last one is the same whichever rows a
-        # member has beside it.
+        # Sums are to be reproducible: the last algorithm computes the sum of a row in the same way
+        # for any other rows of a member.
         choices = list(choices)[-1:]
     for algorithm, reason in choices:
         try:

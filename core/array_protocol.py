@@ -1,8 +1,8 @@
-"""What NumPy asks of an operator, and what it is told.
+"""NumPy's protocols on operators.
 
-An operator is no array. Operators of Python's (``array @ op``, ``2.0 * op``) are ours to answer;
-functions of NumPy's, and whatever would make an array of an operator, raise an error that says
-what to write instead. Without these answers NumPy goes on with an array of one object.
+An operator is no array. wollemi answers operators of Python's (``array @ op``, ``2.0 * op``);
+functions of NumPy's, and any conversion of an operator to an array, raise an error that names the
+alternative. Without these answers NumPy goes on with an array of one object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import InvalidArgument, UnsupportedOperand
 
-#: What NumPy may ask of an operator.
+#: The NumPy functions that an operator answers.
 _FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
 
 #: NumPy's functions behind operators of Python's: the method of the first operand, and that of the
@@ -36,17 +36,18 @@ _METHODS = {
 #: Operators are equal where they are the same object.
 _COMPARISONS = {np.equal: operator.is_, np.not_equal: operator.is_not}
 
-#: In which functions SciPy asks whether what stands beside a sparse matrix of its own is an array.
-#: It wants an array of one object for no, and then leaves the operation to us.
+#: The functions in which SciPy asks whether the other operand of its sparse matrix is an array. An
+#: array of one object means no, and SciPy then leaves the operation to wollemi. It wants an array
+#: of one object for no, and then leaves the operation to us.
 _SCIPY_ASKS = {"_matmul_dispatch", "_rmatmul_dispatch"}
 
 
 class _Ufuncs:
-    """``__array_ufunc__``: None to whoever looks at an operator, a function to NumPy.
+    """``__array_ufunc__``: None for other libraries, a function for NumPy.
 
     CuPy, PyTorch and array classes of Python's leave ``array @ op`` to us where an operator has
-    None. NumPy would refuse ``np.sqrt(op)`` then without a word on what to write. It looks at the
-    type.
+    None. With None, NumPy would refuse ``np.sqrt(op)`` without naming an alternative. It looks at
+    the type.
     """
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -88,7 +89,7 @@ def asked_by_scipy(caller: FrameType) -> bool:
 
 
 def alone(op: Any) -> np.ndarray[Any, Any]:
-    """Return an array of one object: NumPy's word for what is no array."""
+    """Return an array of one object, NumPy's result for an object that is no array."""
     array = np.empty((), object)
     array[()] = op
     return array

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Assembled(LinOp):
-    """An operator whose entries are known: the identity, permutations, and expressions of matrices.
+    """An operator with known entries: the identity, permutations, and expressions of matrices.
 
-    Expressions with a :class:`wollemi.core.formats.Matrix` in them are matrices at once. What is
-    made of the identity and of permutations alone stays an operator, until a matrix meets it or
-    :meth:`asformat` asks for one.
+    Expressions with a :class:`wollemi.core.formats.Matrix` in them are matrices at once. An
+    expression of the identity and of permutations alone stays an operator, until a matrix meets it
+    or :meth:`asformat` asks for one.
     """
 
     def _entries(self) -> Csr:

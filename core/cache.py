@@ -1,8 +1,9 @@
 """Compiled code on disk: private folders, and entries that are checked before they are loaded.
 
-Whoever can write a file that is loaded as code decides what the process does, and a file that a
-crash cut short ends it. So every backend keeps its compiled code through a :class:`CodeCache`:
-folders and files that their owner alone can write, and a checksum at the end of every entry.
+A user who can write a file that is loaded as code decides the actions of the process, and a file
+that a crash cut short ends it. So every backend keeps its compiled code through a
+:class:`CodeCache`: folders and files that their owner alone can write, and a checksum at the end of
+every entry.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-#: An entry is its content, this, and a SHA-256 of key and content. Loaders of shared libraries
-#: read what the header of a file points to, so that they do not mind bytes at its end.
+#: An entry is its content, this, and a SHA-256 of key and content. Loaders of shared libraries read
+#: the parts that the header of a file points to, so that they ignore bytes at its end.
 _MARK = b"wollemi1"
 _TRAILER = len(_MARK) + hashlib.sha256().digest_size
 
@@ -58,7 +59,7 @@ def require_private_root() -> Path:
     Raises
     ------
     OSError
-        If it is a symbolic link, belongs to somebody else, can be written by others, or cannot be
+        If it is a symbolic link, belongs to another user, can be written by others, or cannot be
         made; the message says which.
     """
     base = root()
@@ -70,9 +71,9 @@ def require_private_root() -> Path:
 def private_folder(name: str) -> Path:
     """Return the folder ``name`` of :func:`root`, made if need be, that the user alone can write.
 
-    Where that cannot be, it is in a temporary folder of this process, and a ``RuntimeWarning``
-    says once why: the folder or the one above it is a symbolic link, belongs to somebody else, can
-    be written by others, or cannot be made.
+    Otherwise it is in a temporary folder of this process, and a ``RuntimeWarning`` says once why:
+    the folder or the one above it is a symbolic link, belongs to another user, can be written by
+    others, or cannot be made.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _tighten(folder: Path) -> None:
-    """Let nobody else read a folder of ours, which an earlier version may have made readable."""
+    """Remove the read permission of others, which an earlier version may have granted."""
     if folder.lstat().st_mode & _ALL_OF_OTHERS:
         folder.chmod(0o700)
 
@@ -148,9 +149,9 @@ def _remove(folder: Path, process: int) -> None:
 class CodeCache:
     """Compiled code by its key, on disk.
 
-    Entries are written at once (another process sees all of one or nothing), carry a checksum,
-    and are read only if this user owns them, nobody else can write them, and the checksum fits.
-    What does not fit is removed and made again.
+    Entries are written at once (another process sees all of one or nothing), carry a checksum, and
+    are read only if this user owns them, no other user can write them, and the checksum fits. Other
+    entries are removed and made again.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ class CodeCache:
         Raises
         ------
         OSError
-            If there is no such place.
+            If there is no such folder.
         """
         if self._folder is None:
             return private_folder(self.name)
@@ -226,7 +227,7 @@ class CodeCache:
             return None
 
     def save(self, key: str, content: bytes) -> None:
-        """Keep an entry; where there is no room for it, nothing happens."""
+        """Keep an entry; if the disk is full, nothing happens."""
         with suppress(OSError):
             self._write(self.folder(), key, content)
 
@@ -283,7 +284,7 @@ class CodeCache:
     def _checked(self, folder: Path, key: str) -> Iterator[tuple[int, bytes]]:
         """Give the open file and the content of an entry, or raise OSError if it is not right."""
         path = folder / self.file_name(key)
-        # not blocking: what is there instead might be a pipe
+        # not blocking: a pipe may have replaced the file
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             facts = os.fstat(file)
@@ -316,7 +317,7 @@ class CodeCache:
         self._trim(folder)
 
     def _trim(self, folder: Path) -> None:
-        """Remove what crashed processes left behind, and old entries beyond the limit."""
+        """Remove leftovers of crashed processes, and old entries beyond the limit."""
         entries = []
         for path in folder.iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Public names whose modules are imported when the names are first used (PEP 562)."""
+"""Public names with modules that are imported when the names are first used (PEP 562)."""
 
 from __future__ import annotations
 

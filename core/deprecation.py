@@ -1,7 +1,7 @@
-"""Old names and parameters that still work: they warn, and say what to write and until when.
+"""Deprecated names and parameters still work: they warn, and name the replacement.
 
-docs/api-stability.md has the rules. :data:`DEPRECATIONS` lists what is deprecated; a test fails
-once the version of a removal is reached.
+docs/api-stability.md has the rules. :data:`DEPRECATIONS` lists them; a test fails once the version
+of a removal is reached.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Deprecation:
     Attributes
     ----------
     name : str
-        What is deprecated, such as ``wl.solve(tol=)``.
+        The deprecated name, such as ``wl.solve(tol=)``.
     since, removal : str
         The versions with the first warning and without the name.
     instead : str
-        What to write.
+        The replacement.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Deprecation:
     instead: str
 
     def warn(self, stacklevel: int) -> None:
-        """Warn the caller that is so many frames above."""
+        """Warn the caller ``stacklevel`` frames above."""
         warnings.warn(
             f"{self.name} is deprecated since wollemi {self.since} and will be removed in "
             f"{self.removal}: use {self.instead}",
@@ -64,7 +64,7 @@ def deprecated(*, since: str, removal: str, instead: str) -> Callable[[F], F]:
     since, removal : str
         The version with the first warning, and the version that has the function no more.
     instead : str
-        What to write in its place.
+        The replacement.
 
     Examples
     --------

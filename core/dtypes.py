@@ -13,8 +13,8 @@ from .errors import UnsupportedDtype
 from .operation import STORED_UNDER
 
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
-# What the machine-learning kernels take besides: by name, for NumPy has no bfloat16 of its own.
-# Arrays of it are those of the package ml_dtypes.
+# The additional dtypes of machine-learning kernels: by name, for NumPy has no bfloat16 of its own.
+# The package ml_dtypes provides arrays of it.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
 #: What matrices hold besides, exactly as they are: structure, counts and masks. Products with
@@ -72,7 +72,7 @@ def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return _value_dtype(_dtype(dtype))
 
 
-# Every product of a vector asks: what a dictionary knows need not be found out again.
+# Every product of a vector asks: a dictionary saves repeated checks.
 @cache
 def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     dtype = dtype.newbyteorder("=")
@@ -89,8 +89,8 @@ def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype that a matrix holds values of ``dtype`` in, 16-bit ones included.
 
-    Only the machine-learning kernels compute with those: :func:`value_dtype`, which everything else
-    asks, refuses them.
+    Only the machine-learning kernels compute with these: :func:`value_dtype`, used everywhere else,
+    refuses them.
     """
     dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else value_dtype(dtype)
@@ -152,7 +152,7 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     Parameters
     ----------
     dtype : dtype
-        What is asked for.
+        The requested dtype.
     held : callable
         What makes a dtype of values of it: :func:`value_dtype` or :func:`held_dtype`.
 
@@ -195,16 +195,16 @@ def storage_dtype(dtype: DTypeLike, computed: DTypeLike) -> np.dtype[Any]:
     Parameters
     ----------
     dtype : dtype
-        What is asked for. Beside a complex dtype the dtype of real numbers stands for the complex
-        one whose parts have it: float32 for complex64.
+        The requested dtype. With a complex dtype, a real dtype stands for the complex one with such
+        parts: float32 for complex64.
     computed : dtype
-        What products are computed in.
+        The dtype of products.
 
     Raises
     ------
     UnsupportedDtype
-        If values of ``computed`` are not stored in ``dtype``; the message lists what they are
-        stored in.
+        If values of ``computed`` are not stored in ``dtype``; the message lists their storage
+        dtypes.
 
     Examples
     --------

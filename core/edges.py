@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Edge:
-    """The edge of an operator on one executor; and that of a member, for those inside a solve."""
+    """The edge of an operator on one executor, and on a member within a solve."""
 
     def __init__(self, operator: LinOp) -> None:
         self.executor: Executor = operator.executor
@@ -37,14 +37,14 @@ class Edge:
         return as_block(self.executor, array, self.rows, "x")
 
     def leave(self, block: Array, given: Any) -> Any:
-        """Return a block with the dimensions and the home of what was given."""
+        """Return a block with the dimensions and the home of the argument."""
         return like(self.executor, block, given)
 
 
 class GroupEdge(Edge):
     """The edge of an operator that a group shares, seen by one member.
 
-    What the members are given is compared in one message, and they raise together.
+    The arguments of the members are compared in one message, and the members raise together.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class GroupEdge(Edge):
         Parameters
         ----------
         about : str
-            What else the members must agree on, such as the solver and its tolerance.
+            The other values that the members must agree on, such as the solver and its tolerance.
         **given
             The vectors by name; ``out`` has the rows of the operator, others its columns.
         """
@@ -75,7 +75,7 @@ class GroupEdge(Edge):
         try:
             for name, array in given.items():
                 arrays[name] = None if array is None else _taken(self.executor, array, name)
-        except Exception as raised:  # whatever it is, the other members must hear of it
+        except Exception as raised:  # the other members must hear of any error
             error = raised
         found = {name: _described(array) for name, array in arrays.items()}
         told = self.links.all((found, about, None if error is None else _named(error)))

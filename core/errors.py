@@ -1,6 +1,6 @@
 """Every error that wollemi raises on purpose.
 
-Messages say what was given, what was expected, and what to do about it.
+Messages state the input, the expectation and the remedy.
 """
 
 
@@ -9,11 +9,11 @@ class WollemiError(Exception):
 
 
 class InvalidMatrix(WollemiError, ValueError):
-    """Arrays or a file that do not describe a matrix; the message names the place."""
+    """Arrays or a file that do not describe a matrix; the message names the position."""
 
 
 class InvalidArgument(WollemiError, ValueError):
-    """An argument outside of what the call accepts."""
+    """An argument that the call does not accept."""
 
 
 class IndexOutOfRange(InvalidArgument, IndexError):
@@ -21,7 +21,7 @@ class IndexOutOfRange(InvalidArgument, IndexError):
 
 
 class ShapeMismatch(WollemiError, ValueError):
-    """Operands whose shapes do not fit together."""
+    """Operands with shapes that do not fit together."""
 
 
 class GroupMismatch(WollemiError, ValueError):
@@ -45,9 +45,9 @@ class UnsupportedOperation(WollemiError, NotImplementedError):
 
 
 class ArraysGivenUp(UnsupportedOperation, AttributeError):
-    """What needs the arrays of a matrix that gave them up (``A.plan_only()``).
+    """A method that needs the arrays of a matrix without arrays (``A.plan_only()``).
 
-    It is an AttributeError too, so that ``hasattr`` answers what can be done with the matrix.
+    It is an AttributeError too, so that ``hasattr`` is False for unsupported methods of the matrix.
     """
 
     def __init__(self, message: str, *, name: str = "", obj: object = None) -> None:
@@ -60,7 +60,7 @@ class ExecutorMismatch(WollemiError, ValueError):
 
 
 class ExecutorUnavailable(WollemiError, RuntimeError):
-    """An executor that cannot be had here; the message says why and what to install."""
+    """An executor that is not available; the message says why and how to install it."""
 
 
 class MissingPackage(WollemiError, ImportError):
@@ -72,7 +72,7 @@ class DeviceError(WollemiError, RuntimeError):
 
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
-    """An allocation that the executor's memory has no room for."""
+    """An allocation beyond the executor's memory."""
 
 
 class KernelCompileError(WollemiError, RuntimeError):
@@ -85,7 +85,7 @@ class NotConverged(WollemiError, RuntimeError):
     Attributes
     ----------
     result : EigenResult or SingularResult
-        What was reached: all pairs with their residuals and a verdict each.
+        The result so far: all pairs with their residuals and a verdict each.
     """
 
     def __init__(self, message: str, result: object) -> None:
@@ -102,7 +102,7 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
     Attributes
     ----------
     result : Result
-        What had been reached; its ``reason`` is ``interrupted``.
+        The result so far; its ``reason`` is ``interrupted``.
     """
 
     def __init__(self, message: str, result: object) -> None:
@@ -114,4 +114,4 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
 
 
 class SystemNotSolved(WollemiError, RuntimeError):
-    """A system whose solution is differentiated was not solved to its tolerance."""
+    """A system was not solved to its tolerance, and its solution is differentiated."""

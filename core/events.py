@@ -1,4 +1,4 @@
-"""What an executor and a solve tell whoever watches, beside where the residual stands."""
+"""Events of executors and solves for watchers, besides the residuals."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Application:
 
 
 class _Memory:
-    """Stands before the memory methods of a class of executors while somebody watches."""
+    """Replaces the memory methods of a class of executors while a watcher is active."""
 
     NAMES = (
         "allocate",
@@ -86,7 +86,7 @@ class _Memory:
 
     def __init__(self, kind: type[Executor]) -> None:
         self.kind = kind
-        #: Names of executors, and who watches them: equal executors are one place.
+        #: Names of executors, and their watchers: equal executors have the same watchers.
         self.watchers: list[tuple[str, Any]] = []
         self.inside = threading.local()
         self.own = {name: vars(kind)[name] for name in self.NAMES if name in vars(kind)}
@@ -180,15 +180,16 @@ def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
     Parameters
     ----------
     executor : Executor or str
-        Whose copies and allocations are told, whichever thread they are made in.
+        The executor; its copies and allocations are reported from every thread.
     watchers : Logger
         Their methods ``copied`` and ``allocated`` are called, with a :class:`Copy` and an
         :class:`Allocation`.
 
     Notes
     -----
-    On CPUs NumPy arrays are native: what is taken as it is was not copied and is not told. Memory
-    that a library allocates inside a kernel is not seen. Nothing is spent while nobody watches.
+    On CPUs NumPy arrays are native: an array that is used in place was not copied and is not
+    reported. Memory that a library allocates inside a kernel is not seen. Without watchers there is
+    no cost.
 
     Examples
     --------
@@ -222,7 +223,7 @@ def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
 
 
 def listeners(loggers: Sequence[Any], *events: str) -> list[Any]:
-    """Return those of ``loggers`` that have a method of their own for one of the events."""
+    """Return the members of ``loggers`` that have a method of their own for one of the events."""
     from .loggers import Logger
 
     return [

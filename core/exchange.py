@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """Contiguous arrays of an executor, with what :meth:`Executor.write` writes into some of them.
+    """Contiguous arrays of an executor, and the values that :meth:`Executor.write` writes.
 
     A solve of few iterations takes about as long as its copies, and where they go from and to is
     found out once.
@@ -20,15 +20,15 @@ class Exchange:
     Parameters
     ----------
     executor : Executor
-        Whose they are.
+        The executor of the arrays.
     written, arrays : sequence of arrays
-        What is written, and what is read.
+        The arrays to write, and the arrays to read.
 
     Attributes
     ----------
     host : list of numpy.ndarray
-        What is written: of the shapes and dtypes of ``written``, zeros at first, and the caller's
-        to fill in.
+        The values to write: of the shapes and dtypes of ``written``, zeros at first, and the
+        caller's to fill in.
     """
 
     host: list[np.ndarray[Any, Any]]

@@ -1,4 +1,4 @@
-"""Executors: a place with a memory and what computes on it."""
+"""Executors: a memory and the processors that compute on it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, .
 
 
 class Executor(SolvesSystems, ABC):
-    """A place to compute: a memory and the kernels that work on it.
+    """A memory and the kernels that work on it.
 
     Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs);
-    there is no wrapper around them. Executors compare equal when they name the same place, and
+    there is no wrapper around them. Executors compare equal when they name the same device, and
     pickle as their name.
     """
 
@@ -68,7 +68,7 @@ class Executor(SolvesSystems, ABC):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the device: name, memory, bandwidth, SIMD or warp width, dtypes."""
+        """Properties of the device: name, memory, bandwidth, SIMD or warp width, dtypes."""
         return {}
 
     def __eq__(self, other: object) -> bool:
@@ -149,7 +149,7 @@ class Executor(SolvesSystems, ABC):
     def allocate_together(self, *wanted: tuple[tuple[int, ...], DTypeLike]) -> list[Array]:
         """Return uninitialized arrays of these shapes and dtypes, side by side where that helps.
 
-        What is side by side, in the order given, is copied to a device and back at once.
+        Adjacent arrays, in the order given, are copied to a device and back at once.
         """
         return [self.allocate(shape, dtype) for shape, dtype in wanted]
 
@@ -159,19 +159,19 @@ class Executor(SolvesSystems, ABC):
             self.copy_into(target, source)
 
     def to_host_together(self, *arrays: Array) -> list[np.ndarray]:
-        """Return what :meth:`to_host` does for each; on a device, one wait for all."""
+        """Return the result of :meth:`to_host` for each; on a device, one wait for all."""
         return [self.to_host(array) for array in arrays]
 
     def to_host_later(self, array: Array) -> Callable[[], np.ndarray]:
-        """Ask for what :meth:`to_host` returns, and return what waits for it, to be called once.
+        """Start :meth:`to_host`; return the function that waits for its result, called once.
 
-        On devices that can, it does not wait for what is submitted in between.
+        On devices that can, it does not wait for later submissions.
         """
         copied = self.to_host(array)
         return lambda: copied
 
     def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> Exchange:
-        """Return what :meth:`write` and :meth:`read` take: arrays that are copied again and again.
+        """Return the argument of :meth:`write` and :meth:`read`: arrays that are copied repeatedly.
 
         Parameters
         ----------
@@ -181,13 +181,13 @@ class Executor(SolvesSystems, ABC):
         return Exchange(self, written, read)
 
     def write(self, exchange: Exchange) -> None:
-        """Overwrite the arrays that an exchange writes with what it has for them."""
+        """Overwrite the arrays that an exchange writes with its values for them."""
         self.overwrite_together(*zip(exchange.written, exchange.host, strict=True))
 
     def read(self, exchange: Exchange) -> list[np.ndarray]:
-        """Return what :meth:`to_host` does for the arrays that an exchange reads, after one wait.
+        """Return :meth:`to_host` of the arrays that an exchange reads, after one wait.
 
-        It may be overwritten by whatever is asked for next.
+        The next request may overwrite it.
         """
         return self.to_host_together(*exchange.arrays)
 
@@ -251,13 +251,13 @@ class Executor(SolvesSystems, ABC):
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
 
-    #: Bytes: what an operation does with arrays may depend on the remainders of their addresses.
+    #: Bytes: the result of an operation may depend on the remainders of addresses.
     alignment: int = 16
 
     def run_repeatably(
         self, operation: Operation, arguments: Sequence[Any], arrays: Sequence[Array | None]
     ) -> Callable[[Sequence[int]], None] | None:
-        """Run an operation, and return what repeats it on other arrays, or None.
+        """Run an operation, and return a function that repeats it on other arrays, or None.
 
         An executor may offer that because a small product is over sooner than all that leads to
         it. The default offers none.
@@ -265,11 +265,11 @@ class Executor(SolvesSystems, ABC):
         Parameters
         ----------
         operation : Operation
-            What is run.
+            The operation.
         arguments : sequence
             Its arguments.
         arrays : sequence of array or None
-            Those of them that will be other ones.
+            The indices of the arguments that will be replaced.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class Executor(SolvesSystems, ABC):
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
-        """Begin to compile what will soon run, where kernels are compiled at run time.
+        """Begin to compile programs for the next calls, where kernels are compiled at run time.
 
         The default does nothing. Who is about to run many operations one after the other names
         them, so that they are compiled side by side.
@@ -350,7 +350,7 @@ class Executor(SolvesSystems, ABC):
         operations : iterable of str
             Names of operations, ``"csr.transpose"``, and of groups of them, ``"coarsen"``.
         dtype, index : dtype
-            Those of values and of indices.
+            The dtypes of values and of indices.
         """
 
     def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
@@ -409,7 +409,7 @@ class Executor(SolvesSystems, ABC):
     def record(self, body: Callable[[], None]) -> Program:
         """Return the operations that ``body`` runs here, none of them run.
 
-        Plans of matrices and whatever else is made once is there afterwards.
+        Plans of matrices and other objects that are made once exist afterwards.
         """
         return record(self, body).prepared()
 
@@ -460,7 +460,7 @@ class Executor(SolvesSystems, ABC):
         return False
 
     def play(self, replay: Replay) -> None:
-        """Run what does not repeat by itself, perhaps from a record of it."""
+        """Run a replay without a loop of its own, perhaps from a recording."""
         replay.body()
 
     _observer: Callable[..., Any] | None = None  # set by the profiler while it watches
@@ -502,8 +502,8 @@ def same_executor(what: str, *placed: Any) -> Executor:
 def brought_together(what: str, *operands: Any) -> tuple[Any, ...]:
     """Return operators on the one executor where they meet.
 
-    What was made of the host's data without ``executor=`` has no home. It follows those that have
-    one; among operators without a home the first stays where it is.
+    An object made of the host's data without ``executor=`` has no home. It follows operands with a
+    home; among operators without a home the first stays on its executor.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import InvalidArgument, UnsupportedDtype
 
-#: What most calls are given, and what they all come to: a set answers sooner than a base class.
+#: The types of most arguments and results: a set answers sooner than a base class.
 _PLAIN = frozenset({int, float, complex})
 
 
@@ -38,14 +38,14 @@ def number(value: Any, what: str) -> Any:
 
 
 def real_number(value: Any, what: str, operation: str) -> float:
-    """Return what :func:`number` does, for an operation of real numbers.
+    """Return the result of :func:`number`, for an operation of real numbers.
 
     Raises
     ------
     UnsupportedDtype
         If it is complex.
     """
-    if type(value) is float:  # what most calls are given, told soonest
+    if type(value) is float:  # the most frequent type first
         return value
     found: float | complex = number(value, what)
     if isinstance(found, complex):

@@ -1,8 +1,8 @@
 """Matrices and vectors in files: Matrix Market, SciPy's .npz, NumPy's .npy and the DLMC's .smtx.
 
-The parsing is SciPy's and NumPy's. What is here finds out what a file is, reads it in pieces of
-bounded size, checks what it announces before memory is allocated for it, and turns every failure
-into an error that names the file and the place.
+The parsing is SciPy's and NumPy's. This module finds the format of a file, reads it in pieces of
+bounded size, checks announced sizes before memory is allocated, and turns every failure into an
+error that names the file and the position.
 """
 
 from .files.read import read, read_vector

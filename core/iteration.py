@@ -47,7 +47,7 @@ class Replay:
     resident : bool
         As for :class:`Iteration`.
     program : object
-        What an executor made of ``body``.
+        The executor's program for ``body``.
     """
 
     body: Callable[[], None]
@@ -64,13 +64,13 @@ class Cycles:
     before : Replay
         Makes the true residual, judges it and begins a cycle.
     iteration : Iteration
-        What is repeated within a cycle.
+        The repeated part of a cycle.
     after : Replay
         Completes the iterate.
     length : int
         Iterations of a cycle.
     program : object
-        What an executor made of them.
+        The executor's programs for them.
     """
 
     before: Replay

@@ -55,7 +55,7 @@ class Temporary:
 
 
 class _Composed(Assembled):
-    """What sums, products and scalings share: parts that must live in one place."""
+    """The common base of sums, products and scalings: parts on one executor."""
 
     _kept: ClassVar[dict[str, str]] = FACTS
 
@@ -78,7 +78,7 @@ class _Composed(Assembled):
 
     @property
     def local_rows(self) -> int:
-        """The length of what this executor holds of the vectors that the operator makes."""
+        """The length of this executor's part of the vectors that the operator makes."""
         return self.parts[0].local_rows
 
     @property
@@ -109,7 +109,7 @@ class _Composed(Assembled):
         if unknown:
             raise UnsupportedOperation(
                 f"this {type(self).__name__} has no entries to make a matrix of: its part "
-                f"{unknown[0]} is known by what it does to vectors alone; A.to_dense() applies it "
+                f"{unknown[0]} is known by its products alone; A.to_dense() applies it "
                 "to every unit vector"
             )
         return [
@@ -221,7 +221,7 @@ class Product(_Composed):
 class Scaled(_Composed):
     """An operator times a number.
 
-    The factor keeps all its digits, whatever the dtype: a wider operand meets it unrounded.
+    The factor keeps all its digits for every dtype: a wider operand meets it unrounded.
     """
 
     def __init__(self, factor: Any, part: LinOp) -> None:

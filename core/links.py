@@ -1,4 +1,4 @@
-"""What joins the members of a group of executors: totals of sums.
+"""The links of the members of a group of executors: totals of sums.
 
 A member of a group runs every operation on its own rows. Where an operation adds up over rows, the
 total over the group stands between its two halves: the *visit* of the elements and the *finish* of
@@ -47,8 +47,8 @@ class Links(ABC):
     graph_runs : bool
         Whether a graph of the device's, with totals in it, may still run: set by executors.
     block : int
-        Rows of a block whose sums are formed before any others, at fixed places of the whole
-        vectors; 0 where each member adds up its rows as its executor does.
+        Rows of a block with sums that are formed first, at fixed positions of the whole vectors; 0
+        where each member adds up its rows as its executor does.
     """
 
     rank: int = 0
@@ -82,7 +82,7 @@ class Links(ABC):
 
     @abstractmethod
     def sum(self, array: Array) -> None:
-        """Replace a real array of this member by the sum of those of all members."""
+        """Replace a real array of this member by the sum over all members."""
 
     @abstractmethod
     def largest(self, array: Array) -> None:
@@ -97,7 +97,7 @@ class Links(ABC):
         return [thing]
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
         return [things[0]]
 
     def any(self, answer: bool) -> bool:
@@ -127,7 +127,7 @@ class Links(ABC):
     def send(self, halo: Any, ghosts: Array, packed: Array) -> None:
         """Send the packed rows of a vector that other members need; may return before they go.
 
-        ``ghosts`` is where :meth:`receive` will find those of the others.
+        :meth:`receive` stores the rows of the others in ``ghosts``.
         """
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
@@ -223,10 +223,10 @@ def finish_on_member(
 def _run_in_blocks(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...], _: Array
 ) -> None:
-    """Run the reference's kernel, whose sums are made of sums of blocks of rows.
+    """Run the reference's kernel on sums of blocks of rows.
 
-    The blocks lie at fixed places of the whole vectors, and their sums are added in their order: so
-    the bits do not depend on how many members there are.
+    The blocks lie at fixed positions of the whole vectors, and their sums are added in their order:
+    so the bits do not depend on the number of members.
     """
     from .registry import backend
 
@@ -252,7 +252,7 @@ def total_of_terms(links: Links, terms: Array, kind: str) -> Array:
 def _find_changed(
     executor: Executor, operation: Operation, arguments: dict[str, Any], changed: Array
 ) -> None:
-    """Find the columns whose sums an operation will make anew, before it runs."""
+    """Find the columns with sums that an operation will recompute, before it runs."""
     assert operation.changed is not None
     executor.copy_into(changed, operation.changed(arguments).astype(np.uint8))
 
@@ -278,7 +278,7 @@ def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tu
 
 
 def _words(operation: Operation, pairs: bool) -> list[tuple[str, int]]:
-    """Return the sums in order: the name of what makes their total, and their real numbers."""
+    """Return the sums in order: the name of the total's function, and their real numbers."""
     return [
         ("largest" if kind == "largest" else "sum", 2 if kind == "T" and pairs else 1)
         for kind in operation.sums

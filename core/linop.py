@@ -1,6 +1,6 @@
 """Linear operators: everything that maps vectors.
 
-A subclass says how a native block is mapped (:meth:`LinOp._apply`); what users call is here.
+A subclass defines the map of a native block (:meth:`LinOp._apply`); the methods for users are here.
 Sums, products, scalings and transposes of operators are operators again, evaluated when they are
 applied.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
-#: What operators keep whose kernels trust it.
+#: The properties of operators that kernels trust.
 FACTS = {
     "shape": "make a new operator of that shape",
     "dtype": "A.astype(dtype) is the operator in another dtype",
@@ -65,7 +65,8 @@ class LinOp(ArrayProtocol, ABC):
     #: Whether this is a matrix, or made of matrices alone, and so can become one.
     _has_entries: bool = False
 
-    #: What errors about entries add to the name of its class: why it has none, and who has them.
+    #: The addition to the class's name in errors about entries: why it has none, and which object
+    #: has them.
     _no_entries: str = ""
 
     #: Whether it was made of the host's data without ``executor=``: it has no home, and goes to
@@ -75,26 +76,26 @@ class LinOp(ArrayProtocol, ABC):
     #: Whether it has no entries of its own, so that taking it to another executor costs little.
     _is_light: bool = False
 
-    #: How often it was made anew of other parts: what was recorded of it before is out of date.
+    #: The number of times it was rebuilt from other parts: earlier recordings are out of date.
     _rebuilds: int = 0
 
-    #: What an operator of this class keeps as it was made, and what to do for another one.
+    #: The attributes that an operator of this class never changes, and the alternative for each.
     _kept: ClassVar[dict[str, str]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, unless it is one that the operator keeps: kernels trust those.
+        """Set an attribute, unless the operator never changes it: kernels trust these.
 
-        Beside another shape or dtype an array would be read beyond its end.
+        With another shape or dtype an array would be read beyond its end.
         """
         if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
             raise InvalidArgument(
-                f"{name}: a {type(self).__name__} keeps what it was made with; {self._kept[name]}"
+                f"{name}: a {type(self).__name__} cannot change it; {self._kept[name]}"
             )
         super().__setattr__(name, value)
 
     @property
     def local_rows(self) -> int:
-        """The length of what this executor holds of the vectors that the operator makes.
+        """The length of this executor's part of the vectors that the operator makes.
 
         ``shape`` is that of the whole operator. The two differ where a group of executors shares
         the operator.
@@ -116,7 +117,7 @@ class LinOp(ArrayProtocol, ABC):
         """Who has which rows of the vectors that the operator is applied to, or None."""
         return self.partition
 
-    # ---- what a subclass says
+    # methods of a subclass
 
     @abstractmethod
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -139,7 +140,7 @@ class LinOp(ArrayProtocol, ABC):
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.
 
-        A recorded iteration goes on using those that it met, whoever else applies the operator.
+        A recorded iteration goes on using its arrays, even if another caller applies the operator.
         """
         return self
 
@@ -166,11 +167,12 @@ class LinOp(ArrayProtocol, ABC):
     def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         """Overwrite ``y`` as :meth:`_apply` does, for users: formats may have more than for loops.
 
-        What solvers apply is captured and fused with what follows; what users apply is not.
+        Operators of solvers are captured and fused with the next operations; operators of users are
+        not.
         """
         self._apply(x, y, alpha, beta)
 
-    # ---- what users call
+    # methods for users
 
     def apply(
         self,
@@ -294,7 +296,8 @@ class LinOp(ArrayProtocol, ABC):
     def _beside(self, other: Any) -> LinOp | None:
         """Return ``other`` as an operator that can meet this one, or None if it is none.
 
-        Sparse matrices of other libraries are taken too: those of the host come to this executor.
+        Sparse matrices of other libraries are accepted too: host matrices are copied to this
+        executor.
         """
         if isinstance(other, LinOp):
             return other
@@ -399,7 +402,7 @@ class LinOp(ArrayProtocol, ABC):
         return f"<{type(self).__name__} {rows}x{columns} {self.dtype} on {self.executor.name}>"
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return the matrix of this operator as a NumPy array: what it makes of the identity.
+        """Return the matrix of this operator as a NumPy array: its product with the identity.
 
         Examples
         --------
@@ -411,7 +414,7 @@ class LinOp(ArrayProtocol, ABC):
         return np.asarray(self.apply(np.eye(self.shape[1], dtype=self.dtype)))
 
     def toarray(self) -> np.ndarray[Any, Any]:
-        """Return what :meth:`to_dense` does, by SciPy's name."""
+        """Return the result of :meth:`to_dense`, by SciPy's name."""
         return self.to_dense()
 
     def to_scipy_operator(self) -> Any:

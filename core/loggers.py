@@ -1,4 +1,4 @@
-"""Watching a solve: a bar, a narrating stream, the numbers, or what it moves and applies."""
+"""Watching a solve: a bar, a narrating stream, the numbers, or its copies and products."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Snapshot:
     Attributes
     ----------
     solver, executor : str
-        What solves, and where.
+        The solver and its executor.
     iteration : int
         Iterations done.
     limit : int
         Iterations at most.
     norm, threshold : array, shape (k,)
-        Residual norms as the iteration sees them, and what they have to reach.
+        Residual norms of the iteration, and their thresholds.
     running : int
         Columns that are still running.
     true_norm : array, shape (k,), or None
@@ -63,10 +63,10 @@ class Logger:
 
     Notes
     -----
-    What nobody asks for costs nothing. A logger with a method :meth:`applied` of its own has the
-    host drive the iterations one operation at a time, as a profiler does: what is recorded cannot
-    be counted. One with :meth:`copied` or :meth:`allocated` is told of what the executor does
-    while the solve runs; outside of solves there is :func:`watch`.
+    Unused events cost nothing. A logger with a method :meth:`applied` of its own has the host drive
+    the iterations one operation at a time, as a profiler does, because operations of a recording
+    cannot be counted. One with :meth:`copied` or :meth:`allocated` receives the executor's copies
+    and allocations while the solve runs; outside of solves there is :func:`watch`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Logger:
         """See where the solve stands."""
 
     def verified(self, snapshot: Snapshot) -> None:
-        """See the true residual at the end of a cycle, beside what the iteration saw."""
+        """Receive the true residual at the end of a cycle, and the residual of the iteration."""
 
     def applied(self, application: Application) -> None:
         """See a product with ``A`` or ``M``."""
@@ -108,7 +108,7 @@ class Logger:
 
 
 def checked_loggers(loggers: Any) -> list[Logger]:
-    """Return loggers as a list, if that is what they are.
+    """Return loggers as a list, or raise an error.
 
     Raises
     ------
@@ -122,14 +122,14 @@ def checked_loggers(loggers: Any) -> list[Logger]:
         every = getattr(logger, "every", None)
         if not isinstance(every, (int, np.integer)) or every < 1:
             raise InvalidArgument(
-                f"loggers: expected objects such as wl.loggers.Stream(every=100), whose every is "
-                f"an integer of at least 1, got {logger!r} with every={every!r}"
+                f"loggers: expected objects such as wl.loggers.Stream(every=100), with "
+                f"every an integer of at least 1, got {logger!r} with every={every!r}"
             )
     return found
 
 
 class History(Logger):
-    """Keeps a snapshot every so many iterations.
+    """Keeps a snapshot every ``every`` iterations.
 
     ``Result.residuals`` has the norm of every iteration without this; a history outlives several
     solves.
@@ -195,7 +195,7 @@ class Counts(Logger):
 
 
 class Stream(Logger):
-    """Narrates a solve, a line every so many iterations.
+    """Narrates a solve, a line every ``every`` iterations.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Stream(Logger):
     every : int
         Iterations between two lines.
     true_residual : bool
-        Whether lines have the true residual beside that of the recurrence.
+        Whether lines have the true residual besides the recurrence's.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class Stream(Logger):
 class Progress(Logger):
     """A progress bar: how far the residual has come to its threshold, in powers of ten.
 
-    Beside it are the residual and an estimate of the time left: the residual goes on falling as it
+    Next to it are the residual and an estimate of the time left: the residual goes on falling as it
     did on average so far, or the limit of iterations is reached before.
 
     Parameters
@@ -322,7 +322,7 @@ def seconds_left(elapsed: float, solved: float, used: float) -> float | None:
     elapsed : float
         Seconds up to now.
     solved : float
-        The share of the powers of ten that the residual has fallen, of those it has to.
+        The share of the necessary powers of ten by which the residual has fallen.
     used : float
         The share of the iterations that are allowed.
 

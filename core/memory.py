@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-#: The limit of a container, and what of it is used: of cgroups 2 and 1.
+#: The limit of a container, and its used memory: of cgroups 2 and 1.
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (

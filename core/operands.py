@@ -1,8 +1,8 @@
 """Vectors and blocks of vectors at the public edge.
 
-Inside, every vector is a native block of shape ``(n, k)`` whose rows are any distance apart and
-whose columns are neighbours. Here is where what users hand over becomes one, and where results
-take the shape that was handed in.
+Inside, every vector is a native block of shape ``(n, k)`` with adjacent columns and any distance
+between rows. This module converts arguments of users to blocks, and results to the shape of the
+arguments.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def plain(array: Any, what: str) -> Any:
         return array
     if np.ma.is_masked(array):
         raise InvalidArgument(
-            f"{what}: elements of this masked array are masked; say what stands for them with "
+            f"{what}: elements of this masked array are masked; replace them with "
             ".filled(0), or take .data"
         )
     return np.asarray(array)
@@ -205,7 +205,7 @@ def as_column(array: Array) -> Array:
     """Return a view of ``array`` that has two dimensions: a vector is a column."""
     if array.ndim != 1:
         return array
-    if array.strides[0] == array.itemsize:  # half of what an index takes CuPy
+    if array.strides[0] == array.itemsize:  # half the time of an index in CuPy
         return array.reshape(array.shape[0], 1)
     return array[:, None]
 
@@ -216,7 +216,7 @@ def as_batch(array: Array) -> Array:
 
 
 def has_block_layout(block: Array) -> bool:
-    """Return whether kernels can take ``block``: neighbouring columns, rows not overlapping."""
+    """Return whether kernels can take ``block``: adjacent columns, rows not overlapping."""
     rows, columns = block.shape
     item = block.dtype.itemsize
     if rows == 0 or columns == 0:
@@ -234,9 +234,9 @@ class Target:
     executor : Executor
         Where the result is computed.
     out : array
-        What the user handed over: a native array of the executor, an array of NumPy, or another
-        library's array that shares its memory through DLPack. Others would be copied, and the
-        result would be lost.
+        The user's array: a native array of the executor, an array of NumPy, or another library's
+        array that shares its memory through DLPack. Others would be copied, and the result would be
+        lost.
     shape : tuple of int
         Of the result.
 
@@ -297,7 +297,7 @@ class Target:
         return asked
 
     def finish(self) -> None:
-        """Bring what is in ``array`` to where the user looks for it."""
+        """Copy the content of ``array`` to the user's array."""
         if self._host is not None:
             self._host[...] = self._executor.to_host(self.array)
 
@@ -320,7 +320,7 @@ def like(executor: Executor, block: Array, given: object) -> Array:
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
-    """Return any library's array as NumPy; for checks of what a matrix is made of."""
+    """Return any library's array as NumPy, for checks of a matrix's arrays."""
     if isinstance(array, np.ndarray):
         host: np.ndarray[Any, Any] = plain(array, "array")
         return host

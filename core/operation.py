@@ -1,4 +1,4 @@
-"""Operations: what can be asked of an executor, declared once.
+"""Operations: the requests to an executor, declared once.
 
 An operation is a name, a typed signature, one sentence and a cost. Everything that has to
 know all operations is derived from the declarations: the lookup in :meth:`Executor.run`, the C++
@@ -13,10 +13,11 @@ A signature is a line such as ::
 counterpart of single precision (float32, complex64), ``S`` the dtype that values are stored in,
 which may be lower than ``T`` (:data:`STORED_UNDER`), ``I`` the index dtype; ``u8``,
 ``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
-host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`,
-and any other capitalized word is a matrix format: ``Csr<S>`` one whose values are stored in ``S``,
-``Csr`` one whose values are of ``T``. The names in brackets are dimensions, the same
-name standing for the same extent; ``nnz`` is that of the first matrix.
+host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`, and
+any other capitalized word is a matrix format: ``Csr<S>`` has values stored in ``S``, ``Csr`` has
+values of ``T``. The names in brackets are dimensions, the same name standing for the same extent;
+``nnz`` belongs to the first matrix. The names in brackets are dimensions, the same name standing
+for the same extent; ``nnz`` is that of the first matrix.
 
 This module needs the standard library alone: the build reads the declarations before NumPy is
 there.
@@ -38,7 +39,7 @@ ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64"})
 KINDS = ARRAY_KINDS | {"Status", "int", "str", "float", "bool"}
 INTENTS = frozenset({"in", "out", "inout"})
 VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
-#: ``S`` by ``T``: what values may be stored in, besides the dtype that is computed in.
+#: ``S`` by ``T``: the storage dtypes of values, besides the dtype of the computation.
 STORED_UNDER: Mapping[str, tuple[str, ...]] = {
     "float64": ("float32", "float16", "bfloat16"),
     "float32": ("float16", "bfloat16"),
@@ -80,12 +81,12 @@ class Parameter:
 
     @cached_property
     def is_block(self) -> bool:
-        """Whether the argument is a block of vectors, whose rows may be any distance apart."""
+        """Whether the argument is a block of vectors, with any distance between rows."""
         return self.kind in ("T", "R", "L") and len(self.dims) == 2
 
 
 class Cost(NamedTuple):
-    """What an operation cannot do without: bytes through memory and floating-point operations."""
+    """The minimal cost of an operation: bytes through memory and floating-point operations."""
 
     bytes: int
     flops: int
@@ -133,27 +134,27 @@ class Operation:
         For element-wise operations the dimensions of rows and columns: the body is then one
         functor in ``backends/unified/``.
     dtypes : tuple of str
-        What ``T`` may be.
+        The values of ``T``.
     sums : tuple of str
-        What an element-wise operation adds up over the rows of each column, and finishes once a
-        column: numbers ``T``, ``R`` or ``i64``, ``largest`` for a real maximum, ``extreme`` for the
-        largest or smallest ``T``.
+        The sums of an element-wise operation over the rows of each column, finished once a column:
+        numbers ``T``, ``R`` or ``i64``, ``largest`` for a real maximum, ``extreme`` for the largest
+        or smallest ``T``.
     step : Step, optional
         The function that an element-wise operation was traced from; if None its functor is written
         by hand.
     parts : tuple of Operation, optional
-        Of a composite operation: the operations that it is made of, in order, whose parameters have
-        the names of its own. An executor that has no kernel of it runs them.
+        For a composite operation: its parts in order, with parameters of the same names. An
+        executor without a kernel for it runs them. An executor that has no kernel of it runs them.
     totals : mapping
         Of an operation that is not element-wise: its outputs that are sums over rows, by name.
         ``sum`` is a plain one, ``norm`` the root of a sum of squares, ``largest`` a maximum. A
-        group of executors makes the totals of those of its members after the operation.
+        group of executors adds up the sums of its members to totals after the operation.
     everywhere : callable, optional
         The kernel of every executor that has none of its own.
     changed : callable, optional
-        Of an operation with totals among what it also reads: given the arguments by name, before
-        it runs, it returns an array of booleans, the columns whose sums it will make anew. The
-        sums of the others are totals already.
+        For an operation with totals among its inputs: given the arguments by name, before it runs,
+        it returns an array of booleans, the columns with sums that it will recompute. The sums of
+        the others are totals already. The sums of the others are totals already.
     """
 
     name: str
@@ -186,21 +187,21 @@ class Operation:
 
     @cached_property
     def stores(self) -> Mapping[str, tuple[str, ...]]:
-        """What ``S`` may be besides ``T``, by ``T``; empty if the signature has no ``S``."""
+        """The dtypes of ``S`` besides ``T``, by ``T``; empty if the signature has no ``S``."""
         if any(p.stored or p.kind == "S" for p in self.parameters):
             return {T: STORED_UNDER[T] for T in self.dtypes if T in STORED_UNDER}
         return {}
 
     @cached_property
     def writes_arguments(self) -> bool:
-        """Whether it writes an argument; what does not, makes and returns something new."""
+        """Whether it writes an argument; other operations return a new object."""
         return any(p.intent in ("out", "inout") for p in self.parameters)
 
     @cached_property
     def adds_up(self) -> bool:
         """Whether it adds up values over the rows of vectors, which a group of executors shares.
 
-        What is counted in whole numbers is of the rows of one matrix.
+        Integer counts belong to the rows of one matrix.
         """
         return bool(self.sums) and set(self.sums) <= {"T", "R", "largest"}
 
@@ -226,7 +227,7 @@ class Operation:
     def cost(self, *arguments: Any) -> Cost:
         """Return the bytes and flops of a call with ``arguments``.
 
-        Each input is read once, each output written once, what is both counts twice.
+        Each input is read once, each output written once; an argument that is both counts twice.
         """
         if self.cost_of is not None:
             return self.cost_of(*arguments)
@@ -248,8 +249,8 @@ class OperationTable:
     def add(self, operation: Operation, origin: str = "") -> Operation:
         """Add an operation and return it.
 
-        ``origin`` says where it was defined: what is defined there again, as in a notebook, takes
-        its place; any other operation of the name is refused.
+        ``origin`` names the place of the definition: a new definition from there, as in a notebook,
+        replaces it; any other operation of the name is refused.
         """
         name = operation.name
         if name in self._operations and not (origin and self._origins.get(name) == origin):
@@ -280,8 +281,8 @@ class OperationTable:
     ) -> Operation:
         """Declare an operation and return it.
 
-        What is declared again in the same words, as by a cell of a notebook that runs twice, is
-        the operation that is there.
+        A declaration repeated in the same words, as by a cell of a notebook that runs twice,
+        returns the existing operation.
 
         Raises
         ------
@@ -295,7 +296,7 @@ class OperationTable:
                 f"{name} reads sums that it makes: say of which columns, changed="
             )
         if over is not None and not sums and any(_is_of_column(p, over) for p in parameters):
-            raise InvalidArgument(f"{name} writes one value a column: say what it adds up, sums=")
+            raise InvalidArgument(f"{name} writes one value a column: name its sums, sums=")
         made = Operation(
             name,
             parameters,
@@ -314,7 +315,7 @@ class OperationTable:
 
     @contextmanager
     def locally(self) -> Iterator[None]:
-        """Take back at the end of a ``with`` block what was declared within it.
+        """Remove the declarations of a ``with`` block at its end.
 
         For programs that declare operations and go on without them, such as tests.
         """
@@ -359,7 +360,7 @@ class KernelTable:
     backend : str
         The name of the column in the support matrix.
     parent : KernelTable, optional
-        Where to look for what is not here: backends that share kernels share a parent.
+        The table searched next: backends that share kernels share a parent.
     """
 
     def __init__(self, backend: str, parent: KernelTable | None = None) -> None:
@@ -367,8 +368,9 @@ class KernelTable:
         self.parent = parent
         self._kernels: dict[Operation, Callable[..., Any]] = {}
         self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
-        #: What visits the elements of a map operation and leaves its sums in slots, and what
-        #: finishes each column: called as ``half(executor, operation, slots, *arguments)``.
+        #: The function that visits the elements of a map operation and leaves its sums in slots,
+        #: and the function that finishes each column: called as
+        #: ``half(executor, operation, slots, *arguments)``.
         self.halves: tuple[Callable[..., None], Callable[..., None]] | None = None
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -385,7 +387,7 @@ class KernelTable:
     def of_steps(
         self, make: Callable[[Operation], Callable[..., Any]]
     ) -> Callable[[Operation], Callable[..., Any]]:
-        """Decorate a function to make this backend's kernels of steps, whoever declared them."""
+        """Decorate a function that makes this backend's kernels of steps of any declaration."""
         self._of_steps = make
         return make
 

@@ -72,7 +72,7 @@ class LinearOperator(LinOp):
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
 
-    #: The operator whose vectors it maps, if that is one that a group shares.
+    #: The operator with the vectors that it maps, if a group shares that operator.
     _like: LinOp | None = None
 
     @property
@@ -82,7 +82,7 @@ class LinearOperator(LinOp):
 
     @property
     def local_rows(self) -> int:
-        """The length of what this executor holds of the vectors."""
+        """The length of this executor's part of the vectors."""
         return self.shape[0] if self._like is None else self._like.local_rows
 
     @property
@@ -184,10 +184,13 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     Parameters
     ----------
     operator : LinOp, matrix, ``scipy.sparse.linalg.LinearOperator`` or dense array
-        What to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a :class:`wollemi.Csr`;
-        operators of SciPy get and give NumPy arrays, wherever the executor keeps its own. They may
-        be subclasses that define ``_matvec`` alone, without a dtype: it is then that of the image
-        of zeros.
+        The object to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a
+        :class:`wollemi.Csr`; operators of SciPy get and give NumPy arrays on every executor. They
+        may be subclasses that define ``_matvec`` alone, without a dtype: it is then the dtype of
+        the image of zeros. A sparse matrix of SciPy, CuPy or PyTorch becomes a
+        :class:`wollemi.Csr`; operators of SciPy get and give NumPy arrays, wherever the executor
+        keeps its own. They may be subclasses that define ``_matvec`` alone, without a dtype: it is
+        then that of the image of zeros.
     executor : Executor or str, optional
         Where a matrix without a home goes; the default executor by default.
 

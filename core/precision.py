@@ -24,8 +24,8 @@ class InPrecision(LinOp):
 
     Notes
     -----
-    What goes in is rounded and what comes out is widened by array functions that the host calls, so
-    that it is for operators that the host drives anyway, such as a solver within a solver.
+    Inputs are rounded and outputs are widened by array functions that the host calls, so that it is
+    for operators that the host drives anyway, such as a solver within a solver.
     """
 
     def __init__(self, inner: LinOp, dtype: Any) -> None:
@@ -62,7 +62,7 @@ class InPrecision(LinOp):
 def in_precision(operator: LinOp, dtype: Any) -> LinOp:
     """Return an operator for blocks of ``dtype``.
 
-    One that the host drives keeps its precision, which is what it was given for: an inner solver in
+    One that the host drives keeps its precision, since its caller chose it: an inner solver in
     float32 is cheaper than one in float64. Others, such as a diagonal, compute in ``dtype``.
     """
     dtype = np.dtype(dtype)

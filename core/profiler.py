@@ -1,4 +1,4 @@
-"""What a piece of a program spends its time on, operation by operation."""
+"""The time of a piece of a program, operation by operation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .operation import Cost, Operation
 
 @dataclass
 class Entry:
-    """What was seen of one operation on one executor."""
+    """The measurements of one operation on one executor."""
 
     operation: str
     executor: str
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass
 class Profile:
-    """What :func:`profile` saw; print it for the table."""
+    """The result of :func:`profile`; print it for the table."""
 
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
 

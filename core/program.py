@@ -1,10 +1,10 @@
-"""A recorded program: the operations of a loop, with what each of them reads and writes.
+"""A recorded program: the operations of a loop, with the arrays that each reads and writes.
 
-:meth:`~wollemi.core.executor.Executor.record` makes one of whatever runs operations, such as an
-iteration of a solver. Every executor runs it in its own way: omp replays it, cuda makes a graph or
-one kernel of it, hip and dpcpp submit it in batches. What rewrites a program is a *pass*. A pass
-may refuse, and then the next simpler way is taken; it asks operations for what they declare and
-never which operation it is.
+:meth:`~wollemi.core.executor.Executor.record` makes one from a function that runs operations, such
+as an iteration of a solver. Every executor runs it in its own way: omp replays it, cuda makes a
+graph or one kernel of it, hip and dpcpp submit it in batches. A *pass* rewrites a program. A pass
+may refuse, and then the next simpler way is taken; it uses the declarations of operations and never
+their names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Call(NamedTuple):
         return zip(self.operation.parameters, self.arguments, strict=True)
 
     def arrays(self) -> Iterator[tuple[str, Any]]:
-        """Yield the intent of each array and the array, those of a status included."""
+        """Yield the intent of each array and the array, with the arrays of a status."""
         for parameter, argument in self.named:
             if parameter.is_array:
                 yield parameter.intent, argument
@@ -55,7 +55,7 @@ class Program(list[Call]):
         Where they run.
     by_host : bool
         Whether the host read or wrote arrays while it was recorded: such a program cannot be run
-        again, since what the host did is not in it.
+        again, since the host's work is not in it.
     """
 
     def __init__(self, executor: Executor, calls: Sequence[Call] = ()) -> None:
@@ -69,14 +69,14 @@ class Program(list[Call]):
             self.executor.run(operation, *arguments)
 
     def prepared(self) -> Program:
-        """Make what products make once, such as plans, and return the program."""
+        """Make the objects that products make once, such as plans, and return the program."""
         for parameter, argument in self.arguments():
             if parameter.is_matrix:
                 _prepare(argument)
         return self
 
     def expanded(self) -> Program:
-        """Return the program with composite operations as what they are made of."""
+        """Return the program with composite operations replaced by their parts."""
         calls = [part for call in self for part in expanded(call)]
         made = Program(self.executor, calls)
         made.by_host = self.by_host
@@ -96,7 +96,7 @@ class Program(list[Call]):
 
     @cached_property
     def sums(self) -> list[int]:
-        """The places of the calls that have sums."""
+        """The indices of the calls that have sums."""
         return [at for at, call in enumerate(self) if call.has_sum]
 
     @property
@@ -116,7 +116,7 @@ class Program(list[Call]):
 
 
 def expanded(call: Call) -> list[Call]:
-    """Return what a composite operation is made of; another one alone."""
+    """Return the parts of a composite operation; another one alone."""
     if call.operation.parts is None:
         return [call]
     named = {parameter.name: argument for parameter, argument in call.named}
@@ -150,7 +150,8 @@ def recording() -> Program | None:
 def record(executor: Executor, body: Callable[[], None]) -> Program:
     """Return the operations that ``body`` runs on an executor; none of them is run.
 
-    What only makes something, such as a plan, and writes none of its arguments is run at once.
+    An operation that only makes an object, such as a plan, and writes none of its arguments is run
+    at once.
     """
     if _RECORDING.program is not None:
         raise RuntimeError("a program is being recorded already")

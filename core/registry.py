@@ -1,8 +1,8 @@
 """Finding executors by name, and the default one.
 
 Backends are found through the entry-point group ``wollemi.backends``. An entry point names a
-:class:`Backend`; loading it may import what the backend stands on (CuPy, dpctl), so that happens
-when it is first asked for.
+:class:`Backend`; loading it may import the backend's libraries (CuPy, dpctl), so that happens when
+it is first asked for.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "wollemi.backends"
 
-# Shown and searched in this order; whatever else is installed follows by name.
+# Shown and searched in this order; other installed backends follow by name.
 _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 
 
 @dataclass(frozen=True)
 class Backend:
-    """What a backend's package offers to the registry.
+    """The functions of a backend's package for the registry.
 
     Parameters
     ----------
     name : str
         ``omp``.
     make : callable
-        Makes an executor from what follows the colon in its name (``"4"`` in ``omp:4``, ``""`` if
-        nothing does); raises :class:`ExecutorUnavailable` with the reason and the remedy.
+        Makes an executor from the text after the colon in its name (``"4"`` in ``omp:4``, ``""`` if
+        there is none); raises :class:`ExecutorUnavailable` with the reason and the remedy.
     devices : callable
         The names of all executors that can be had here; raises :class:`ExecutorUnavailable` if
         none can.
     kernels : callable
         Loads and returns the kernel table; works without a device.
     note : str
-        What is to be known of it before it is relied on, in a sentence; ``wollemi info`` shows it.
+        A caveat in a sentence; ``wollemi info`` shows it.
     algorithms : callable, optional
         Loads and returns the table of algorithms; works without a device.
     """
@@ -75,7 +75,7 @@ class Availability:
 
 
 def entry_points(*, group: str) -> Any:
-    """Return the entry points of a group; what reads them takes as long to import as NumPy's core.
+    """Return the entry points of a group; their module takes as long to import as NumPy's core.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _load(name: str) -> Backend:
         raise ExecutorUnavailable(
             f"the {name} backend could not be imported: {error}; install {_remedy(point)}"
         ) from error
-    except Exception as error:  # somebody else's broken backend must not take the others with it
+    except Exception as error:  # a broken backend must not stop the others
         raise ExecutorUnavailable(
             f"the {name} backend ({point.value}) failed to load: {type(error).__name__}: {error}"
         ) from error
@@ -148,9 +148,9 @@ def _load(name: str) -> Backend:
 
 
 def _remedy(point: EntryPoint) -> str:
-    """Say what to install for a backend that cannot be imported."""
+    """Name the package to install for a backend that cannot be imported."""
     if point.module.startswith("wollemi."):
-        return f'what it needs with: pip install "wollemi[{point.name}]"'
+        return f'its requirements with: pip install "wollemi[{point.name}]"'
     return f"what {point.dist.name if point.dist else point.module} needs"
 
 
@@ -166,7 +166,7 @@ def executor(name: str | Executor) -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If it cannot be had on this machine; says why and what to install.
+        If it is not available on this machine; says why and how to install it.
     InvalidArgument
         If no backend has that name.
 
@@ -185,7 +185,7 @@ def executor(name: str | Executor) -> Executor:
 
 
 def available_executors() -> list[Availability]:
-    """List every installed backend's executors, or why there are none and what to install."""
+    """List every installed backend's executors, or why there are none and how to install them."""
     lines = []
     for name in backend_names():
         try:
@@ -198,13 +198,13 @@ def available_executors() -> list[Availability]:
                 )
         except ExecutorUnavailable as error:
             lines.append(Availability(name, False, "", None, str(error)))
-        except Exception as error:  # somebody else's broken backend must not take the others along
+        except Exception as error:  # a broken backend must not stop the others
             lines.append(Availability(name, False, "", None, f"{type(error).__name__}: {error}"))
     return lines
 
 
 def backend_notes() -> dict[str, str]:
-    """Return what is to be known of the backends that load, where that is anything."""
+    """Return the caveats of the backends that load, where there are any."""
     notes = {}
     for name in backend_names():
         with suppress(ExecutorUnavailable):
@@ -246,7 +246,7 @@ def backends_with(operation: Operation) -> list[str]:
 
 
 class _Default:
-    """The executor of what is made without naming one."""
+    """The executor of objects made without naming one."""
 
     current: Any = "omp"  # a name until first used: importing wollemi loads no backend
 
@@ -263,7 +263,7 @@ def get_default_executor() -> Executor:
 def executor_owning(array: object, name: str) -> Executor:
     """Return the executor of an array that lives where ``name`` says.
 
-    That is the default one if the array is native to it; what is the default in name only, not yet
+    That is the default one if the array is native to it; a default that was only named, and not yet
     used, has no arrays and need not even be installed.
     """
     default = _Default.current

@@ -1,4 +1,4 @@
-"""What a solve comes back with."""
+"""The result of a solve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from .errors import InvalidArgument
 from .status import Stop
 
-#: What SciPy's solvers return when they break down.
+#: The return value of SciPy's solvers when they break down.
 _BREAKDOWN_INFO = -10
 
 
@@ -60,7 +60,7 @@ class Result:
     ----------
     x : array, shape (n,) or (n, k)
         The solution; of the kind of ``b`` (NumPy or native), and never an array of the caller's.
-        Of a solve that failed it is the best iterate whose true residual was computed, at worst
+        For a solve that failed it is the best iterate with a computed true residual, at worst
         ``x0``. Where you ended the solve (a callback, a criterion of your own, a number of
         iterations without a tolerance) it is the iterate of that moment.
     stops : list of Stop
@@ -73,13 +73,13 @@ class Result:
         Residual norms as the iteration saw them, the initial one first; NaN where a column had
         stopped.
     threshold : float or array, shape (k,)
-        What the residual norm had to reach.
+        The threshold of the residual norm.
     seconds : float
         Wall time of the solve; of ``wl.solve`` with the set-up of all attempts.
     solver, executor : str
-        What solved it, and where.
+        The solver and its executor.
     notes : list of str
-        What was chosen on the way, and why.
+        The choices on the way, and their reasons.
     attempts : list of AttemptRecord
         The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
         outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def total_iterations(self) -> int:
-        """Iterations of all attempts; :attr:`iterations` are those of the one that counts."""
+        """Iterations of all attempts; :attr:`iterations` belong to the successful one."""
         if not self.attempts:
             return self.iterations
         return sum(attempt.iterations for attempt in self.attempts)

@@ -1,4 +1,4 @@
-"""Settings: what a solver or a preconditioner is told before it meets a matrix."""
+"""Settings: the options of a solver or a preconditioner before it meets a matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from .errors import InvalidArgument, UnsupportedOperation
 
-#: Parameters of a constructor that say what to work on and where, not how.
+#: Parameters of a constructor that name operands and executors, not options.
 _OPERANDS = ("A", "executor")
 
 
@@ -24,7 +24,7 @@ class Settings:
     Parameters
     ----------
     kind : type
-        What they are settings of.
+        The class that they configure.
     options : mapping
         The options that were given, by name.
 
@@ -67,7 +67,7 @@ class Settings:
         Parameters
         ----------
         A : LinOp, matrix or array
-            What it works on.
+            The operands.
         **operands
             ``executor=``, where the class takes one.
         """
@@ -140,7 +140,7 @@ class Configurable(ABCMeta):
         if not cls.SHARED and is_shared(arguments, options):
             raise UnsupportedOperation(
                 f"{cls.__name__} is not written for matrices that a group shares: it needs all "
-                "rows, or whole vectors, in one place; use it on wl.Csr(A.to_local())"
+                "rows, or whole vectors, on one executor; use it on wl.Csr(A.to_local())"
             )
         if group is not None:
             return on_every_member(group, cls, arguments, options)
@@ -150,7 +150,7 @@ class Configurable(ABCMeta):
         return made
 
     def _of_batch(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return what stands for one instance for each matrix of a batch."""
+        """Return a container of one instance for each matrix of a batch."""
         of_batch = getattr(cls, "of_batch", None)
         if of_batch is None:
             raise UnsupportedOperation(
@@ -161,7 +161,7 @@ class Configurable(ABCMeta):
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """The parameters of the constructor with those of its bases, for ``help`` and editors."""
+        """The parameters of the constructor and of its bases, for ``help`` and editors."""
         parameters = _parameters(cls).values()
         return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
@@ -191,7 +191,7 @@ def option_names(kind: type) -> list[str]:
 
 @cache
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a constructor; ``**options`` stands for those of the next class."""
+    """Return the parameters of a constructor; ``**options`` stands for the next class's."""
     found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         init = base.__dict__.get("__init__")

@@ -1,4 +1,4 @@
-"""What the selection rules know of a matrix: how long its rows are."""
+"""The statistics of a matrix for the selection rules: the lengths of its rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
 
 
 def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
-    """Return the same by ``xp``: NumPy, or what has its functions for ``indptr``."""
+    """Return the same by ``xp``: NumPy, or a module with its functions for ``indptr``."""
     m = int(indptr.size) - 1
     length = xp.diff(indptr.astype(np.int64))
     longest, nnz = (int(length.max()), int(length.sum())) if m else (0, 0)

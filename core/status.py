@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stop(IntEnum):
-    """Why a column stopped; the codes are also those of ``backends/unified/status.hpp``."""
+    """The reason why a column stopped; the codes equal ``backends/unified/status.hpp``."""
 
     RUNNING = 0
     CONVERGED = 1
@@ -41,7 +41,7 @@ class Stop(IntEnum):
 
     @property
     def sentence(self) -> str:
-        """What to tell the user, with the remedy."""
+        """The message for the user, with the remedy."""
         return _SENTENCES[self]
 
 
@@ -55,7 +55,7 @@ _SENTENCES = {
         "breakdown: the recurrence divided by zero; use gmres, another M or another x0"
     ),
     Stop.STAGNATED: (
-        "stagnated: the true residual no longer falls; the tolerance is below what the "
+        "stagnated: the true residual no longer falls; the tolerance is below the limit that the "
         "precision and the conditioning allow, or the matrix is singular: loosen rtol or use a "
         "stronger M"
     ),
@@ -96,10 +96,10 @@ _SENTENCES = {
 }
 
 
-#: What a solve hears from the device, in the order in which it is read.
+#: The values that a solve reads from the device, in the order of reading.
 HEARD = ("stop", "running", "iterations", "threshold", "first", "true", "largest", "history")
 
-#: What may be set with the codes, in the order in which it is stored.
+#: The values that may be set with the codes, in the order of storage.
 _SET = ("threshold", "iterations", "norm")
 
 
@@ -125,8 +125,8 @@ class Status:
     running : array of int32, shape (1,)
         How many columns are running.
     relative, absolute, least, most : real arrays, shape (k,)
-        What thresholds are made of on the device, and which norms of right-hand sides are taken
-        there; see ``vector.enter``.
+        The inputs of thresholds on the device, and the norms of right-hand sides to compute there;
+        see ``vector.enter``.
     first, true, largest : real arrays, shape (k,)
         Norms of the right-hand sides and of true residuals, and the largest absolute values of
         iterates.
@@ -159,7 +159,7 @@ class Status:
         self.executor = executor
         self.shape = (columns,)
         one = (columns,)
-        # what is set together is side by side: one copy
+        # values that are set together are adjacent: one copy
         (
             self.stop,
             self.running,
@@ -184,10 +184,10 @@ class Status:
 
     @cached_property
     def exchange(self) -> Exchange:
-        """What a solve tells the device before it begins, and hears from it at the end.
+        """The values that a solve writes to the device at its start, and reads at its end.
 
-        It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and what
-        thresholds are made of, and reads :data:`HEARD`.
+        It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and the inputs of
+        thresholds, and reads :data:`HEARD`.
         """
         told = (
             self.stop, self.running, self.threshold, self.iterations, self.norm,
@@ -203,7 +203,7 @@ class Status:
         return int(self.history.shape[0])
 
     def arm(self, stop: np.ndarray[Any, Any], **members: np.ndarray[Any, Any]) -> None:
-        """Set every column's code from a host array; those with code 0 run.
+        """Set every column's code from a host array; columns with code 0 run.
 
         ``members`` are others that are set at the same time, such as ``threshold``, by contiguous
         arrays of their dtypes.

@@ -1,4 +1,4 @@
-"""When to stop: criteria, and what they come to for a given system."""
+"""When to stop: criteria, and their limits for a given system."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Norms:
     initial : callable
         Computes the norms of ``b - A x0``, shape (k,). It is called when a criterion asks.
     scale : array, shape (k,), optional
-        What the columns were multiplied by; 1 by default.
+        The factors of the columns; 1 by default.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class State:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a set of criteria comes to.
+    """The limits of a set of criteria.
 
     ``threshold`` is per column of the right-hand side, scaled as :class:`Norms` are; ``own`` are
     criteria that are asked while the solve runs.
@@ -93,9 +93,9 @@ class Criterion:
     A criterion of your own derives from this class and has a method ``done(state)`` that returns
     whether the solve is to end; ``state`` is a :class:`wollemi.stop.State` with the iteration, the
     norms and the time. It is asked every ``every`` iterations (1 by default; a class attribute or
-    one of the instance), on the host: executors drive the iterations in between alone. When it
-    ends a solve, ``Result.x`` is the iterate that the solve had come to, and columns whose
-    true residual meets a tolerance have converged all the same.
+    one of the instance), on the host: executors drive the iterations in between alone. When it ends
+    a solve, ``Result.x`` is the current iterate, and columns with a true residual that meets a
+    tolerance have converged all the same.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Criterion:
         raise NotImplementedError
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         if type(self).done is Criterion.done:
             raise InvalidArgument(
                 f"stop: {type(self).__name__} has no method done(self, state), which returns "
@@ -165,7 +165,7 @@ def _whole(name: str, value: Any, least: int) -> None:
         raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 
-#: What a residual may be relative to.
+#: The baselines of a relative residual.
 BASELINES = ("b", "initial")
 
 
@@ -178,8 +178,7 @@ class RelativeResidual(Criterion):
     rtol : float
         The tolerance.
     baseline : {"b", "initial"}
-        What it is relative to: the norm of ``b``, or that of ``b - A x0``. They are the same
-        without an ``x0``.
+        The baseline: the norm of ``b``, or of ``b - A x0``. They are the same without an ``x0``.
 
     Examples
     --------
@@ -209,7 +208,7 @@ class RelativeResidual(Criterion):
         return f"{type(self).__name__}({inside})"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         return Limits(threshold=self.rtol * (norms.b if self.baseline == "b" else norms.initial))
 
 
@@ -223,7 +222,7 @@ class AbsoluteResidual(Criterion):
         _positive("atol", self.atol)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         with np.errstate(over="ignore"):
             return Limits(threshold=self.atol * norms.scale)
 
@@ -253,7 +252,7 @@ class Iterations(Criterion):
         _whole("iterations", self.count, 0)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         return Limits(iterations=int(self.count))
 
 
@@ -267,7 +266,7 @@ class Time(Criterion):
         _positive("seconds", self.seconds)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         return Limits(seconds=float(self.seconds))
 
 
@@ -300,7 +299,7 @@ class _Any(_Combined):
     symbol, word = "|", "any"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         threshold: np.ndarray[Any, Any] | None = None
         iterations, seconds, own = None, None, tuple[Criterion, ...]()
         for part in self.parts:
@@ -316,7 +315,7 @@ class _Any(_Combined):
 
 
 def _least(a: Any, b: Any) -> Any:
-    """Return the smaller one of what there is."""
+    """Return the smaller of two numbers, of which either may be None."""
     return b if a is None else a if b is None else min(a, b)
 
 
@@ -324,7 +323,7 @@ class _All(_Combined):
     symbol, word = "&", "all"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return what the criterion comes to for a system of these norms."""
+        """Return the limits of the criterion for a system of these norms."""
         found = [part.limits(norms) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
         limited = any(f.iterations is not None or f.seconds is not None or f.own for f in found)
@@ -346,7 +345,7 @@ def true_residual_period(criterion: Criterion) -> int | None:
 
 @dataclass(frozen=True)
 class Linear:
-    """What criteria come to: the threshold ``max(relative * norm(b), absolute)``, and iterations.
+    """The form of criteria: the threshold ``max(relative * norm(b), absolute)``, and iterations.
 
     Attributes
     ----------
@@ -378,7 +377,7 @@ class Linear:
 
 
 def linear(criterion: Criterion) -> Linear | None:
-    """Return what a criterion comes to, or None if that is not linear in the norms of ``b``.
+    """Return the linear form of a criterion, or None if it is not linear in the norms of ``b``.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What is stored with a matrix: of its pattern, and of its values.
+"""The data stored with a matrix: of its pattern, and of its values.
 
-Analysing a matrix takes longer than a product with it, and is done once. What follows from the
-pattern alone (statistics of rows, partitions, the transposed pattern, plans) is in a
-:class:`PatternStore`, which all matrices of that pattern share. What was made from the values too
-(a packed copy) is in a :class:`ValueStore`, which belongs to one matrix and follows its values.
+Analysing a matrix takes longer than a product with it, and is done once. Data that follow from the
+pattern alone (statistics of rows, partitions, the transposed pattern, plans) are in a
+:class:`PatternStore`, which all matrices of that pattern share. Data made from the values too (a
+packed copy) are in a :class:`ValueStore`, which belongs to one matrix and follows its values.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Key(Generic[V]):
     Parameters
     ----------
     name : str
-        What it is: ``"tiles of columns"``.
+        Its description: ``"tiles of columns"``.
     of : tuple
-        What it depends on besides the matrix: the width of a tile.
+        The other inputs besides the matrix: the width of a tile.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Store:
         self._things: dict[Key[Any], Any] = {}
 
     def get(self, key: Key[V], make: Callable[[], V]) -> V:
-        """Return what is stored under ``key``, which ``make()`` returns the first time."""
+        """Return the object stored under ``key``; the first call makes it by ``make()``."""
         try:
             found: V = self._things[key]
         except KeyError:
@@ -67,14 +67,14 @@ class Store:
 
 
 class PatternStore(Store):
-    """What follows from a pattern alone.
+    """Data that follow from a pattern alone.
 
     Attributes
     ----------
     plans : dict
         The plans of products with dense matrices, by operation, columns, kernel and dtype.
     repeats : dict
-        What :meth:`Executor.run_repeatably` returned, by operation and by all that is known of the
+        The results of :meth:`Executor.run_repeatably`, by operation and by all properties of the
         arrays of a call but their addresses.
     """
 
@@ -85,14 +85,14 @@ class PatternStore(Store):
 
 
 class FollowsValues(Protocol):
-    """What is made from the values of a matrix, and made again when they change."""
+    """Data made from the values of a matrix, and made again when they change."""
 
     def update_values(self, matrix: Any) -> None:
-        """Take over the values of ``matrix``, whose pattern is as before."""
+        """Take over the values of ``matrix``; its pattern is as before."""
 
 
 class ValueStore(Store):
-    """What was made from the values of one matrix; every thing in it :class:`FollowsValues`."""
+    """Data made from the values of one matrix; every object in it :class:`FollowsValues`."""
 
     def update_values(self, matrix: Any) -> None:
         """Bring everything in line with the new values of ``matrix``."""

@@ -63,7 +63,7 @@ else:
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 
     def __getattr__(name):
-        """Import what a name stands for: a solver, or one of the names beside them."""
+        """Import the object of a name: a solver, or one of the other public names."""
         if name == "__all__":
             besides = " ".join(_BESIDES.values()).split()
             return sorted({*discover(), *besides})

@@ -51,7 +51,7 @@ def read_settings(path: str | Path) -> Settings:
     Raises
     ------
     InvalidArgument
-        If there is no such file, or it does not describe a solver; the message names the place.
+        If there is no such file, or it does not describe a solver; the message names the position.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ..core.formats import Csr
     from ..core.linop import LinOp
 
-#: Steps of the process. Ten find the largest eigenvalue of a stencil to 5 to 10 %; what is
-#: missing is bounded by the residual, which is added.
+#: Steps of the process. Ten find the largest eigenvalue of a stencil to 5 to 10 %; the residual,
+#: which is added, bounds the error.
 STEPS = 10
 
 
 class Spectrum(NamedTuple):
-    """What a few steps tell of the eigenvalues of ``D^-1 A``.
+    """The estimates of the eigenvalues of ``D^-1 A`` from a few steps.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     inverse : LinOp, shape (n, n)
         The inverse of its diagonal, or another M, on the same executor and of the same dtype.
     steps : int
-        Products with ``A``; twice that many vectors are kept meanwhile.
+        Products with ``A``; twice this number of vectors are kept meanwhile.
 
     Notes
     -----
@@ -115,7 +115,7 @@ class _Arnoldi:
         return hessenberg
 
     def orthogonalized(self, w: Array, coefficients: np.ndarray[Any, Any]) -> float:
-        """Subtract from ``w`` what the basis has of it; add that to the coefficients."""
+        """Subtract the components in the basis from ``w``; add them to the coefficients."""
         for i, v in enumerate(self.basis):
             part = self.part(i, w)
             coefficients[i] += part
@@ -237,7 +237,7 @@ def row_bound(A: Csr) -> float:
     return float(executor.to_host(found)[0])
 
 
-#: Steps of the power method, and what it is multiplied by to be a bound: for stencils and
+#: Steps of the power method, and the factor that makes its result a bound: for stencils and
 #: elasticity it finds 0.92 to 1 of the largest eigenvalue.
 POWER_STEPS = 15
 POWER_MARGIN = 1.1

@@ -1,4 +1,4 @@
-"""What the batched formats share: leading axes of values, members, products and moves."""
+"""The common base of the batched formats: leading axes of values, members, products and moves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONE_BY_ONE = "a batch has one pattern and many values; A[k] is one matrix with a
 class UnsupportedOnBatch(UnsupportedOperation, AttributeError):
     """A method of one matrix that batches do not have.
 
-    It is an AttributeError too, so that ``hasattr`` answers what can be done with a batch.
+    It is an AttributeError too, so that ``hasattr`` is False for unsupported methods.
     """
 
 
@@ -301,8 +301,8 @@ class BatchMatrix(ABC):
         """Return the products with vectors or blocks, broadcast as :func:`numpy.matmul` does.
 
         An array of shape ``(*batch_shape, n)`` holds one vector for each matrix, and one of shape
-        ``(n,)`` one vector for all. Any other array holds blocks ``(..., n, k)``, of which the
-        leading axes are broadcast with those of the batch.
+        ``(n,)`` one vector for all. Any other array holds blocks ``(..., n, k)``; its leading axes
+        are broadcast with the axes of the batch.
 
         Examples
         --------
@@ -367,7 +367,7 @@ class BatchMatrix(ABC):
         """The conjugate transposes."""
         return self.T.conj()
 
-    # ---- what there is not
+    # unsupported methods
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         raise UnsupportedOperation(f"{what} is not defined for a batch: {remedy}")

@@ -1,4 +1,4 @@
-"""What a member makes of its rows: the blocks that it multiplies, and what it exchanges."""
+"""A member's part of a matrix: the blocks that it multiplies, and the rows that it exchanges."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ HostArray = np.ndarray[Any, Any]
 class Blocks:
     """The pattern of a member's rows, cut into a head, an interior and a tail.
 
-    Rows ``begin:end`` are the interior: its columns are those of the member. The columns of head
-    and tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
+    Rows ``begin:end`` are the interior: its columns belong to the member. The columns of head and
+    tail are renumbered: first the member's own that occur there, ``touched``, then ghosts. The
+    columns of head and tail are numbered anew: first the member's own that occur there,
+    ``touched``, then ghosts.
 
     Where links are work on the stream of a device, rows are not cut: one kernel multiplies all of
     them, and what follows a product on its rows shares that kernel. Columns are the member's own,
@@ -36,7 +38,7 @@ class Blocks:
     indptr : array of int64, shape (rows + 1,)
         Where rows begin.
     numbers : array of int64
-        Columns: those of the member from 0 on, and after them its ghosts.
+        Columns: the member's own from 0 on, and after them its ghosts.
     ghosts : array of int64
         The new numbers of the columns that belong to others, in rising order.
 
@@ -132,7 +134,7 @@ class Blocks:
         return {at: int(self.indptr[at]) for at in cuts}
 
     def numbers(self, executor: Executor) -> tuple[HostArray, HostArray]:
-        """Return pointers, and columns: those of the member from 0 on, then its ghosts."""
+        """Return pointers, and columns: the member's own from 0 on, then its ghosts."""
         indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
         columns = np.array(executor.to_host(self.indices), np.int64)
         if self.whole:
@@ -160,7 +162,7 @@ class Blocks:
         return indptr, places if numbers is None else numbers[places]
 
     def extended(self, executor: Executor, data: Array) -> LocalCsr:
-        """Return all rows as a matrix whose columns are the member's own, then its ghosts."""
+        """Return all rows as a matrix with the member's own columns, then its ghosts."""
         columns = self.columns + self.ghosts.size
         if self.whole or self.end - self.begin == self.rows:
             shape = (self.rows, columns)
@@ -199,7 +201,7 @@ class Blocks:
 
 
 def _interior(indptr: HostArray, own: HostArray) -> tuple[int, int]:
-    """Return the longest run of rows whose columns all belong to the member."""
+    """Return the longest run of rows with columns that all belong to the member."""
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     outer = np.zeros(indptr.size + 1, bool)
     outer[[0, -1]] = True
@@ -212,7 +214,7 @@ def _interior(indptr: HostArray, own: HostArray) -> tuple[int, int]:
 
 
 def _halo(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
-    """Agree with the other members on who sends what to whom."""
+    """Agree with the other members on the rows that each sends to each."""
     owners = partition.owner(ghosts)
     offsets = partition.offsets
     asked = [ghosts[owners == rank] - offsets[rank] for rank in range(links.size)]
@@ -269,8 +271,8 @@ def transposed_rows(
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Return a member's rows of the transpose: pointers, columns and values.
 
-    Entries go to whoever has their column. A row of the transpose has them in the order of the rows
-    that they come from.
+    Entries go to the owner of their column. A row of the transpose has them in the order of their
+    rows. A row of the transpose has them in the order of the rows that they come from.
     """
     rows = partition.rows(links.rank)[np.repeat(np.arange(indptr.size - 1), np.diff(indptr))]
     places = column_partition.places(indices)

@@ -37,14 +37,15 @@ def distribute(
         The matrix. In a group of processes every rank has it, or rank 0 alone and the others hand
         over None.
     group : Group, str, or sequence of str or Executor
-        The members: a group, or what :class:`wollemi.distributed.Group` is made of, such as
+        The members: a group, or an argument of :class:`wollemi.distributed.Group`, such as
         ``"cuda:*"`` or ``["omp:4", "omp:4"]``.
     partition : {'rows', 'weights', 'metis'}, Partition or sequence of int
-        As many rows each; as many entries each; parts with few entries between them (needs
-        pymetis); the first row of each member, and the number of rows; or the owner of each row.
+        An equal number of rows each; an equal number of entries each; parts with few entries
+        between them (needs pymetis); the first row of each member, and the number of rows; or the
+        owner of each row.
     columns : Partition or sequence of int, optional
         The same for vectors that ``A`` is applied to; by default as ``partition`` for a square
-        matrix, else as many each.
+        matrix, else equal numbers.
     reproducible : bool
         Of the group that is made here; see :class:`wollemi.distributed.Group`.
 
@@ -149,7 +150,7 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
     error, found = None, None
     try:
         found = None if A is None else host_rows(A)
-    except Exception as raised:  # whatever it is, the other members must hear of it
+    except Exception as raised:  # the other members must hear of any error
         error = raised
     facts = None if found is None else (found[0], str(found[1][2].dtype), found[1][1].size)
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
@@ -182,7 +183,7 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
                 partition, columns, found[0], links.size, links.block, found[1]
             )
             sent = [(parted, other, rows_of(parted, rank, *found[1])) for rank in range(links.size)]
-        except Exception as error:  # whatever it is, the other members must hear of it
+        except Exception as error:  # the other members must hear of any error
             failed = error
     told = links.all(None if failed is None else f"{type(failed).__name__}: {failed}")
     if failed is not None:
@@ -193,7 +194,7 @@ def share_from_first(found: Any, member: Executor, partition: Any, columns: Any)
 
 
 def raise_first(told: list[Any], failed: list[str | None]) -> None:
-    """Raise on the members whose part was right what went wrong on another one."""
+    """Raise the error of another member on the members without one."""
     for rank, why in enumerate(failed):
         if why is not None:
             raise GroupMismatch(f"member {rank} of {len(told)} was given: {why}")
@@ -203,7 +204,7 @@ def raise_first(told: list[Any], failed: list[str | None]) -> None:
 
 
 def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None) -> Any:
-    """Return the matrix whose rows the members have; see :meth:`Csr.from_rows`."""
+    """Return the matrix with the members' rows; see :meth:`Csr.from_rows`."""
     shape = checked_shape(shape)
     if not isinstance(group, Group):
         return group.run(lambda member: _member_rows(member, rows, shape, columns))
@@ -224,7 +225,7 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     made: Rows | None = None
     try:
         made = _checked_rows(rows, shape[1])
-    except Exception as raised:  # whatever it is, the other members must hear of it
+    except Exception as raised:  # the other members must hear of any error
         error = raised
     count = 0 if made is None else made[0].size - 1
     kind = None if made is None else str(made[2].dtype)

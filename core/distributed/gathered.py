@@ -1,4 +1,4 @@
-"""Operators that every member of a group applies to whole vectors: those of small matrices."""
+"""Operators that every member of a group applies to whole vectors: operators of small matrices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Gathered(LinOp):
     Parameters
     ----------
     A : wollemi.distributed.Csr, shape (n, n)
-        The members' rows of vectors are those of this matrix.
+        The members' rows of vectors are rows of this matrix.
     inner : LinOp, shape (n, n)
         The operator, on this member's executor, the same on all members.
     """
@@ -47,7 +47,7 @@ class Gathered(LinOp):
         )
         self._halo.idle, self._fuses = links.size == 1, links.fuses
         kind = index_dtype(self.shape[0])
-        # what is gathered has the member's own rows first, then those of others
+        # the gathered vector has the member's own rows first, then the others'
         first = int(partition.offsets[rank])
         places = np.arange(self.shape[0])
         mine = (places >= first) & (places < first + own)

@@ -41,8 +41,8 @@ class Group:
         The members: ``["cuda:0", "cuda:1"]``, ``["omp:4", "omp:4"]``, or ``"cuda:*"``, all devices
         of a backend.
     reproducible : bool
-        Whether sums have the same bits for any number of members: those of blocks of 512 rows, at
-        fixed places, are added in their order. NumPy computes them, so it is slower, and only
+        Whether sums have the same bits for any number of members: sums of blocks of 512 rows, at
+        fixed positions, are added in their order. NumPy computes them, so it is slower, and only
         ``reference`` and ``omp`` can be members.
     links : {'peer', 'nccl', 'host'}, optional
         How members on GPUs exchange: by loads and stores of each other's memory, by NCCL, or
@@ -137,7 +137,7 @@ class Group:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What is known of the first member's device, and how many members there are."""
+        """Properties of the first member's device, and the number of members."""
         return {**self.members[0].properties, "members": self.size}
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class Group:
         Raises
         ------
         BaseException
-            What the first member that failed raised, with a note that names the member.
+            The exception of the first member that failed, with a note that names the member.
         MemberFailed
             If members did not end after one of them had failed; the group is of no more use then.
         """
@@ -219,7 +219,7 @@ class Group:
             return program(member)
         except KeyboardInterrupt:
             raise  # all members raise it, each in the same total
-        except BaseException:  # whatever it is, the others must not wait for this member
+        except BaseException:  # the others must not wait for this member
             self._stage.abort()
             raise
         finally:
@@ -229,7 +229,7 @@ class Group:
         """Wait for the members; return whether Ctrl-C has asked them to stop."""
         with interrupts_go_to(self._asked_to_stop) as asked:
             _, left = wait(futures, return_when=FIRST_EXCEPTION)
-            if left:  # somebody will not come to the next meeting: the others end where they meet
+            if left:  # a member will not reach the next barrier: the others end there
                 _, left = wait(futures, timeout=PATIENCE / 2)
             if left:  # they wait on their devices
                 for member in self.members:
@@ -239,12 +239,12 @@ class Group:
 
     def _asked_to_stop(self, times: int) -> None:
         self.interrupt()
-        if times > 1:  # nobody adds up anything: the members' work ends where they meet
+        if times > 1:  # without a sum, the members' work ends at the barrier
             self._stage.abort()
 
     def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
-        """Raise what was first, with the name of the member."""
-        # What others tell of an error is not the error.
+        """Raise the first error, with the name of the member."""
+        # Reports of an error by other members are not its cause.
         causes = [(r, e) for r, e in errors if not isinstance(e, (Deserted, GroupMismatch))]
         causes = causes or [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
         rank, error = causes[0]

@@ -37,7 +37,7 @@ class Halo:
         The other member, and the first and last row of the packed rows or of the ghosts.
     """
 
-    #: What an operation asks of an argument that is no array.
+    #: The fields that an operation asks of an argument that is no array.
     nnz = 0
     dtype = np.dtype(np.float64)
 
@@ -51,7 +51,7 @@ class Halo:
         self.shape = (self.ghosts, rows)
         index = np.concatenate([np.zeros(0, np.int64), *send_rows])
         self.send_index = executor.from_host(index.astype(index_dtype(rows)))
-        #: What links keep of an exchange between its halves.
+        #: The state of an exchange between its halves.
         self.mine: Any = None
         #: What links have made of an exchange, by the addresses that take part.
         self.tables: dict[Any, Any] = {}
@@ -70,7 +70,7 @@ def _runs(counts: list[int]) -> list[tuple[int, int, int]]:
 
 
 def index_dtype(largest: int) -> np.dtype[Any]:
-    """Return the dtype that counts so many things."""
+    """Return the dtype that counts up to ``largest``."""
     return np.dtype(np.int32 if largest < 2**31 else np.int64)
 
 
@@ -105,7 +105,7 @@ push = _declared(
 send = _declared(
     "halo.send",
     "halo: in Halo[m,n], packed: inout T[s,k], ghosts: inout T[m,k]",
-    "hands packed rows to the members that need them; ghosts is where those of others will arrive",
+    "hands packed rows to the members that need them; ghosts will hold the rows of others",
     _send,
 )
 

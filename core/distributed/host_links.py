@@ -1,6 +1,6 @@
-"""Links through the host: members hand over arrays of NumPy, and each adds up those of all.
+"""Links through the host: members exchange NumPy arrays, and each adds up the arrays of all.
 
-Everybody adds in the order of ranks. So all members hold the same bits and decide alike, and a
+Every member adds in the order of ranks. So all members hold the same bits and decide alike, and a
 solver needs no message to agree on when to stop.
 """
 
@@ -41,7 +41,7 @@ class HostLinks(Links):
         self.executor, self.rank, self.size, self.block = executor, rank, size, block
         self.interrupts_seen = 0
 
-    # ---- what a subclass says
+    # methods of a subclass
 
     @abstractmethod
     def all(self, thing: Any) -> list[Any]:
@@ -53,7 +53,7 @@ class HostLinks(Links):
 
     @abstractmethod
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
 
     @abstractmethod
     def interrupts(self) -> int:
@@ -61,7 +61,7 @@ class HostLinks(Links):
 
     @abstractmethod
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Hand the packed rows to those who need them."""
+        """Send the packed rows to the members that need them."""
 
     @abstractmethod
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
@@ -70,7 +70,7 @@ class HostLinks(Links):
     # ---- totals
 
     def sum(self, array: Array) -> None:
-        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
         found = self._of_all(array)
         total = found[0].copy()
         for part in found[1:]:
@@ -114,7 +114,7 @@ class HostLinks(Links):
     # ---- rows of vectors
 
     def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
-        """Hand the packed rows to those who need them."""
+        """Send the packed rows to the members that need them."""
         self.begin(halo, np.array(self.executor.to_host(packed)))
 
     def receive(self, halo: Halo, ghosts: Array) -> None:

@@ -32,7 +32,7 @@ HostArray = np.ndarray[Any, Any]
 
 
 class Csr(LinOp):
-    """A sparse matrix whose rows are shared by the members of a group; this member's part of it.
+    """A sparse matrix with rows distributed over the members of a group; this member's part.
 
     :func:`wollemi.distribute` makes one of a matrix, :meth:`from_rows` of the rows that each member
     has, :func:`wollemi.read` of a file.
@@ -53,8 +53,8 @@ class Csr(LinOp):
     Notes
     -----
     A product has these steps. The rows of ``x`` that other members need are sent; the *interior*,
-    the longest run of rows that need none of others, is multiplied; what others have sent, the
-    *ghosts*, arrives; the rows above and below the interior are multiplied. Rows keep the order of
+    the longest run of rows that need no rows of others, is multiplied; the rows from others, the
+    *ghosts*, arrive; the rows above and below the interior are multiplied. Rows keep the order of
     their entries, so the product has the bits that it has on one executor by the same kernels.
 
     References
@@ -92,20 +92,21 @@ class Csr(LinOp):
         *,
         columns: Any = None,
     ) -> Any:
-        """Return the matrix whose rows the members have.
+        """Return the matrix of the members' rows.
 
         Parameters
         ----------
         group : Group
-            What shares the matrix.
+            The group that shares the matrix.
         rows : tuple (data, indices, indptr) or sparse matrix of SciPy
-            The rows of this member, with the columns of the whole matrix. Its rows follow those of
-            the members before it. For a group of one process: a list with those of each member.
+            The rows of this member, with the columns of the whole matrix. Its rows follow the rows
+            of the members before it. For a group of one process: a list with the rows of each
+            member.
         shape : tuple of int
             Of the whole matrix.
         columns : Partition or sequence of int, optional
-            Who has which rows of the vectors that the matrix is applied to; by default as the rows
-            of the matrix if that is square, else as many each.
+            The owners of the rows of the vectors that the matrix is applied to; by default as the
+            rows of the matrix if that is square, else equal numbers.
 
         Returns
         -------
@@ -371,7 +372,7 @@ class Csr(LinOp):
 
     @property
     def own_block(self) -> LocalCsr:
-        """The same block on this member's executor, where sums are those of the group."""
+        """The same block on this member's executor, with sums over the group."""
         return self._local_on(self.executor)
 
     def diagonal(self) -> Array:

@@ -1,7 +1,6 @@
 """Members that are ranks of MPI, by mpi4py.
 
-Messages are started and then asked for, so that a rank which waits for the others hears of those
-that have failed, and of Ctrl-C.
+Messages are started and then polled, so that a waiting rank hears of failed ranks, and of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class MpiLinks(HostLinks):
     Parameters
     ----------
     communicator : mpi4py.MPI.Comm
-        Whose ranks are the members; a duplicate of it is used.
+        The communicator of the members; a duplicate of it is used.
     executor : Executor
         Of this rank, as one that is alone.
     block : int
@@ -81,7 +80,7 @@ class MpiLinks(HostLinks):
         host.Free()
         self._spins = 2 if crowded else SPINS
         self.asked = 0
-        #: Why the group cannot go on, and what the ranks that failed have told.
+        #: The reason why the group cannot go on, and the messages of the failed ranks.
         self.failed: str | None = None
         self.heard: dict[int, str] = {}
         self._told: list[Any] = []
@@ -125,10 +124,10 @@ class MpiLinks(HostLinks):
             self._told = [self.news.isend(self.failed, dest=r, tag=FAILED) for r in others]
 
     def recover(self, patience: float = PATIENCE) -> bool:
-        """Return whether messages may be sent: nobody failed, or all did in the same place.
+        """Return whether messages may be sent: no rank failed, or all did in the same call.
 
-        All ranks raise what follows from sums, such as a right-hand side that is not finite. Then
-        none of them waits for another one.
+        All ranks raise errors that follow from sums, such as a right-hand side that is not finite.
+        Then no rank waits for another one. Then none of them waits for another one.
         """
         if self.failed is None:
             return True
@@ -159,7 +158,7 @@ class MpiLinks(HostLinks):
             except (KeyboardInterrupt, MemberFailed):
                 self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
                 raise
-            except Exception as error:  # whatever it is, the other members must hear of it
+            except Exception as error:  # the other members must hear of any error
                 self.tell(error)
                 raise
         if mine and self.interrupts_seen == before:
@@ -188,7 +187,7 @@ class MpiLinks(HostLinks):
         return found
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Hand ``things[r]`` to rank ``r``; return what the ranks handed to this one."""
+        """Send ``things[r]`` to rank ``r``; return the objects that the ranks sent to this one."""
         self._usable()
         texts = [pickle.dumps(thing, pickle.HIGHEST_PROTOCOL) for thing in things]
         sent = np.array([len(text) for text in texts], np.int64)
@@ -218,7 +217,7 @@ class MpiLinks(HostLinks):
         return self.asked
 
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Start to send rows, and to receive those of others."""
+        """Start to send rows, and to receive the rows of others."""
         self._usable()
         width = int(np.prod(packed.shape[1:])) * packed.itemsize
         halo.mine = (packed, np.empty(halo.ghosts * width, np.uint8), [])
@@ -269,7 +268,7 @@ class MpiGroup:
 
     @property
     def name(self) -> str:
-        """What it is, and this rank's executor."""
+        """Its kind, and this rank's executor."""
         return f"mpi:{self.size} ({self.executor.name} on rank {self.rank})"
 
     @property
@@ -288,8 +287,8 @@ class MpiGroup:
     def run(self, program: Callable[[Executor], Any]) -> Any:
         """Run a function on this rank's member and return its result.
 
-        While it runs, Ctrl-C is a request that all ranks obey in the same sum, and what this rank
-        raises is told to the others, who raise :class:`wollemi.errors.MemberFailed`.
+        While it runs, Ctrl-C is a request that all ranks obey in the same sum, and an exception of
+        this rank is sent to the others, which raise :class:`wollemi.errors.MemberFailed`.
         """
         with self.links.guarded():
             return program(self.executor)
@@ -309,14 +308,14 @@ def world(
         Of this rank. By default its GPU, by the number of the rank on its host, where there are
         GPUs for all ranks of the host, else ``omp`` with its share of the cores.
     communicator : mpi4py.MPI.Comm, optional
-        Whose ranks are the members; ``MPI.COMM_WORLD`` by default.
+        The communicator with the members as ranks; ``MPI.COMM_WORLD`` by default.
     reproducible : bool
         As for :class:`wollemi.distributed.Group`.
 
     Notes
     -----
-    Start the ranks by ``mpiexec -n 4 python -m mpi4py solve.py``. An error that nobody catches ends
-    all ranks, with and without ``-m mpi4py``: this function sees to it.
+    Start the ranks by ``mpiexec -n 4 python -m mpi4py solve.py``. An uncaught error ends all ranks,
+    with and without ``-m mpi4py``: this function ensures it.
 
     Raises
     ------
@@ -351,7 +350,7 @@ def _own_executor(communicator: Any) -> str:
                 return devices[0]  # the system shows each rank its own
     cores = len(os.sched_getaffinity(0))
     everybody = os.cpu_count() or cores
-    # Ranks that were given cores of their own use them all; others share what there is.
+    # Ranks with cores of their own use them all; others share the available cores.
     return f"omp:{max(1, cores if cores <= everybody // size else cores // size)}"
 
 
@@ -359,7 +358,7 @@ _HOOKED: list[Any] = []
 
 
 def _end_all_on_errors(MPI: Any) -> None:
-    """Have an error that nobody catches end all ranks: the others would wait for this one."""
+    """Let an uncaught error end all ranks: the others would wait for this one."""
     if _HOOKED:
         return
     before = sys.excepthook
@@ -371,7 +370,7 @@ def _end_all_on_errors(MPI: Any) -> None:
         sys.stderr.flush()
         sys.stdout.flush()
         if MPI.Is_initialized() and not MPI.Is_finalized():
-            time.sleep(GRACE)  # mpiexec passes on what was said, and is ended by this
+            time.sleep(GRACE)  # mpiexec passes on the message, and Abort ends it
             MPI.COMM_WORLD.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     sys.excepthook = hook

@@ -1,4 +1,4 @@
-"""The block of a member's rows and those that they touch, and vectors on it."""
+"""The block of a member's rows and the rows that they touch, and vectors on it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def rows_of_ghosts(
     Parameters
     ----------
     A : Csr
-        Whose ghosts they are.
+        The member with these ghosts.
     indptr, columns, data : arrays
         The member's own rows: as many as it has of the vectors that ``A`` is applied to.
 

@@ -12,14 +12,14 @@ from ..errors import InvalidArgument
 
 HostArray = np.ndarray[Any, Any]
 
-#: What a partition may be asked for by name.
+#: The names of partitions.
 NAMES = ("rows", "weights", "metis")
 
 
 class Partition:
     """Which member has which rows of a matrix, and the same rows of vectors.
 
-    Rows are numbered anew so that those of a member follow one another: member ``r`` has the new
+    Rows are renumbered so that the rows of a member follow one another: member ``r`` has the new
     numbers ``offsets[r]:offsets[r + 1]``.
 
     Parameters
@@ -27,7 +27,7 @@ class Partition:
     offsets : array of int64, shape (size + 1,)
         Where the rows of each member begin, and the number of all rows.
     numbers : array of int64, shape (n,), optional
-        The row that has each new number; by default the numbers are those that rows had.
+        The row of each new number; by default the numbers do not change.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Partition:
 
     @classmethod
     def by_weight(cls, indptr: HostArray, size: int, block: int = 1) -> Partition:
-        """Return ranges of rows with about as many entries and rows, one counted as the other."""
+        """Return ranges of rows with equal sums of entries and rows."""
         n = indptr.size - 1
         weights = np.asarray(indptr, np.int64) + np.arange(n + 1)
         wanted = weights[-1] * np.arange(1, size) / size
@@ -170,7 +170,7 @@ def make_partition(
     n, size : int
         Rows and members.
     pattern : (indptr, indices), or None
-        Of the whole matrix, for those that look at it.
+        Of the whole matrix, for methods that read it.
     block : int
         Rows of a block of reproducible sums, at which members must begin; or 0.
     """
@@ -188,7 +188,7 @@ def make_partition(
         )
     if block and not made.fits_blocks(block):
         raise InvalidArgument(
-            f"reproducible sums are those of blocks of {block} rows: members must begin at "
+            f"reproducible sums are sums of blocks of {block} rows: members must begin at "
             f'multiples of {block}; use partition="rows" or "weights"'
         )
     return made

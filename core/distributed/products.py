@@ -69,7 +69,7 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[HostArray, LocalCsr]:
     known = np.concatenate([beside[:below], first + np.arange(own), beside[below:]])
     columns = np.concatenate([places, others])
     pointers = np.concatenate([indptr, indptr[-1] + np.cumsum(lengths)])
-    # most columns are the member's own, whose places need no search
+    # most columns are the member's own, which need no search
     numbers = columns - first + below
     outside = (columns < first) | (columns >= first + own)
     numbers[outside] = np.searchsorted(known, columns[outside])

@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | None = None) -> Any:
-    """Read a matrix whose rows the members of a group share.
+    """Read a matrix and distribute its rows over the members of a group.
 
     Members read ranges of the bytes of a Matrix Market file that is not compressed, and send the
-    entries to whoever has their rows. The first member reads all other files and sends the others
+    entries to the owners of their rows. The first member reads all other files and sends the others
     their rows.
 
     Parameters
@@ -39,7 +39,7 @@ def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | N
     file : str, Path or open file
         As for :func:`wollemi.read`.
     group : Group or MpiGroup
-        What shares the matrix.
+        The group that shares the matrix.
     partition : {'rows', 'weights', 'metis'}, Partition or sequence of int
         As for :func:`wollemi.distribute`; METIS is for files that the first member reads.
     format : str, optional
@@ -83,12 +83,12 @@ def _read(file: Readable, member: Executor, partition: Any) -> Any:
 
 
 def together(links: Any, work: Callable[[], T]) -> T:
-    """Return what a member's work comes to; if it fails on one, raise on all."""
+    """Return the result of a member's work; if it fails on one, raise on all."""
     error: Exception | None = None
     found: Any = None
     try:
         found = work()
-    except Exception as raised:  # whatever it is, the other members must hear of it
+    except Exception as raised:  # the other members must hear of any error
         error = raised
     told = links.all(None if error is None else f"{type(error).__name__}: {error}")
     if error is not None:
@@ -144,7 +144,7 @@ def _partitions(
 
 
 def _summed(received: list[Any], rows: int, columns: int) -> Any:
-    """Return a member's rows by compressed rows, with entries of one place added up."""
+    """Return a member's rows by compressed rows, with duplicates added up."""
     from scipy.sparse import coo_array
 
     row, col, data = (np.concatenate([part[i] for part in received]) for i in range(3))
@@ -174,7 +174,7 @@ def _own_entries(path: Path, rank: int, size: int) -> tuple[matrix_market.Header
 
 
 def _next_line(stream: IO[bytes], at: int, begin: int, whole: int) -> int:
-    """Return where the first line begins that does not begin before a place."""
+    """Return the beginning of the first line that does not begin before an offset."""
     if at <= begin or at >= whole:
         return min(max(at, begin), whole)
     stream.seek(at - 1)

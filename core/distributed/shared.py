@@ -1,7 +1,7 @@
-"""Operators of all members of a group in one process: what users call from outside of it.
+"""Operators of all members of a group in one process, for users outside of the group.
 
-Whatever is made of such an operator, a solver for instance, is made on every member, and what is
-called is called on every member. So solvers and preconditioners know nothing of it.
+Everything made from such an operator, a solver for instance, is made on every member, and every
+call runs on every member. So solvers and preconditioners know nothing of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Arguments that the first member alone calls; the others have what keeps them in step.
+#: Arguments that only the first member calls; the others have substitutes that keep them in step.
 _CALLED = ("callback", "norm_callback")
 
 
@@ -55,7 +55,7 @@ class Shared(LinOp):
         self.shape, self.dtype = first.shape, first.dtype
         self.executor = group  # type: ignore[assignment]
 
-    # ---- what all operators have
+    # attributes of all operators
 
     @property
     def partition(self) -> Any:
@@ -155,10 +155,10 @@ class Shared(LinOp):
         kind = type(self.members[0]).__name__
         return f"<{kind} {rows}x{columns} {self.dtype} on {self.group.full_name}>"
 
-    # ---- what solvers, preconditioners and matrices have
+    # attributes of solvers, preconditioners and matrices
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method on every member and return what they return, as one."""
+        """Call a method on every member and return the results as one."""
         return _called(
             self.group, lambda rank: getattr(self.members[rank], name), arguments, options
         )
@@ -241,7 +241,7 @@ def _called(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Call a function on every member, each with what is its own of the arguments."""
+    """Call a function on every member, each with its own part of the arguments."""
 
     def program(member: Any) -> Any:
         rank = member.links.rank
@@ -281,14 +281,14 @@ def _mine(group: Group, argument: Any, rank: int) -> Any:
 
 
 class _Silent(Logger):
-    """Stands for a logger on the other members: it has them do what the logger asks for."""
+    """Replaces a logger on the other members: they do the work that the logger needs."""
 
     def __init__(self, other: Logger) -> None:
         self.every, self.true_residual = other.every, other.true_residual
 
 
 def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]:
-    """Have the first member call what users hand over, and the others do the same work."""
+    """Let the first member call the users' functions, and the others do the same work."""
     made = dict(options)
     for name in _CALLED:
         if callable(made.get(name)):
@@ -304,7 +304,7 @@ def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]
 
 
 def _ignored(_: Any) -> None:
-    """Take part in what makes the argument of a callback."""
+    """Take part in computing the argument of a callback."""
 
 
 def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], Any]:
@@ -320,7 +320,8 @@ def _guarded(callback: Callable[[Any], Any], group: Group) -> Callable[[Any], An
     return called
 
 
-#: What is no operator, most often; asking a class with abstract methods takes three times as long.
+#: The most frequent types without operators; asking a class with abstract methods takes three times
+#: as long.
 _NO_OPERATORS = frozenset({type(None), bool, int, float, str, list, tuple, np.ndarray})
 
 
@@ -362,7 +363,7 @@ def _guard_of(operators: list[LinOp]) -> AbstractContextManager[None] | None:
 def on_every_member(
     group: Group, function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Call a function on every member of a group, each with what is its own of the arguments."""
+    """Call a function on every member of a group, each with its own part of the arguments."""
     return _called(group, lambda rank: function, arguments, options)
 
 

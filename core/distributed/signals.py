@@ -12,8 +12,8 @@ from contextlib import contextmanager
 def interrupts_go_to(told: Callable[[int], None]) -> Iterator[list[int]]:
     """Call ``told(times)`` for every Ctrl-C within, where Python would raise KeyboardInterrupt.
 
-    An exception that is raised in the middle of a message would leave the other members waiting.
-    In other threads than the main one, which get no signals, and where somebody else handles them,
+    An exception that is raised in the middle of a message would leave the other members waiting. In
+    other threads than the main one, which get no signals, and where another library handles them,
     nothing is done.
 
     Yields

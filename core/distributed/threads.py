@@ -51,8 +51,8 @@ class Stage:
         Raises
         ------
         Deserted
-            If somebody will not come. Whoever was at a meeting that took place goes on, however
-            soon after it another member failed.
+            If a member will not come. A member in a completed exchange goes on, however soon after
+            it another member failed.
         """
         with self._condition:
             meeting = self._meetings
@@ -67,13 +67,13 @@ class Stage:
                 raise Deserted("another member of the group has failed")
 
     def abort(self) -> None:
-        """Wake everybody who waits: somebody will not come."""
+        """Wake all waiting members: a member will not come."""
         with self._condition:
             self._aborted = True
             self._condition.notify_all()
 
     def reset(self) -> None:
-        """Make the stage ready for another program; nobody may be at it."""
+        """Make the stage ready for another program; no member may be at it."""
         with self._condition:
             self._aborted, self._arrived = False, 0
             self.resets += 1
@@ -93,7 +93,7 @@ class Worker:
         return future
 
     def end(self) -> None:
-        """End the thread after what it was given."""
+        """End the thread after its current work."""
         self._tasks.put(None)
 
 
@@ -123,7 +123,7 @@ class ThreadLinks(HostLinks):
         self.turn = 0
 
     def begin_program(self) -> None:
-        """Forget what was under way: the next program begins in step with the other members."""
+        """Forget unfinished exchanges: the next program begins in step with the other members."""
         self.turn = 0
         self.interrupts_seen = self.stage.interrupts
 
@@ -136,11 +136,11 @@ class ThreadLinks(HostLinks):
         return list(slots)
 
     def arrays(self, array: HostArray) -> list[HostArray]:
-        """Return the arrays of all members, in order of ranks; nobody may write to them."""
+        """Return the arrays of all members, in order of ranks; they are read-only."""
         return self.all(array)
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Hand ``things[r]`` to member ``r``; return what the members handed to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
         return [row[self.rank] for row in self.all(things)]
 
     def interrupts(self) -> int:
@@ -148,7 +148,7 @@ class ThreadLinks(HostLinks):
         return self.stage.interrupts
 
     def begin(self, halo: Halo, packed: HostArray) -> None:
-        """Put the packed rows where the others find them; nobody waits here."""
+        """Store the packed rows where the others find them; no member waits here."""
         halo.mine = (packed, halo.sends)
 
     def finish(self, halo: Halo, ghosts: HostArray) -> None:
@@ -167,7 +167,7 @@ class ThreadLinks(HostLinks):
 
 
 class LoneLinks(ThreadLinks):
-    """The links of the one member of a group of one: its sums are those of the group."""
+    """The links of the one member of a group of one: its sums are the group's."""
 
     alone = True
 

@@ -1,4 +1,4 @@
-"""What a file of a sparse matrix holds, before it becomes a matrix."""
+"""The contents of a file of a sparse matrix, before it becomes a matrix."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .memory import require
 
 HostArray = np.ndarray[Any, Any]
 
-#: Row pointers may take so many bytes whatever the entries take, and beyond that so many times the
-#: entries' bytes, unless compressed rows are asked for by name.
+#: Row pointers may take this number of bytes for any number of entries, and beyond it a multiple of
+#: the entries' bytes, unless compressed rows are asked for by name.
 _POINTERS, _TIMES_ENTRIES = 1 << 28, 16
 
 #: Rows for each entry, beyond which pointers cost more than a sort.
@@ -27,12 +27,12 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc] | type[Bsr]] = {"csr": Csr, "csc": 
 
 
 class Coordinates(NamedTuple):
-    """Entries by their places, in any order; those of one place add up.
+    """Entries by their positions, in any order; duplicates add up.
 
     Parameters
     ----------
     entries : scipy.sparse.coo_array
-        Whose places are within its shape.
+        The entries, with positions within its shape.
     place : str
         Where the file announces the shape.
     """
@@ -61,11 +61,11 @@ class Coordinates(NamedTuple):
 
 
 def _by_rows(entries: Any) -> tuple[HostArray, tuple[HostArray, HostArray]]:
-    """Return values and places by rising rows, entries of a row in the order given."""
+    """Return values and positions by rising rows, entries of a row in the order given."""
     row, col = entries.row, entries.col
     rows = entries.shape[0]
     if rows > _MANY_ROWS * entries.nnz or not np.any(row[1:] < row[:-1]):
-        return entries.data, (row, col)  # Coo sorts what is left to sort
+        return entries.data, (row, col)  # Coo sorts the rest
     entries.has_canonical_format = True  # SciPy then neither sorts them nor adds them up
     compressed = entries.tocsr()
     counts = np.diff(compressed.indptr)
@@ -122,7 +122,7 @@ def check_dense(shape: tuple[int, int], dtype: Any) -> None:
 
 
 def check_pointers(place: str, shape: tuple[int, int], nnz: int, format: str | None) -> None:
-    """Raise InvalidMatrix if row pointers have no room, or waste what nobody asked for."""
+    """Raise InvalidMatrix if row pointers have no memory, or waste it without a request."""
     rows = max(shape) if format == "csc" else shape[0]
     width = 8 if max(*shape, nnz) > np.iinfo(np.int32).max else 4
     nbytes = rows * width

@@ -12,7 +12,7 @@ from .source import CHUNK, truncated
 
 HostArray = np.ndarray[Any, Any]
 
-#: What may stand between numbers.
+#: The characters between numbers.
 BLANK = b" \t\r\n\f\v"
 
 #: No line of entries, and no line with sizes, is longer: a compressed file of a few kilobytes can
@@ -28,7 +28,7 @@ class Lines:
     stream : file
         In binary mode.
     name : str
-        What errors call it.
+        Its name in errors.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Lines:
         return f"{self._name}, line {self.number}"
 
     def _more(self) -> bool:
-        """Replace what is held, which was used up, by the next piece."""
+        """Replace the used-up buffer by the next piece."""
         self._held, self._at = self._stream.read(CHUNK), 0
         return bool(self._held)
 
@@ -121,7 +121,7 @@ class Lines:
         count : int
             How many there must be.
         what : str
-            Why so many.
+            The reason for the number.
 
         Raises
         ------

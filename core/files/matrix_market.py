@@ -1,8 +1,9 @@
 """Matrix Market: https://math.nist.gov/MatrixMarket/formats.html.
 
 SciPy's fast_matrix_market parses the entries, on all cores. It trusts files: it divides by the
-number of rows, reads beyond a last line without an end, and passes over whatever follows a number.
-So it is handed a header of ours, and lines that were checked by a :class:`.numbers.Grammar`.
+number of rows, reads beyond a last line without an end, and ignores text after a number. So it is
+given a header of wollemi's, and lines that were checked by a :class:`.numbers.Grammar`. So it is
+handed a header of ours, and lines that were checked by a :class:`.numbers.Grammar`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BYTES_PER_ENTRY = 16
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself.
+    """The statements of a file's header.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -
     stored : int
         How many lines have an entry.
     name : str
-        What errors call the range.
+        The name of the range in errors.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -
 
 
 def read_header(lines: Lines, source: Source) -> Header:
-    """Check the banner and the sizes, which must be those of a file of this length."""
+    """Check the banner and the sizes, which must fit a file of this length."""
     banner = lines.line()
     match = _BANNER.match(banner.strip())
     if match is None:
@@ -153,13 +154,13 @@ def read_header(lines: Lines, source: Source) -> Header:
     stored = sizes[2] if layout == "coordinate" else _stored(rows, columns, symmetry)
     header = Header(layout, field, symmetry, rows, columns, stored, place)
     if stored and layout == "coordinate" and not rows * columns:
-        raise InvalidMatrix(f"{place}: {rows} x {columns} has no place for {stored} entries")
+        raise InvalidMatrix(f"{place}: {rows} x {columns} cannot hold {stored} entries")
     _check_length(header, lines, source)
     return header
 
 
 def _check_length(header: Header, lines: Lines, source: Source) -> None:
-    """Refuse what cannot be in a file of this length."""
+    """Refuse sizes that do not fit into a file of this length."""
     if source.largest is None:
         return
     left = source.largest - lines.taken
@@ -184,7 +185,7 @@ def integers(line: bytes, place: str, count: int) -> list[int]:
     Raises
     ------
     InvalidMatrix
-        If there are not so many, or one is negative or beyond 64 bits.
+        If there are fewer numbers, or one is negative or beyond 64 bits.
     """
     words = line.split()
     try:
@@ -215,15 +216,15 @@ def _without_entries(lines: Lines, header: Header) -> HostArray | Coordinates:
 #: A line that SciPy refuses in words of its own, where a line of the file is refused here.
 _REFUSED = b"9" * 30 + b"\n"
 
-#: Blank lines are passed over by pieces of at least so many bytes: SciPy takes 40 s for 1 GB.
+#: Blank lines are skipped by pieces of at least this number of bytes: SciPy takes 40 s for 1 GB.
 _MANY_BLANKS = 1 << 12
 
 
 class _Body:
-    """The entries as SciPy reads them: a file whose ``read`` returns whole, checked lines.
+    """The entries as SciPy reads them: a file with a ``read`` that returns whole, checked lines.
 
-    SciPy asks for 1024 bytes and takes whatever it is given. What goes wrong here must not pass
-    through its C++: it is kept in ``error``, and SciPy sees a line that it refuses.
+    SciPy asks for 1024 bytes and takes any number of bytes. Errors here must not pass through its
+    C++: they are kept in ``error``, and SciPy sees a line that it refuses.
     """
 
     def __init__(self, lines: Lines, header: Header, name: str) -> None:
@@ -242,7 +243,7 @@ class _Body:
         return next(self._pieces, b"")
 
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Do nothing: SciPy seeks back from what it did not need."""
+        """Do nothing: SciPy seeks back from bytes that it did not need."""
 
     def _until_error(self, lines: Lines) -> Iterator[bytes]:
         yield self._header.for_scipy()
@@ -303,7 +304,7 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
 
     try:
         found = mmread(cast("IO[bytes]", body), spmatrix=False)
-    except Exception as error:  # the reader raises whatever its parser meets
+    except Exception as error:  # the reader raises every error of its parser
         match = _LINE.match(str(error))
         line = int(match[1]) + body.before if match and not body.blank_dropped else None
         if body.error is not None and (

@@ -1,4 +1,4 @@
-"""What a file announces must fit the memory there is, before anything is allocated."""
+"""Announced sizes must fit the available memory, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..memory import available
 
 
 def require(nbytes: int, what: str) -> None:
-    """Raise InvalidMatrix if so many bytes are not there.
+    """Raise InvalidMatrix if ``nbytes`` bytes are not available.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """NumPy's .npy, and SciPy's .npz: an archive of the arrays of a sparse matrix.
 
-Headers are read before the arrays: nothing is allocated for what is not in the file.
+Headers are read before the arrays: no memory is allocated for missing data.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _Archive:
 
 
 class _Header(NamedTuple):
-    """What an array is."""
+    """The type of an array."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -149,7 +149,7 @@ class _Header(NamedTuple):
 
 
 def _header(stream: IO[bytes]) -> _Header:
-    """Return what an array is, and go behind that."""
+    """Return the type of an array, and skip its header."""
     version = npy.read_magic(stream)
     if version not in _HEADERS:  # 3.0 has names of fields, which numbers have not
         raise InvalidMatrix(f"expected an array of numbers, got version {version} of the format")
@@ -185,7 +185,7 @@ def _check_numbers(header: _Header, name: str) -> None:
 def _checked(
     shape: tuple[int, int], data: HostArray, row: HostArray, col: HostArray
 ) -> Coordinates:
-    """Return entries after checking that each has a place in the matrix."""
+    """Return entries after checking that each has a position in the matrix."""
     from ..formats import validate
 
     data = validate.values(data)
@@ -194,7 +194,7 @@ def _checked(
         for places, bound, name in ((row, shape[0], "row"), (col, shape[1], "col"))
     )
     validate.equal_lengths(data=data, row=row, col=col)
-    # unsigned ones, or those of 8 bits, would overflow in sums
+    # unsigned or 8-bit indices would overflow in sums
     return _coordinates(shape, data, row.astype(np.int64), col.astype(np.int64))
 
 

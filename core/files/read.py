@@ -41,11 +41,11 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
     file : str, Path or open file
         ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy`` or ``.smtx``
         (DLMC: a pattern, its values are ones); the text formats may be compressed: ``.gz``,
-        ``.bz2``, ``.xz``. A path is told by its ending, an open file by its first bytes; it is
-        read from its current place and left open.
+        ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes of an open file; it is
+        read from its current position and left open.
     format : str, optional
         Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
-        ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one place apart, others add them up,
+        ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one position apart, others add them up,
         and needs no memory for rows without entries.
     executor : Executor, str or Group, optional
         Where it goes; the default executor by default. The members of a group read it together,
@@ -59,9 +59,9 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
     Raises
     ------
     InvalidMatrix
-        If the file is not what it says it is: malformed, truncated, with a header that its size
-        belies, or with one that needs more memory than there is. Also if there are 16 times more
-        row pointers than entries, beyond 256 MiB of them, and no format was asked for.
+        If the file does not follow its format: malformed, truncated, with a header that does not
+        fit its size, or with one that needs more memory than there is. Also if there are 16 times
+        more row pointers than entries, beyond 256 MiB of them, and no format was asked for.
     InvalidArgument
         If the kind of file or the format is unknown.
     FileNotFoundError
@@ -115,14 +115,14 @@ def read_vector(file: Readable) -> HostArray:
 
 
 def _entries(source: Source) -> HostArray | Coordinates | Compressed:
-    """Return what a file holds."""
+    """Return the contents of a file."""
     with source.open() as stream:
         return _PARSERS[source.kind](stream, source)
 
 
 @contextmanager
 def _naming(source: Source) -> Iterator[None]:
-    """Turn whatever goes wrong in a file that can be opened into an InvalidMatrix naming it."""
+    """Turn every error in a file that can be opened into an InvalidMatrix naming it."""
     name = source.name
     try:
         yield
@@ -136,7 +136,7 @@ def _naming(source: Source) -> Iterator[None]:
     except WollemiError:
         raise  # the executor's, not the file's
     except MemoryError as error:
-        raise InvalidMatrix(f"{name}: not enough memory for what it announces: {error}") from error
+        raise InvalidMatrix(f"{name}: not enough memory for its announced size: {error}") from error
     except Exception as error:
         # A folder, no permission, a broken disk: the system's own error says so. But decompressors
         # raise OSError without a number, and zipfile, which goes to where a damaged archive says

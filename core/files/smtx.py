@@ -18,7 +18,7 @@ _BYTES_PER_ENTRY = 16
 
 
 def parse(stream: IO[bytes], source: Source) -> Compressed:
-    """Return a pattern, whose values are ones.
+    """Return a pattern with ones as values.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def parse(stream: IO[bytes], source: Source) -> Compressed:
         raise truncated(source.name, "expected 3 lines, got none")
     place = lines.place
     rows, columns, nnz = integers(lines.line().replace(b",", b" "), place, 3)
-    # a number and what ends it are two bytes
+    # a number and its separator are two bytes
     if source.largest is not None and 2 * (rows + nnz) > source.largest:
         raise truncated(
             source.name,

@@ -14,8 +14,8 @@ from ..errors import InvalidArgument, InvalidMatrix
 #: equally fast with 64 KB and with 4 MB.
 CHUNK = 1 << 17
 
-#: By its ending, how a file is compressed: its first bytes, the module that opens it, and how many
-#: bytes one of its bytes holds at the most (None: nobody knows).
+#: By its ending, the compression of a file: its first bytes, the module that opens it, and the
+#: largest size of one of its bytes after decompression (None: unknown).
 COMPRESSED: dict[str, tuple[bytes, str, int | None]] = {
     ".gz": (b"\x1f\x8b", "gzip", 1032),
     ".bz2": (b"BZh", "bz2", None),
@@ -40,13 +40,13 @@ class Source:
     Parameters
     ----------
     file : str, Path or open file
-        A path is told by its ending. An open file, in binary mode and at its current place, is
-        told by its first bytes, and is left open.
+        A path is told by its ending. The first bytes of an open file decide; it must be in binary
+        mode and at its current position, and is left open.
 
     Attributes
     ----------
     name : str
-        What errors call it.
+        Its name in errors.
     kind : str
         One of ``KINDS``; of an open file, known once it was read.
     largest : int or None
@@ -154,7 +154,7 @@ def _name_of(file: Any) -> str:
 
 
 class Pushback:
-    """An open file of any sort as a stream of bytes whose start can be looked at.
+    """An open file of any sort as a stream of bytes with a readable start.
 
     Text is taken too: it is encoded.
 
@@ -163,7 +163,7 @@ class Pushback:
     file : object with ``read(size)``
         It need not be able to seek.
     name : str
-        What errors call it.
+        Its name in errors.
     """
 
     def __init__(self, file: Any, name: str) -> None:
@@ -192,7 +192,7 @@ class Pushback:
         return self._ahead[:size]
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most so many bytes, or all; nothing at the end."""
+        """Return at most ``size`` bytes, or all; nothing at the end."""
         if size is None or size < 0:
             whole = [self._ahead]
             self._ahead = b""
@@ -215,7 +215,7 @@ class Pushback:
                 f"{self._name}: read() returned {type(given).__name__}, expected bytes"
             )
         given = bytes(given)
-        if len(given) > size:  # a file that does not keep to what it is asked for
+        if len(given) > size:  # a file that returns more than requested
             given, self._ahead = given[:size], given[size:]
         return given
 

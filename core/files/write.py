@@ -33,7 +33,7 @@ def write(path: str | Path, matrix: Any) -> None:
         ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``), ``.npz`` (sparse) or ``.npy``
         (dense).
     matrix : matrix or array
-        What to write; all its digits are kept.
+        The matrix; all its digits are kept.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class _Forward:
 
 
 def _on_host(matrix: Any) -> Any:
-    """Return what SciPy or NumPy writes."""
+    """Return the object that SciPy or NumPy writes."""
     if isinstance(matrix, Dense):
         return matrix.to_dense()
     if isinstance(matrix, Matrix):

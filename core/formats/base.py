@@ -1,4 +1,4 @@
-"""What all matrix formats share: a shape, native arrays, and moving them."""
+"""The common base of all matrix formats: a shape, native arrays, and moving them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .doubled import Doubled
 from .entries import EntryMethods
 from .entrywise import EntrywiseOperators
 from .given import as_source, refuse_narrow_in_scipy, same_memory
-from .given import checked_shape as checked_shape  # known by this place outside, too
+from .given import checked_shape as checked_shape  # also imported from here
 from .given import place as place
 from .structure_methods import StructureMethods
 
@@ -37,11 +37,11 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
 
-    A matrix owns its arrays: constructors copy what they are given, and :meth:`to_scipy` gives
-    copies. So whatever another library does to its matrix in place (SciPy sorts rows and adds up
-    duplicates when it sees fit) changes nothing here, where plans depend on the pattern. Matrices
-    made of one another may share arrays (:meth:`copy` does not): their pattern never changes, and
-    new values of one (:meth:`update_values`) are those of all.
+    A matrix owns its arrays: constructors copy their arguments, and :meth:`to_scipy` gives copies.
+    So in-place changes of another library's matrix (SciPy sorts rows and adds up duplicates when it
+    sees fit) change nothing here, where plans depend on the pattern. Matrices derived from one
+    another may share arrays (:meth:`copy` does not): their pattern never changes, and new values of
+    one (:meth:`update_values`) are new values of all.
     """
 
     format: ClassVar[str]
@@ -64,7 +64,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         held = matrix.__dict__  # attributes are checked as they are set: half of the time of A.T
         held.update(zip(cls.arrays, arrays, strict=True))
         held.update(executor=executor, shape=shape, dtype=held["data"].dtype)
-        held.update(extra)  # of a matrix whose values are stored in another dtype, dtype too
+        held.update(extra)  # includes dtype if values are stored in another one
         matrix._reset()
         return matrix
 
@@ -74,12 +74,12 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return held_dtype(dtype)
 
     def _reset(self) -> None:
-        """Forget what was derived from the entries."""
+        """Forget everything derived from the entries."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Take ``A.data = v`` and ``A.data *= 2`` as new values, and keep the pattern as it is.
 
-        Plans, transposes and kernels' own copies were made of what is held.
+        Plans, transposes and kernels' own copies were made from the current entries.
         """
         if name in self.arrays and name in self.__dict__:
             if name != "data":
@@ -94,7 +94,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     if not TYPE_CHECKING:  # which would take every name for one that there is
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what SciPy's matrices have and these have not where to find it."""
+            """Raise an error that names the replacement for an attribute of SciPy's matrices."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if not name.startswith("_"):
                 from scipy.sparse import csr_array
@@ -103,11 +103,12 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
                     message += f"; SciPy's matrix of it has: A.to_scipy().{name}"
             raise AttributeError(message, name=name, obj=self)
 
-    # The matrices that hold one array of values: what one of them derived from it follows when
+    # The matrices that hold one array of values: data derived from the values of one follow when
     # another takes new ones.
     _sharers: WeakIdentitySet[Matrix] | None = None
 
-    #: How often the values were replaced: what was found out about them before is out of date.
+    #: The number of replacements of the values: results computed for earlier values are out of
+    #: date.
     _changes = 0
 
     @property
@@ -116,10 +117,10 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return self._changes
 
     def _twin(self) -> Self:
-        """Return another object for this matrix, with its arrays and what was derived from them.
+        """Return another object for this matrix, with its arrays and the data derived from them.
 
-        What is kept with a matrix and needs the matrix has a twin instead, so that the matrix is
-        freed as soon as its owner lets it go.
+        Data kept with a matrix refer to a twin instead of the matrix, so that the matrix is freed
+        as soon as its owner lets it go.
         """
         return self._share_values(self._with_arrays(self.executor, *self._native_arrays()))
 
@@ -137,13 +138,13 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return self
 
     def _become(self, made: Matrix, follows: bool = False) -> None:
-        """Take over what ``made`` is made of; it may be a matrix that its owner goes on using."""
+        """Take over the arrays of ``made``, which may be a matrix that its owner goes on using."""
         self.__dict__.update(made.__dict__)
         made._share_values(self)
         self.__dict__["_follows"] = follows
 
     #: Who has recorded programs over the arrays of matrices: each has a list ``outdated``. Solvers
-    #: record anew what is outdated.
+    #: record outdated programs anew.
     recorders: ClassVar[WeakSet[Any]] = WeakSet()
 
     def _replace(self, made: Self) -> None:
@@ -167,7 +168,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         self._replace(made.asformat(self.format))
 
     def _extra(self) -> dict[str, Any]:
-        """Return what else a matrix of this format is made of besides its arrays."""
+        """Return the other attributes of a matrix of this format besides its arrays."""
         return {}
 
     def _with_arrays(self, executor: Executor, *arrays: Array) -> Self:
@@ -271,7 +272,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
 
     def conjugate(self) -> Self:
-        """Return what :meth:`conj` does, by its other name."""
+        """Return the result of :meth:`conj`, by its other name."""
         return self.conj()
 
     def asformat(self, format: str, **options: Any) -> Any:
@@ -384,7 +385,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
             matrix._refresh_double()
 
     def _values_changed(self) -> None:
-        """Bring what was derived from the values in line with them."""
+        """Update the data derived from the values."""
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse`` array that shares no memory with this matrix."""
@@ -407,7 +408,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return np.asarray(entries.to_scipy().toarray())
 
     def toarray(self) -> np.ndarray[Any, Any]:
-        """Return what :meth:`to_dense` does, by SciPy's name."""
+        """Return the result of :meth:`to_dense`, by SciPy's name."""
         return self.to_dense()
 
     todense = toarray
@@ -425,7 +426,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return self.asformat("coo")
 
     def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
-        """Return this matrix as a :class:`wollemi.Bsr`; itself if it is one of those blocks."""
+        """Return this matrix as a :class:`wollemi.Bsr`; itself if it has blocks of this size."""
         return self.asformat("bsr", blocksize=blocksize)
 
     # ---- arithmetic between matrices is done at once, not lazily
@@ -447,7 +448,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         return super()._plus(other, factor)
 
     def __copy__(self) -> Self:
-        """Return a copy for :func:`copy.copy`, which would share values without telling anybody."""
+        """Return a copy for :func:`copy.copy`, which would share values without a record."""
         return self.copy()
 
     # ---- pickling: arrays and the executor's name, never handles

@@ -22,7 +22,7 @@ class Bsr(Matrix):
     ----------
     arg : matrix or tuple
         Any matrix, ``(data, indices, indptr)`` with data of shape ``(nblocks, r, c)``, or
-        ``(data, (row, col))`` of single entries, whose duplicates are added up.
+        ``(data, (row, col))`` of single entries; duplicates are added up.
     shape : tuple of int, optional
         Rows and columns, multiples of the block's.
     blocksize : tuple of int, optional
@@ -54,7 +54,7 @@ class Bsr(Matrix):
     indices: Array
     indptr: Array
 
-    #: A matrix of blocks of one entry is also one by rows, whose products are faster.
+    #: A matrix with blocks of one entry is also a Csr, with faster products.
     _by_entries: Csr | None
 
     def _reset(self) -> None:
@@ -121,7 +121,7 @@ class Bsr(Matrix):
         return self.T.conj()
 
     def sum_duplicates(self) -> None:
-        """Sort the blocks of each row and add up blocks of one place, in place.
+        """Sort the blocks of each row and add up blocks of one position, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """

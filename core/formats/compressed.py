@@ -29,7 +29,7 @@ _PLAN: Key[Plan] = Key("plan")
 
 
 class CompressedRows(Matrix):
-    """A matrix by compressed rows: its arrays, and what is stored with it for products."""
+    """A matrix by compressed rows: its arrays, and the data stored with it for products."""
 
     arrays = ("data", "indices", "indptr")
 
@@ -40,9 +40,9 @@ class CompressedRows(Matrix):
     _lean: bool = False
     #: The plan of products with vectors; native code reads it here.
     _plan: Plan | None
-    #: What follows from the pattern; matrices of the same pattern and other values share it.
+    #: The data derived from the pattern; matrices of the same pattern and other values share it.
     _pattern: PatternStore
-    #: What was made from the values, which follows them.
+    #: The data derived from the values, which follows them.
     _copies: ValueStore
 
     def _reset(self) -> None:
@@ -69,7 +69,7 @@ class CompressedRows(Matrix):
 
     @property
     def plan(self) -> Plan:
-        """What was chosen for products with vectors, and why; made when first needed."""
+        """The algorithm chosen for products with vectors, and the reason; made on first use."""
         if self._plan is None:
             self._plan = self._planned("spmv", 1, "auto", name_of(self.dtype))
         return self._plan
@@ -87,12 +87,12 @@ class CompressedRows(Matrix):
         kernel: str = "auto",
         dtype: DTypeLike | None = None,
     ) -> Plan:
-        """Return what was chosen for a product, and why; made when first needed, then stored.
+        """Return the algorithm chosen for a product, and the reason; made on first use, then kept.
 
         Parameters
         ----------
         product : {"spmv", "spmm", "sddmm", "fusedmm"}
-            What is computed.
+            The product.
         columns : int
             Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm. A plan for
             spmv is for one vector.
@@ -104,11 +104,12 @@ class CompressedRows(Matrix):
         Raises
         ------
         InvalidArgument
-            If the executor has no algorithm of that name; the message lists those it has. If the
+            If the executor has no algorithm of that name; the message lists the available ones. If
+            the algorithm cannot run for this matrix. If ``columns`` is no number of columns. If the
             algorithm cannot run for this matrix. If ``columns`` is no number of columns.
         UnsupportedOperation
-            For a :class:`StoredCsr` and another product than spmv, or another dtype: those are
-            computed with a Csr.
+            For a :class:`StoredCsr` and another product than spmv, or another dtype: a Csr computes
+            these.
 
         Examples
         --------
@@ -118,7 +119,7 @@ class CompressedRows(Matrix):
         ('entries', 'asked for')
         """
         self._require_plans(product, dtype)
-        if isinstance(dtype, np.dtype):  # that of an array, whose plan is there most often
+        if isinstance(dtype, np.dtype):  # the dtype of an array; its plan mostly exists
             known = self._pattern.plans.get((product, columns, kernel, name_of(dtype)))
             if known is not None:
                 return known
@@ -140,7 +141,7 @@ class CompressedRows(Matrix):
         return found
 
     def _require_plans(self, product: str, dtype: DTypeLike | None) -> None:
-        """Fail where there are no plans for a product in a dtype; a Csr has those of all."""
+        """Fail where there are no plans for a product in a dtype; a Csr has all."""
 
     def _plan_for_vectors(self, kernel: str) -> Plan:
         if kernel == "auto":
@@ -191,8 +192,8 @@ class CompressedRows(Matrix):
         It shares the arrays of this matrix, and follows its values. By default a product keeps the
         entries again, in the order in which it is fastest, where that is expected to be 1.2 times
         as fast: up to 1.8 times the memory of the matrix. Without them products with unequal rows,
-        or with stencils on GPUs, take longer. A kernel that is asked for by name keeps what it
-        needs.
+        or with stencils on GPUs, take longer. A kernel that is asked for by name keeps the copies
+        that it needs.
 
         See Also
         --------
@@ -219,14 +220,14 @@ class CompressedRows(Matrix):
         Returns
         -------
         PlannedMatrix
-            Products with vectors, solvers and operators made of it work as before; what reads
-            entries raises :class:`~wollemi.core.errors.ArraysGivenUp`.
+            Products with vectors, solvers and operators made of it work as before; methods that
+            read entries raise :class:`~wollemi.core.errors.ArraysGivenUp`.
 
         Raises
         ------
         UnsupportedOperation
-            If the algorithm of :attr:`plan` reads the arrays. The message names it, and those
-            that do not: :meth:`with_kernel` chooses one.
+            If the algorithm of :attr:`plan` reads the arrays. The message names it, and the
+            algorithms that do not: :meth:`with_kernel` chooses one.
 
         See Also
         --------
@@ -248,7 +249,7 @@ class CompressedRows(Matrix):
     def plan_nbytes(self) -> int:
         """Bytes stored in addition to the arrays: packed copies, tables, rows of the transpose.
 
-        What several matrices of one pattern share counts for each of them.
+        Data shared by several matrices of one pattern count for each of them.
         """
         things = [self._plan, self._pattern, self._copies]
         kept = [thing for thing in things if thing is not None]

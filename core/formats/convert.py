@@ -27,7 +27,7 @@ from .hybrid import QUANTILE, Hybrid
 from .sellp import SLICE_SIZE, WINDOW, Sellp
 from .stored import StoredCsr, widened
 
-#: Bytes below which nobody asks how much memory there is, which takes 50 microseconds.
+#: Bytes below which the available memory is not queried, since a query takes 50 microseconds.
 _WORTH_ASKING = 1 << 28
 
 #: Arrays of a number for each row that a conversion holds at the same time.
@@ -74,7 +74,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
 
 
 def _require_memory(matrix: Matrix, format: str) -> None:
-    """Raise OutOfDeviceMemory if the host has no room for what grows with the shape alone.
+    """Raise OutOfDeviceMemory if the host has no memory for arrays that grow with the shape alone.
 
     A GPU says so itself when it is asked for it.
     """
@@ -106,8 +106,8 @@ def register_format(
     to_csr : callable
         Takes a matrix of the format and returns it as a :class:`wollemi.Csr` on the same executor.
     from_csr : callable, optional
-        Takes a :class:`wollemi.Csr`, whose rows may be unsorted and have duplicates, and the
-        options of the format by name; without it nothing is converted to the format.
+        Takes a :class:`wollemi.Csr`, which may have unsorted rows and duplicates, and the options
+        of the format by name; without it nothing is converted to the format.
 
     Raises
     ------
@@ -383,7 +383,7 @@ def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
 
 
 def _csr_to_dense(matrix: Csr) -> Dense:
-    matrix = matrix.without_duplicates()  # so that every place is assigned once
+    matrix = matrix.without_duplicates()  # so that every position is assigned once
     data = matrix.executor.xp.zeros(matrix.shape, matrix.dtype)
     data[_row_of_entry(matrix), matrix.indices] = matrix.data
     return Dense._from_arrays(matrix.executor, matrix.shape, data)

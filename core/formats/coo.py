@@ -30,8 +30,8 @@ class Coo(Matrix):
     Attributes
     ----------
     data : array, shape (nnz,)
-        Values; entries of one place stay apart and add up in products. Other formats that a Coo
-        becomes hold their sum. Of booleans each place is held once, as "or" makes them one.
+        Values; entries of one position stay apart and add up in products. Other formats that a Coo
+        becomes hold their sum. Booleans hold each position once, since their sum is "or".
     row, col : arrays of int32 or int64, shape (nnz,)
         Where they are. Rows rise; within a row the order given is kept.
 
@@ -67,7 +67,7 @@ class Coo(Matrix):
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
 
-    #: What follows from the pattern: where rows begin.
+    #: The data derived from the pattern: the beginnings of rows.
     _pattern: PatternStore
 
     def _reset(self) -> None:
@@ -89,7 +89,7 @@ class Coo(Matrix):
         return self.T.conj() if is_complex(self.dtype) else self.T
 
     def sum_duplicates(self) -> None:
-        """Sort the columns of each row and add up entries of one place, in place.
+        """Sort the columns of each row and add up entries of one position, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """
@@ -134,8 +134,8 @@ def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Execu
 def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo | None:
     """Return coordinates for a conversion, which orders and copies the entries itself.
 
-    Rows need not rise, and the arrays may be the caller's: this matrix is not for products. What
-    is neither ``(data, (row, col))`` nor a matrix of SciPy by coordinates gives None.
+    Rows need not rise, and the arrays may be the caller's: this matrix is not for products. Other
+    arguments than ``(data, (row, col))`` or a COO matrix of SciPy give None.
     """
     if is_coordinates(arg):
         data, (row, col) = arg
@@ -157,7 +157,7 @@ def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo |
 
 
 def _checked(data: Any, row: Any, col: Any, shape: Any) -> tuple[tuple[int, int], Any]:
-    """Return the shape, and values, rows and columns on the host, each place of booleans once."""
+    """Return the shape, and values, rows and columns on the host; booleans have no duplicates."""
     from ..operands import to_host
 
     values = validate.values(to_host(data))

@@ -1,4 +1,4 @@
-"""Compressed sparse columns; also what the transpose of a Csr is."""
+"""Compressed sparse columns, also the format of the transpose of a Csr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Csc(Matrix):
     ----------
     arg : matrix or tuple
         Any matrix, the triple ``(data, indices, indptr)`` with row indices and column pointers, or
-        ``(data, (row, col))``, whose duplicates are added up.
+        ``(data, (row, col))``; duplicates are added up.
     shape, dtype, executor, copy
         As for :class:`Csr`.
 
@@ -69,7 +69,8 @@ class Csc(Matrix):
         self._become(made, homeless(executor, arg))
 
     _by_rows: tuple[Csr, Array] | None
-    #: The matrix whose transpose this is, if it was made as ``A.T``: the rows are stored with it.
+    #: The matrix that this is the transpose of, if it was made as ``A.T``: the rows are stored with
+    #: it.
     _transpose_of: Csr | None
     #: The transpose that was returned before.
     _transposed: Csr | None
@@ -167,8 +168,7 @@ class Csc(Matrix):
     ) -> Any:
         """Solve with a triangle of this matrix: see :meth:`Csr.solve_triangular`.
 
-        It is the other triangle of :attr:`T`, transposed; what is found out about it is stored
-        there.
+        It is the other triangle of :attr:`T`, transposed; its cached properties are stored there.
         """
         rows = self.T
         if trans == "H" and is_complex(self.dtype):
@@ -177,7 +177,7 @@ class Csc(Matrix):
         return rows.solve_triangular(b, lower=not lower, unit=unit, trans=turned)
 
     def sum_duplicates(self) -> None:
-        """Sort the rows of each column and add up entries of one place, in place.
+        """Sort the rows of each column and add up entries of one position, in place.
 
         See :meth:`Csr.sum_duplicates`.
         """

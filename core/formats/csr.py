@@ -36,8 +36,8 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     ----------
     arg : matrix or tuple
         A matrix of SciPy, CuPy or PyTorch, any wollemi matrix, a dense array, the triple
-        ``(data, indices, indptr)``, or ``(data, (row, col))``, whose duplicates are added up.
-        Arrays of a device are checked there.
+        ``(data, indices, indptr)``, or ``(data, (row, col))``; duplicates are added up. Arrays of a
+        device are checked there.
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
@@ -45,11 +45,11 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     executor : Executor or str, optional
         Where it lives; the default executor by default, or where ``arg`` lives.
     copy : bool
-        Whether the matrix must have copies of a tuple's arrays, or of those of another library's
-        matrix; with a wollemi matrix it shares them in any case, and each is told of new values.
-        ``copy=False`` saves memory and time: compressed rows are used in place where their dtype,
-        order and device allow. Until the matrix is gone, do not change these arrays; new values
-        are written into them.
+        Whether the matrix must have copies of a tuple's arrays, or of the arrays of another
+        library's matrix; with a wollemi matrix it shares them in any case, and new values of one
+        are new values of both. ``copy=False`` saves memory and time: compressed rows are used in
+        place where their dtype, order and device allow. Until the matrix is gone, do not change
+        these arrays; new values are written into them.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     Raises
     ------
     InvalidMatrix
-        If the arrays do not describe a matrix; the message names the place.
+        If the arrays do not describe a matrix; the message names the position.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
 
-        It is made once and kept; its values are zeros. Those of the transpose are
+        It is made once and kept; its values are zeros. The values of the transpose are
         ``A.data[order]``.
         """
         return self._pattern.get(_TRANSPOSED, self._transpose_pattern)
@@ -223,7 +223,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         return stored(self, dtype)
 
     def sum_duplicates(self) -> None:
-        """Sort the columns of each row and add up entries of one place, in place; zeros stay.
+        """Sort the columns of each row and add up entries of one position, in place; zeros stay.
 
         Plans are made anew. Matrices that shared this one's arrays, such as ``A.T`` made before,
         keep the entries as they were, and no longer follow its values.
@@ -241,7 +241,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
             self._replace(matrix)
 
     def without_duplicates(self) -> Csr:
-        """Return this matrix, sorted, with entries of one place added up; itself if it is so."""
+        """Return this matrix, sorted, with duplicates added up; itself if that changes nothing."""
         matrix = self.sort()
         if matrix.has_duplicates:
             if is_exact(self.dtype):
@@ -266,7 +266,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     def eliminate_zeros(self) -> None:
         """Take the entries that are 0 out of the pattern, in place, as SciPy's does.
 
-        Entries of one place are not added up before. The arrays become new ones if there are
+        Entries of one position are not added up before. The arrays become new ones if there are
         zeros, as by :meth:`sort_indices`.
 
         Examples
@@ -291,7 +291,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
     @property
     def has_duplicates(self) -> bool:
-        """Whether a sorted matrix stores some place twice."""
+        """Whether a sorted matrix stores a position twice."""
         from .rowwise import order_of
 
         _, repeats = order_of(self)
@@ -323,13 +323,13 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
 
 def without_values(A: Csr) -> Csr:
-    """Return a matrix of the same pattern whose values are zeros that every kernel takes."""
+    """Return a matrix of the same pattern with zeros as values that every kernel takes."""
     zeros = A.executor.zeros((A.nnz,), np.float32)
     return Csr._from_arrays(A.executor, A.shape, zeros, A.indices, A.indptr)
 
 
 def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
-    """Return what an operation makes that puts entries into another order, which comes last.
+    """Return the result of an operation that permutes entries; the new order comes last.
 
     Its kernels take the dtypes that they compute in: other values follow the order afterwards.
     """

@@ -1,8 +1,8 @@
 """Arrays of a device that a matrix is made of, checked where they are.
 
 The checks of :mod:`.validate` take arrays of the host. Here sums over the arrays leave the device,
-never the arrays themselves. What does not pass, and what has to be converted first, is left to
-those checks, whose messages name the place.
+never the arrays themselves. Arrays that do not pass, or that must be converted first, are left to
+the checks of the host, which name the position in their messages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def compressed(
     Returns
     -------
     Compressed or None
-        None if the arrays are not those of ``executor``, or have to be looked at on the host.
+        None if the arrays do not belong to ``executor``, or must be checked on the host.
     """
     found = _native(executor, triple)
     if found is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Squares along the longer side of a picture, and of the small one in a notebook's card.
 CELLS, CARD_CELLS = 256, 48
 
-#: A card shows no picture beyond so many entries: printing a matrix should take no time.
+#: A card shows no picture of a matrix with more entries: printing should take no time.
 CARD_ENTRIES = 1 << 20
 
 
@@ -127,7 +127,7 @@ def cell_counts(matrix: Matrix, cells: int) -> np.ndarray[Any, Any]:
     Returns
     -------
     ndarray of int64, shape (min(m, ...), min(n, ...))
-        Stored zeros count, and entries of one place as often as they are stored.
+        Stored zeros count, and duplicate entries count separately.
     """
     rows, columns = matrix.shape
     scale = min(1.0, cells / max(rows, columns))

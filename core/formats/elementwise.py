@@ -206,7 +206,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     Raises
     ------
     UnsupportedOperation
-        For exponents whose power of zero is not zero, since places without an entry stay zeros.
+        For exponents with a nonzero power of zero, since positions without an entry stay zeros.
     """
     if not (isinstance(exponent, Number) or getattr(exponent, "ndim", None) == 0):
         raise InvalidArgument(
@@ -215,7 +215,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     of = number(exponent, "the exponent")
     if of == 0:
         raise UnsupportedOperation(
-            "power: zero powers are not taken, since all places without an entry would become "
+            "power: zero powers are not taken, since all positions without an entry would become "
             "ones; write A.to_dense() ** 0"
         )
     if dtype is not None:

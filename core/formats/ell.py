@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Ell(Matrix, metaclass=Batchable):
-    """A sparse matrix whose rows are padded to one width.
+    """A sparse matrix with rows padded to one width.
 
     Parameters
     ----------
     arg : matrix
         Any matrix.
     width : int, optional
-        What rows are padded to; the length of the longest by default.
+        The width of padded rows; the length of the longest by default.
     dtype, executor
         As for :class:`Csr`.
 

@@ -1,4 +1,4 @@
-"""What is read off the entries of matrices: SciPy's names for it.
+"""Methods that read the entries of matrices, with SciPy's names.
 
 The work is done in :mod:`.elementwise`, :mod:`.reductions` and :mod:`.indexing`.
 """
@@ -32,7 +32,7 @@ def with_entries(A: LinOp, who: str) -> Matrix:
 
     if not isinstance(A, Matrix):
         raise InvalidArgument(
-            f"{who} needs a matrix, whose entries it reads; got {type(A).__name__}{A._no_entries}"
+            f"{who} needs a matrix with entries; got {type(A).__name__}{A._no_entries}"
         )
     return A
 
@@ -100,9 +100,9 @@ class EntryMethods:
         Parameters
         ----------
         axis : {None, 0, 1}
-            What is added up.
+            The matrix to sum.
         dtype : dtype, optional
-            What it is added up in; that of the matrix by default.
+            The dtype of the sums; the dtype of the matrix by default.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class EntryMethods:
     def mean(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
         """Return the mean of all entries, of each column or of each row; zeros count.
 
-        Takes and returns what :meth:`sum` does.
+        Takes and returns the same as :meth:`sum`.
 
         Raises
         ------
@@ -137,8 +137,8 @@ class EntryMethods:
     def max(self, axis: int | None = None) -> Any:
         """Return the largest entry of all, of each column (``axis=0``) or of each row.
 
-        Places without an entry count as zeros, entries of one place are added up before, and NaN
-        is the largest of all. Complex numbers are compared by their real parts, then by their
+        Positions without an entry count as zeros, entries of one position are added up before, and
+        NaN is the largest of all. Complex numbers are compared by their real parts, then by their
         imaginary parts.
 
         Returns
@@ -189,14 +189,14 @@ class EntryMethods:
         return imaginary(self._entries)
 
     def power(self, n: float, dtype: DTypeLike | None = None) -> Csr:
-        """Return every entry to the power ``n``, as a Csr; entries of one place are added up first.
+        """Return every entry to the power ``n``, as a Csr; duplicates are added up first.
 
         Parameters
         ----------
         n : number
-            Not 0. Places without an entry stay zeros, whatever ``n``.
+            Not 0. Positions without an entry stay zeros for every ``n``.
         dtype : dtype, optional
-            What it is computed in; that of the matrix by default.
+            The dtype of the computation; the dtype of the matrix by default.
 
         Examples
         --------
@@ -222,8 +222,8 @@ class EntryMethods:
         Returns
         -------
         Csr
-            With an array in the pattern of this matrix: places without an entry stay zeros,
-            whatever the array has there. With a matrix the products that are not 0.
+            With an array in the pattern of this matrix: positions without an entry stay zeros for
+            every value of the array. With a matrix the products that are not 0.
 
         Raises
         ------
@@ -247,8 +247,8 @@ class EntryMethods:
     ) -> Any:
         """Solve with a triangle of this matrix, as a :class:`Csr`: see its method of this name.
 
-        The rows, and what is found out about them, are made anew each time: where it is needed
-        often, keep ``A.tocsr()``.
+        The rows, and data derived from them, are made anew each time: where it is needed often,
+        keep ``A.tocsr()``.
         """
         rows = self._entries.asformat("csr")
         return rows.solve_triangular(b, lower=lower, unit=unit, trans=trans)

@@ -73,7 +73,7 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Any:
 class Galerkin:
     """The product ``R A P`` again and again, for new values of ``A`` in the same pattern.
 
-    The first time its pattern is found; afterwards values alone are computed, at known places.
+    Its pattern is found the first time; afterwards only values are computed, at known positions.
 
     Parameters
     ----------

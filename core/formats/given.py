@@ -1,4 +1,4 @@
-"""What constructors are given: where it goes, whose memory it is, and its shape."""
+"""Arguments of constructors: the target executor, the owner of the memory, and the shape."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
 
 
 def homeless(executor: Executor | str | None, arg: Any) -> bool:
-    """Return whether what is made of ``arg`` has no home: host data, and no executor asked for."""
+    """Return whether a matrix of ``arg`` has no home: host data, and no executor given."""
     if executor is not None:
         return False
     if isinstance(arg, LinOp):
@@ -103,10 +103,10 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
     array : array
         Perhaps the caller's.
     dtype : dtype, optional
-        What the matrix holds; by default what the array has.
+        The dtype of the matrix; the dtype of the array by default.
     copy : bool
-        Whether the array must be copied. Without, what kernels cannot read in place, and what new
-        values cannot be written to, is copied all the same.
+        Whether the array must be copied. Without it, an array that kernels cannot read in place, or
+        that new values cannot be written to, is copied all the same.
     """
     if dtype is not None and array.dtype != dtype:
         return array.astype(dtype)
@@ -117,16 +117,16 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
 def own(
     executor: Executor, checked: np.ndarray[Any, Any], given: Any, *, copy: bool = True
 ) -> Array:
-    """Return an array of the host as a native one that nobody else writes to.
+    """Return an array of the host as a native one with no other writer.
 
     Parameters
     ----------
     executor : Executor
         Where it goes.
     checked : numpy.ndarray
-        What was made of ``given``: perhaps its own memory, perhaps a copy already.
+        The array made of ``given``: perhaps its own memory, perhaps a copy already.
     given : array or sequence
-        What the caller handed over, and may go on changing.
+        The argument of the caller, who may go on changing it.
     copy : bool
         Without, the memory may stay the caller's: see :func:`as_held`.
     """
@@ -171,9 +171,9 @@ def converted(
     copy: bool = True,
     **options: Any,
 ) -> Any:
-    """Return what a constructor was given, in its format; a shape that was given must be its own.
+    """Return a constructor's argument in its format; a given shape must be its own.
 
-    Without ``copy``, what has this format already may share memory with what was given.
+    Without ``copy``, an argument of this format may share memory with the result.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""ELL for what rows have in common and COO for what is left of the long ones."""
+"""ELL for the common part of rows and COO for the rest of the long ones."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Hybrid(Matrix):
 
     @property
     def data(self) -> Array:
-        """The values of both parts, those of ELL first (a copy)."""
+        """The values of both parts, ELL first (a copy)."""
         return self.executor.xp.concatenate([self.ell.data.reshape(-1), self.coo.data])
 
     @property

@@ -95,7 +95,7 @@ class Mask(Assembled):
     if not TYPE_CHECKING:  # which would take every name for one that there is
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what matrices have, and work on entries with, where to find it."""
+            """Raise an error that names the replacement for an attribute of other matrices."""
             from .csr import Csr
 
             message = f"'Mask' object has no attribute {name!r}"
@@ -170,7 +170,7 @@ class Mask(Assembled):
             f"on {self.executor.name}>"
         )
 
-    # ---- what is made of it
+    # derived objects
 
     def _entries(self) -> Csr:
         from .csr import Csr
@@ -194,7 +194,7 @@ class Mask(Assembled):
         return there.astype(self.dtype)
 
     def __and__(self, other: Any) -> Mask:
-        """Return the mask of what is in both."""
+        """Return the mask of the positions in both."""
         if not isinstance(other, Mask):
             return NotImplemented
         if other.shape != self.shape:
@@ -220,7 +220,7 @@ class Mask(Assembled):
         return self._pattern.get(_TRANSPOSED, self._transposed).astype(self.dtype)
 
     def _transposed(self) -> Mask:
-        # Of ends that never fall, those of rows whose interval has column j: the first row that
+        # For rising ends, the ends of the rows with column j in their interval: the first row that
         # ends behind j, and all rows that begin up to j.
         begin, end = self._ends()
         column = np.arange(self.shape[1], dtype=begin.dtype)
@@ -254,7 +254,7 @@ class Mask(Assembled):
     def astype(self, dtype: DTypeLike) -> Mask:
         """Return this mask with ones of ``dtype``; itself if they are already.
 
-        Both have one memory, and what was prepared for one of them is there for the other.
+        Both share one memory, and data prepared for one of them serve the other.
         """
         asked = asked_dtype(dtype, stored_dtype)
         if asked == self.dtype:
@@ -292,18 +292,18 @@ def _check_ends(name: str, ends: np.ndarray[Any, Any], columns: int) -> None:
     if falls.size:
         row = int(falls[0]) + 1
         raise InvalidMatrix(
-            f"{name}: falls from {ends[row - 1]} to {ends[row]} at row {row}; what is no mask of "
-            "intervals that move on from row to row is a pattern with entries, a wl.Csr"
+            f"{name}: falls from {ends[row - 1]} to {ends[row]} at row {row}; a pattern other than "
+            "intervals that move on from row to row needs stored entries, a wl.Csr"
         )
 
 
 def refuse_without_entries(A: Any) -> None:
-    """Raise if what works on stored entries is given a matrix that stores none.
+    """Raise if a method for stored entries is given a matrix that stores none.
 
     Raises
     ------
     UnsupportedOperation
-        With what has entries.
+        With the method's replacement.
     """
     if isinstance(A, PlannedMatrix):
         A.refuse("this product")

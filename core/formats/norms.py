@@ -38,7 +38,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     Parameters
     ----------
     A : Matrix, or a sparse matrix of another library
-        In any format; entries of one place are added up before.
+        In any format; entries of one position are added up before.
     ord : {None, "fro", 1, -1, inf, -inf}
         ``None`` and ``"fro"``: the Frobenius norm. 1: the largest sum of absolute values of a
         column, inf: of a row, -1 and -inf: the smallest. With an axis ``None`` and 2: the
@@ -50,8 +50,8 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     Returns
     -------
     number, or native array of shape (n,) or (m,)
-        Of the real dtype that belongs to the matrix's; what has 16 bits is computed, and returned,
-        in float32.
+        Of the real dtype that belongs to the matrix's; for 16-bit dtypes it is computed, and
+        returned, in float32.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _squares_are_safe(largest: Any) -> bool:
 
 
 def _power_of_two(largest: Any) -> float:
-    """Return the power of two just below a number, whose inverse does not overflow either."""
+    """Return the power of two just below a number; its inverse does not overflow either."""
     limits = np.finfo(largest.dtype)
     exponent = int(np.frexp(largest)[1]) - 1
     return float(2.0 ** max(exponent, limits.minexp))

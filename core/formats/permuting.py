@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
-    """Return ``B`` with ``B_ij = A_(rows_i, columns_j)``, sorted, and the places of its entries.
+    """Return ``B`` with ``B_ij = A_(rows_i, columns_j)``, sorted, and the positions of its entries.
 
     Parameters
     ----------
@@ -29,7 +29,6 @@ def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
     -------
     B : Csr
         The permuted matrix.
-    places : array of int64, shape (nnz,)
         ``B.data == A.data[places]``.
     """
     xp, dtype = A.executor.xp, A.index_dtype

@@ -10,21 +10,21 @@ from ..store import Store
 if TYPE_CHECKING:
     from ..executor import Executor
 
-#: What belongs to no matrix alone, though plans refer to it.
+#: Objects that belong to no matrix alone, though plans refer to them.
 _SHARED = (Algorithm, type)
 
 
 def plan_bytes(executor: Executor, things: Any, arrays: list[Any]) -> int:
-    """Return the bytes of what plans and stores hold, each array once.
+    """Return the bytes of the arrays that plans and stores hold, each array once.
 
     Parameters
     ----------
     executor : Executor
-        Whose native states may be among the things.
+        The executor; its native states may be among the things.
     things : iterable
         Plans and stores.
     arrays : list of array
-        Those of the matrix itself, which do not count.
+        The arrays of the matrix itself, which do not count.
     """
     seen = {id(array) for array in arrays}
     return sum(_bytes(executor, thing, seen) for thing in things)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..statistics import RowStatistics
     from .compressed import CompressedRows
 
-#: What to do about something that needs arrays, by its name; :data:`_KEEP` for all others.
+#: The remedies for methods that need arrays, by name; :data:`_KEEP` for all others.
 _REMEDIES = {
     "T": "make A.transpose().plan_only() of the matrix too: that multiplies by the transpose",
     "H": "make A.transpose().conj().plan_only() of the matrix too",
@@ -37,19 +37,21 @@ _KEEP = "ask the matrix that plan_only() was called on, and keep it as long as t
 
 
 class PlannedMatrix(LinOp):
-    """A matrix whose arrays were given up: it multiplies vectors by the plan of a product alone.
+    """A matrix without its original arrays: it multiplies vectors by the plan of a product alone.
 
-    ``A.plan_only()`` makes it. It takes the memory of the plan, beside which ``A`` may be freed.
-    Products with vectors, sums and products of operators and solvers that use these alone work as
-    with ``A``; products with one vector have the same bits. All that reads entries raises
-    :class:`~wollemi.core.errors.ArraysGivenUp`, which says what to do instead.
+    ``A.plan_only()`` makes it. It holds the memory of the plan; ``A`` may be freed. Products with
+    vectors, sums and products of operators and solvers that use these alone work as with ``A``;
+    products with one vector have the same bits. Products with vectors, sums and products of
+    operators and solvers that use these alone work as with ``A``; products with one vector have the
+    same bits. All methods that read entries raise :class:`~wollemi.core.errors.ArraysGivenUp` with
+    a remedy.
 
     Attributes
     ----------
     nnz : int
         How many entries the matrix has.
     storage_dtype : numpy.dtype
-        What its values are stored in.
+        The dtype of its stored values.
 
     Examples
     --------
@@ -72,7 +74,7 @@ keep it as long as that is needed
     _kept: ClassVar[dict[str, str]] = FACTS | {
         name: "make A.plan_only() of another matrix" for name in ("nnz", "storage_dtype")
     }
-    _no_entries = ", whose arrays plan_only() gave up: give the matrix that it was called on"
+    _no_entries = " without arrays (plan_only() gave them up; pass the original matrix)"
 
     def __init__(self, A: CompressedRows) -> None:
         plan = A.plan
@@ -89,7 +91,7 @@ keep it as long as that is needed
     if not TYPE_CHECKING:  # which would take every name for one that there is
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what matrices have why this one has it not, and what to do."""
+            """Raise an error for an attribute of matrices, with the reason and a remedy."""
             from .csr import Csr
             from .stored import StoredCsr
 
@@ -106,7 +108,7 @@ keep it as long as that is needed
         super().__setattr__(name, value)
 
     def refuse(self, asked: str, remedy: str | None = None) -> NoReturn:
-        """Raise the error of what needs arrays; ``remedy`` is the name of what to do instead."""
+        """Raise the error of a method that needs arrays; ``remedy`` is the key in the table."""
         what = _REMEDIES.get(remedy or asked, _KEEP)
         raise ArraysGivenUp(
             f"{asked}: plan_only() gave up the arrays of this matrix, and its plan, "
@@ -119,12 +121,12 @@ keep it as long as that is needed
 
     @property
     def plan(self) -> Plan:
-        """What multiplies, why it was chosen, and what it holds."""
+        """The algorithm, the reason for its choice, and its arrays."""
         return self._plan
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the matrix occupies: those of its plan."""
+        """Bytes that the matrix occupies: the bytes of its plan."""
         return plan_bytes(self.executor, [self.plan], [])
 
     @property
@@ -178,7 +180,7 @@ keep it as long as that is needed
         made.__dict__.update(self.__dict__, _lines=(Temporary(), Temporary()))
         return made
 
-    # ---- what needs arrays, and has a name that operators have
+    # methods that need arrays, and have a name that operators have
 
     @property
     def T(self) -> LinOp:
@@ -217,7 +219,7 @@ def _is_of(name: str, *classes: type) -> bool:
 
 
 def _is_line(block: Array) -> bool:
-    """Return whether a block is one vector whose elements lie side by side."""
+    """Return whether a block is one vector with adjacent elements."""
     rows, columns = block.shape
     return columns == 1 and (rows < 2 or block.strides[0] == block.dtype.itemsize)
 
@@ -227,7 +229,7 @@ def _why_not(A: CompressedRows) -> str:
     algorithms = A.executor.algorithms.of("spmv")
     able = " or ".join(repr(one.name) for one in algorithms if one.alone)
     way_out = (
-        f"choose one whose plan holds the entries, A.with_kernel(name).plan_only() with {able}"
+        f"choose one that keeps the entries, A.with_kernel(name).plan_only() with {able}"
         if able
         else f"no algorithm of {A.executor.name} holds the entries in its plan: keep the matrix"
     )

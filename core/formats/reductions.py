@@ -1,8 +1,8 @@
 """Sums, means and extremes of the entries of matrices: of all, of rows, or of columns.
 
-Results of rows and columns are dense native arrays of one dimension; those of all entries are
-numbers of the host. Entries of one place are added up first where that matters, and places without
-an entry count as zeros.
+Results of rows and columns are dense native arrays of one dimension; results of all entries are
+numbers of the host. Entries of one position are added up first where that matters, and positions
+without an entry count as zeros.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Extreme(NamedTuple):
 
 
 #: Terms above which a sum of single precision is made in double. Added up one after the other, ones
-#: stop at 2^24, and the rounding errors of as many equal terms reach 2e-4.
+#: stop at 2^24, and the rounding errors of 2^24 equal terms reach 2e-4.
 LONG = 4096
 
 LARGEST = Extreme("max", rows.largest, values.largest, np.maximum)
@@ -143,7 +143,7 @@ def trace(matrix: Matrix, offset: Any = 0) -> Any:
 
 
 def by_rows(matrix: Matrix, axis: int) -> Csr:
-    """Return the matrix whose rows are to be reduced: the transpose for ``axis=0``."""
+    """Return the matrix with the rows to reduce: the transpose for ``axis=0``."""
     if axis == 1:
         return computed(matrix)
     if matrix.format == "csc":
@@ -177,12 +177,12 @@ def _of_rows(csr: Csr, operation: Operation, *further: Any) -> Array:
 
 
 def number_of(csr: Csr, operation: Operation) -> np.ndarray[Any, Any]:
-    """Return what an operation makes of all values, as an array of the host without dimensions."""
+    """Return the result of an operation on all values, as a host array without dimensions."""
     return number_of_array(csr.executor, csr.data, operation)
 
 
 def number_of_array(executor: Executor, array: Array, operation: Operation) -> np.ndarray[Any, Any]:
-    """Return what an operation makes of an array of one dimension."""
+    """Return the result of an operation on an array of one dimension."""
     if operation is values.total:
         array = in_double_if_long(executor, array)
     result = executor.allocate((1,), array.dtype)

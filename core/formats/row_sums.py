@@ -18,18 +18,20 @@ if TYPE_CHECKING:
 
 
 def rounded_with_row_sums(A: Csr, dtype: DTypeLike, *, on_diagonal: bool) -> Csr:
-    """Return a matrix to be stored in ``dtype``, whose rows have the sums of ``A``.
+    """Return a matrix to store in ``dtype`` with the row sums of ``A``.
 
-    What rounding takes from a row becomes one more entry of it, in a place that has one already:
+    The rounding error of a row becomes one more entry of it, at a position that has one already:
     products add both up. So vectors that are nearly constant are multiplied as by ``A``, to twice
-    the digits of ``dtype``. Rows from which nothing is taken get no entry.
+    the digits of ``dtype``. Rows without an error get no entry. So vectors that are nearly constant
+    are multiplied as by ``A``, to twice the digits of ``dtype``. Rows from which nothing is taken
+    get no entry.
 
     Parameters
     ----------
     A : Csr, shape (m, n)
         Its rows are sorted.
     dtype : dtype
-        What values are to be stored in.
+        The dtype for the values.
     on_diagonal : bool
         Whether the further entries are on the diagonal, which keeps a symmetric matrix symmetric;
         if not, they are in the first column that a row has.

@@ -1,4 +1,4 @@
-"""What operations on rows share: bounds, order, and new matrices from counts of entries."""
+"""Common parts of operations on rows: bounds, order, and new matrices from counts of entries."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def computed_dtype(*operators: LinOp) -> np.dtype[Any]:
 
 
 def canonical(matrix: Matrix) -> Csr:
-    """Return what :func:`computed` does, rows sorted and entries of one place added up.
+    """Return the result of :func:`computed`, rows sorted and entries of one position added up.
 
-    The matrix itself stays as it is; it is what is returned if there is nothing to do.
+    The matrix itself stays as it is, and is returned if there is nothing to do.
     """
     return computed(matrix).without_duplicates()
 
@@ -76,7 +76,7 @@ def order_of(csr: Csr) -> tuple[int, int]:
 
 
 def known_canonical(csr: Csr) -> Csr:
-    """Return a matrix whose rows were made sorted and without duplicates: none are examined."""
+    """Return a matrix with rows that are known to be sorted and without duplicates."""
     csr._pattern.get(_ORDER, lambda: (0, 0))
     return csr
 
@@ -106,7 +106,7 @@ def filled(
     shape : tuple of int
         Of the new matrix.
     count, fill : Operation
-        They take ``arguments`` first. The names of those that they do not share are left out.
+        They take ``arguments`` first. Arguments that they do not share are left out.
     """
     rows = counted(csr, shape[0], count, fill, *arguments)
     data = csr.executor.allocate((rows.entries,), csr.dtype)

@@ -1,4 +1,4 @@
-"""Sliced ELLPACK with rows sorted by length: little padding, and neighbouring lanes work alike."""
+"""Sliced ELLPACK with rows sorted by length: little padding, and adjacent lanes have equal work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Rows of a slice: a warp of NVIDIA GPUs, four AVX-512 registers of float64.
 SLICE_SIZE = 32
-#: Slices within whose rows are sorted by length; sorting farther apart costs locality in x.
+#: Rows are sorted by length within this number of slices; a wider window costs locality in x.
 WINDOW = 32
 
 

@@ -1,4 +1,4 @@
-"""Compressed rows whose values are stored in a lower precision than products are computed in."""
+"""Compressed rows with values in a lower precision than the precision of products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StoredCsr(CompressedRows):
-    """A sparse matrix by compressed rows whose values are stored in a lower precision.
+    """A sparse matrix by compressed rows with values stored in a lower precision.
 
     ``A.stored("float32")`` makes it. Products read the stored values, convert each in registers,
     and compute in :attr:`dtype`, which is that of vectors, results and solvers. So less memory is
@@ -27,9 +27,9 @@ class StoredCsr(CompressedRows):
     Attributes
     ----------
     dtype : numpy.dtype
-        What products are computed in.
+        The dtype of products.
     storage_dtype : numpy.dtype
-        What the values are stored in.
+        The dtype of the stored values.
     data : array of storage_dtype, shape (nnz,)
         Values, row by row.
     indices : array of int32 or int64, shape (nnz,)
@@ -39,10 +39,12 @@ class StoredCsr(CompressedRows):
 
     Notes
     -----
-    Products with vectors and dense matrices and :meth:`diagonal` read what is stored. The rest
+    Products with vectors and dense matrices and :meth:`diagonal` read the stored values. The rest
     (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) is computed with
-    ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``. It is
-    made each time: where it is needed often, keep it.
+    ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``. The
+    rest (sums and products of matrices, scaling, slices, conversions, ``to_scipy``) is computed
+    with ``A.tocsr()``, the same matrix with values of ``A.dtype``, and has values of ``A.dtype``.
+    It is made each time: where it is needed often, keep it.
 
     Examples
     --------
@@ -56,7 +58,7 @@ class StoredCsr(CompressedRows):
 
     format = "stored"
 
-    #: The matrix whose transpose this is, if it was made as ``A.T``.
+    #: The matrix that this is the transpose of, if it was made as ``A.T``.
     _transpose_of: StoredCsr | None
 
     def _reset(self) -> None:
@@ -77,7 +79,7 @@ class StoredCsr(CompressedRows):
         computed = self.dtype if dtype is None else asked_dtype(dtype)
         if product != "spmv" or computed != self.dtype:
             raise UnsupportedOperation(
-                f"a StoredCsr has plans for spmv in {self.dtype} alone: A.tocsr() has those of "
+                f"a StoredCsr has plans for spmv in {self.dtype} alone: A.tocsr() has plans of "
                 "other products"
             )
 
@@ -89,7 +91,7 @@ class StoredCsr(CompressedRows):
         return self._changes if source is None else self._changes + source._values_version
 
     def _with_data(self, data: Array) -> Any:
-        """Return a matrix of this pattern; a Csr, if its values are not those of a storage."""
+        """Return a matrix of this pattern; a Csr, if its values have no storage dtype."""
         return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)
 
     def _as_stored(self, values: Array) -> Array:
@@ -116,7 +118,7 @@ class StoredCsr(CompressedRows):
         """
         if self._transpose_of is not None:
             raise InvalidArgument(
-                "this is the transpose of a StoredCsr, whose values it follows: update those of "
+                "this is the transpose of a StoredCsr and follows its values: update the values of "
                 "A.T, which is that matrix"
             )
         super().update_values(data)
@@ -124,7 +126,7 @@ class StoredCsr(CompressedRows):
     def stored(self, dtype: DTypeLike) -> Csr | StoredCsr:
         """Return this matrix with values stored in another dtype; itself if they are already.
 
-        What was rounded stays rounded: a higher precision does not bring digits back.
+        Rounded values stay rounded: a higher precision does not bring digits back.
         """
         wanted = storage_dtype(dtype, self.dtype)
         return self if wanted == self.storage_dtype else self.tocsr().stored(wanted)
@@ -198,7 +200,7 @@ class DiagonalEntries(NamedTuple):
     indices : array of int, shape (count,)
         Their columns.
     indptr : array of int, shape (m + 1,)
-        Those of row ``i`` are ``positions[indptr[i]:indptr[i + 1]]``.
+        Row ``i`` has ``positions[indptr[i]:indptr[i + 1]]``.
     """
 
     positions: Array

@@ -5,12 +5,12 @@ as long as several products, so they are made once: where each entry goes is sto
 pattern, the values with the matrix. A product by columns (``csr.spmv_transposed``) needs no rows
 and takes longer.
 
-Nobody knows how many products will be asked for. Users' products go by columns until that has cost
-about what the rows cost; then the rows are made. This is the rule for who must rent or buy without
-knowing for how long (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all
-patterns. It counts products and reads no clock: which product is computed how, and so its last
-bits, is the same in every run. Solvers' loops go by rows from the first product on; users' products
-with the transpose of a lean matrix always go by columns.
+The number of products that will follow is unknown. Users' products go by columns until their cost
+reaches that of the rows; then the rows are made. This is the ski-rental rule for an unknown number
+of uses (Karlin et al. (1988), "Competitive snoopy caching"), with one price for all patterns. It
+counts products and reads no clock: which product is computed how, and so its last bits, is the same
+in every run. Solvers' loops go by rows from the first product on; users' products with the
+transpose of a lean matrix always go by columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 #: How many vectors are multiplied by columns before the rows of the transpose are made. Making them
-#: took what 6 to 68 products by columns take more than products by rows, depending on the pattern
+#: took the same time as the extra cost of 6 to 68 products by columns, depending on the pattern
 #: (two threads, 2026-11). This is the geometric mean.
 VECTORS_BY_COLUMNS = 20
 
@@ -59,7 +59,7 @@ class Account:
         self.vectors = 0
 
     def update_values(self, A: Any) -> None:
-        """Do nothing: what was paid for products stays paid."""
+        """Do nothing: the cost of earlier products does not depend on values."""
 
 
 _ROWS: Key[TransposedRows] = Key("rows of the transpose")
@@ -74,7 +74,7 @@ def has_rows_of_transpose(A: Csr, data: Array) -> bool:
 def rows_of_transpose(A: Csr, data: Array) -> tuple[Csr, Array]:
     """Return the transpose of ``A`` with the values ``data`` by compressed rows, and the order.
 
-    Those of ``A`` itself are stored with it; others share the pattern of the transpose.
+    The results for ``A`` itself are stored with it; others share the pattern of the transpose.
     """
     if data is A.data:
         stored = A._copies.get(_ROWS, lambda: TransposedRows(A))

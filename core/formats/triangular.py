@@ -1,4 +1,4 @@
-"""Solves with triangular matrices: levels of rows, and what a matrix stores of its triangles."""
+"""Solves with triangular matrices: levels of rows, and the data stored for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..operation import Operation
     from .csr import Csr
 
-#: What the triangle is read as: itself, its transpose, its conjugate transpose.
+#: The reading of the triangle: itself, its transpose, its conjugate transpose.
 TRANSPOSES = ("N", "T", "H")
 
 
@@ -28,14 +28,14 @@ Host: TypeAlias = np.ndarray[Any, Any]
 
 
 class Segment(NamedTuple):
-    """Levels that one call computes: one wide level, whose ``bounds`` is None, or several."""
+    """Levels that one call computes: one wide level, with None as ``bounds``, or several."""
 
     rows: Array
     bounds: Array | None
 
 
 def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
-    """Return the rows of a triangle in an order in which each follows those that it needs.
+    """Return the rows of a triangle in an order in which each follows the rows that it needs.
 
     It is found on the host once for a pattern, and stored with it. Executors that launch kernels
     compute a wide level in a launch of its own (:attr:`Executor.level_rows`), and runs of narrow
@@ -114,8 +114,8 @@ def _levels_of_runs(
 ) -> tuple[Host, Host]:
     """Return the same for runs of rows that each need the one before, as the lines of a grid.
 
-    One thread computes a run, row by row: what a row needs is in its cache, and there are as many
-    levels as a chain of runs is long, fewer than a chain of rows.
+    One thread computes a run, row by row: the operands of a row are in its cache, and the number of
+    levels is the longest chain of runs, shorter than a chain of rows.
     """
     n, dtype = indptr.size - 1, indices.dtype
     if n == 0:
@@ -241,7 +241,7 @@ def _inverse_diagonal(A: Csr) -> Array:
 
 
 class SolvesTriangles:
-    """What a matrix by compressed rows offers for solves with its triangles."""
+    """The methods of a matrix by compressed rows for solves with its triangles."""
 
     def solve_triangular(
         self, b: Any, *, lower: bool = True, unit: bool = False, trans: str = "N"

@@ -57,7 +57,7 @@ def indices(array: Any, bound: int, name: str) -> HostArray:
 
 
 def integers(array: Any, name: str) -> HostArray:
-    """Return ``array`` as one dimension of integers, whatever integer dtype it has."""
+    """Return ``array`` as one dimension of integers, for every integer dtype."""
     checked = np.asarray(array)
     if checked.ndim != 1:
         raise InvalidMatrix(f"{name}: expected 1 dimension, got shape {checked.shape}")
@@ -103,7 +103,7 @@ def equal_lengths(**arrays: HostArray) -> None:
 
 
 def as_numbers(arg: Any, dtype: Any) -> Any:
-    """Return what a constructor is given as it is converted to a dtype that is asked for.
+    """Return a constructor's argument converted to a requested dtype.
 
     Booleans become numbers, and are added up as such; see :func:`is_logical`. Expressions of
     identities and the like compute in the dtype, which their factors meet unrounded.
@@ -119,14 +119,14 @@ def as_numbers(arg: Any, dtype: Any) -> Any:
 
 
 def is_logical(data: Any) -> bool:
-    """Return whether values are booleans: entries of one place are then no sum, but either."""
+    """Return whether values are booleans: duplicates are then combined by "or", not added up."""
     return str(getattr(data, "dtype", "")) in ("bool", "torch.bool") or (
         isinstance(data, (list, tuple)) and np.asarray(data).dtype == bool
     )
 
 
 def either(data: HostArray, major: HostArray, minor: HostArray) -> tuple[HostArray, ...]:
-    """Return entries with those of one place made one, which is 1 if one of them is."""
+    """Return entries with duplicates combined: 1 if one of them is."""
     order = np.lexsort((minor, major))
     data, major, minor = data[order], major[order], minor[order]
     first = np.flatnonzero(np.r_[True, (np.diff(major) != 0) | (np.diff(minor) != 0)][: major.size])

@@ -1,4 +1,4 @@
-"""Sparse arrays of JAX as matrices of ours; JAX is recognized by what they offer, not imported."""
+"""Sparse arrays of JAX as wollemi matrices; JAX is recognized by its attributes, not imported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def is_jax_sparse(arg: object) -> bool:
 def from_jax(arg: Any, executor: Executor | str | None = None) -> Csr:
     """Return the entries of a ``BCOO`` or a ``BCSR`` by compressed rows, in memory of their own.
 
-    Entries of one place are added up. Places that JAX only fills up with, outside of the shape or
-    after the last row, are left out.
+    Entries of one position are added up. Padding of JAX, outside of the shape or after the last
+    row, is left out.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What users have (SciPy, CuPy, PyTorch, arrays) as a matrix of ours.
+"""Matrices of other libraries (SciPy, CuPy, PyTorch, arrays) as wollemi matrices.
 
-Other libraries are recognized by what their objects offer, so none of them is imported here.
+Other libraries are recognized by the attributes of their objects, so none of them is imported here.
 """
 
 from __future__ import annotations
@@ -37,15 +37,18 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
     """Return ``arg`` as a matrix, in the format that is nearest to its own.
 
     The arrays of sparse matrices are copied, unless ``copy`` says that compressed rows and columns
-    need not be. A dense array may be shared: what it becomes next is new.
+    need not be. A dense array may be shared: the next conversion makes a new one.
 
     Parameters
     ----------
     arg : matrix of ours, SciPy, CuPy, PyTorch or JAX, graph, or dense array
-        What to take. Of PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
-        matrix as these libraries have it: ones, sources are rows, targets are columns.
+        The matrix. For PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
+        matrix in the convention of these libraries: ones, sources are rows, targets are columns. Of
+        PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency matrix as these
+        libraries have it: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
-        Where it goes; by default where it is, and the default executor for what is the host's.
+        The target; by default the executor of a device array, and the default executor for host
+        data.
     copy : bool
         Whether arrays of compressed rows and columns must be copied.
     """
@@ -91,7 +94,7 @@ def _entries_of(operator: LinOp) -> Matrix:
         return operator.tocsr()
     raise UnsupportedOperation(
         f"a {type(operator).__name__}{operator._no_entries} has no entries to make a matrix of: it "
-        "is known by what it does to vectors alone; A.to_dense() applies it to every unit vector"
+        "is known by its products with vectors alone; A.to_dense() applies it to every unit vector"
     )
 
 

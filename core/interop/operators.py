@@ -1,6 +1,7 @@
-"""Operators of SciPy, and of those who follow it, as operators of ours.
+"""Operators of SciPy, and of libraries that follow it, as wollemi operators.
 
-SciPy's class checks and reshapes what its subclasses return, and tells mistakes by errors of NumPy.
+SciPy's class checks and reshapes the results of its subclasses, and reports mistakes by errors of
+NumPy. Here the same rules hold, and the errors are wollemi's: they name the class and its method.
 Here the same rules hold, and the errors are ours: they name the class and its method.
 """
 
@@ -23,7 +24,7 @@ from ..registry import get_default_executor
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: Modules that reshape what a user's method returned: an error raised there is about its shape.
+#: Modules that reshape the result of a user's method: an error raised there is about its shape.
 _WRAPPERS = ("scipy.sparse.linalg._interface", "cupyx.scipy.sparse.linalg._interface")
 
 
@@ -103,7 +104,7 @@ def _found_dtype(
     """Return the dtype of the image of zeros.
 
     SciPy's operators get the narrowest zeros there are, as from SciPy, so that an operator in
-    float32 is one. Other objects get those of float64, which they would get from a solver.
+    float32 is one. Other objects get zeros of float64, which they would get from a solver.
     """
     if on_host:
         return value_dtype(np.asarray(matvec(np.zeros(columns, np.int8))).dtype)
@@ -112,7 +113,7 @@ def _found_dtype(
 
 
 class _Method:
-    """A method of the operator whose errors are ours."""
+    """A method of the operator, with errors of wollemi."""
 
     def __init__(self, operator: Any, name: str, convert: Callable[[Array], Any]) -> None:
         self.operator, self.name, self.convert = operator, name, convert
@@ -140,7 +141,7 @@ class _Method:
 
 
 def _raised_by_wrapper(error: Exception) -> bool:
-    """Return whether SciPy's own wrapper raised the error, and not what a user wrote."""
+    """Return whether SciPy's own wrapper raised the error, and not the user's method."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

@@ -48,7 +48,7 @@ def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
 
 
 def differentiable(A: Any, *operands: Any) -> Any:
-    """Return the module whose products have gradients, if it takes these operands, or None.
+    """Return the module with differentiable products for these operands, or None.
 
     It takes tensors of real floating-point numbers that are where ``A`` is. Others are arrays
     like any library's, unless they ask for a gradient.

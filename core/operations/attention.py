@@ -1,7 +1,7 @@
-"""Attention whose scores are sums of two numbers: that of graphs with several heads.
+"""Attention with scores that are sums of two numbers, as in graphs with several heads.
 
 The score of entry (i, j) and head c is ``leaky(target_ic + source_jc)``; weights are the softmax of
-the scores of a row. A head has ``w / h`` neighbouring columns of the dense operands, which come in
+the scores of a row. A head has ``w / h`` adjacent columns of the dense operands, which come in
 batches, as for products of machine learning.
 
 The leaky ReLU has two slopes. So the gradient for ``target`` needs no pass over the entries: it is
@@ -66,7 +66,7 @@ csr_additive_attention_backward = declare(
     "A: in Csr[m,n], target: in T[b,m,h], source: in T[b,n,h], D: in T[b,n,w], G: in T[b,m,w], "
     "log_totals: in T[b,m,h], means: in T[b,m,h], of_source: out T[b,n,h], of_D: out T[b,n,w], "
     "slope: T",
-    "of_source and of_D are the gradients of <G, E>, E of csr.additive_attention, whose log_totals "
+    "of_source and of_D are the gradients of <G, E>, E of csr.additive_attention; log_totals "
     "are given, and means of attention.row_gradients",
     cost=_backward_cost,
     dtypes=REAL,
@@ -77,7 +77,7 @@ row_gradients = declare(
     "G: in T[m,w], E: in T[m,w], positive: in T[m,w], shares: in T[m,h], columns: i64, slope: T, "
     "means: out T[m,h], of_target: out T[m,h]",
     "means = <G, E> and of_target = (1 - slope) (<G, positive> - means shares) for each "
-    "head, which has so many columns: the gradient of <G, E> for target",
+    "head, for each of its columns: the gradient of <G, E> for target",
     over=("m", "h"),
     dtypes=REAL,
 )

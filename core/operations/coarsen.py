@@ -1,13 +1,13 @@
 """The set-up of algebraic multigrid, a row at a time.
 
-Every decision is made in synchronous rounds, in which no row sees what another one decides, and
+Every decision is made in synchronous rounds, in which no row sees the decisions of another one, and
 every sum is over one row in its order, with products rounded before they are added. So all
 executors, with any number of threads, make the same hierarchy bit for bit.
 
-``begin`` and ``end`` say where the entries of each row are, as in :mod:`rows`; ``other_begin`` and
-``other_end`` those of the transposed pattern, or of a second matrix. Matrices are made by an
-operation that counts the entries of each row and one that fills them in. ``state`` is 1 for coarse
-rows, -1 for fine ones and 0 for those that are undecided.
+``begin`` and ``end`` are the bounds of the entries of each row, as in :mod:`rows`; ``other_begin``
+and ``other_end`` are the bounds in the transposed pattern, or in a second matrix. Matrices are made
+by an operation that counts the entries of each row and one that fills them in. ``state`` is 1 for
+coarse rows, -1 for fine ones and 0 for undecided ones.
 """
 
 from ..operation import declare
@@ -32,7 +32,7 @@ invert_sums = declare(
     "coarsen.invert_sums",
     f"{_MATRIX}, inverse: out T[m], bad: out i64[1]",
     "inverse_i = 1 / sum_j |a_ij| with the sign (phase) of a_ii; 0 where the sum is 0 or not "
-    "finite, and bad = how many those are",
+    "finite, and bad = the number of such rows",
     over=ROWS,
     sums=("i64",),
 )
@@ -40,7 +40,7 @@ invert_sums = declare(
 radius = declare(
     "coarsen.radius",
     f"{_MATRIX}, y: out R[m]",
-    "y_i = sum_j |a_ij| / |a_ii|, whose maximum bounds the eigenvalues of D^-1 A; 0 where a_ii = 0",
+    "y_i = sum_j |a_ij| / |a_ii|, the maximum bounds the eigenvalues of D^-1 A; 0 where a_ii = 0",
     over=ROWS,
 )
 
@@ -242,7 +242,7 @@ decide = declare(
 join = declare(
     "coarsen.join",
     f"{_MATRIX}, label: in i64[m], next: out i64[m], total: out i64[1]",
-    "next_i = label_i if that is >= 0, else that of the column with the largest |a_ij| among those "
+    "next_i = label_i if >= 0, else the label of the column with largest |a_ij| among columns "
     "with a label >= 0, the first of equal ones, or -1; total = how many are -1",
     over=ROWS,
     sums=("i64",),
@@ -299,7 +299,7 @@ orthonormalize = declare(
     "coarsen.orthonormalize",
     f"{_ROW}, members: in I[z], size: i64, columns: i64, given: in T[w], basis: inout T[w], "
     "coarse: out T[y]",
-    "Gram-Schmidt in the rows of given that are those of nodes members[begin_i:end_i], each of "
+    "Gram-Schmidt in the rows of given of the nodes members[begin_i:end_i], each of "
     "size rows of length columns: basis there = Q, coarse (columns x columns) of aggregate i = R; "
     "columns that depend on those before are 0",
     over=ROWS,

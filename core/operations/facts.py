@@ -1,4 +1,4 @@
-"""What is found out about a matrix before a system with it is solved.
+"""Properties of a matrix, computed before a system with it is solved.
 
 Counts leave the device, never anything as long as the matrix.
 """
@@ -11,7 +11,7 @@ diagonal = declare(
     "facts.diagonal",
     "d: in T[n,k], inverse: out T[n,k], replacement: T, replaced: out i64[k], positive: out i64[k]",
     "inverse_i = 1 / d_i, or the replacement where that or d_i is not finite; replaced counts "
-    "those, positive the values with a positive real part",
+    "these, positive the values with a positive real part",
     flops=lambda e: 2 * e["n"] * e["k"],
     over=ROWS,
     sums=("i64", "i64"),
@@ -21,7 +21,7 @@ symmetry = declare(
     "facts.symmetry",
     "data: in T[n,k], indices: in I[n], indptr: in I[p], rows: i64, disorder: out i64[k], "
     "mismatch: out i64[k]",
-    "of the entries of a square matrix by compressed rows: disorder counts those whose column is "
+    "of the entries of a square matrix by compressed rows: disorder counts entries with a column "
     "not above that of the one before in their row; without any, mismatch counts those that are "
     "not the conjugate of their mirror image to 8 eps (zeros are as good as missing), else it is "
     "-1",
@@ -32,7 +32,7 @@ symmetry = declare(
 mirrored = declare(
     "facts.mirrored",
     "begin: in I[m], end: in I[m], indices: in I[z], values: in T[z], mismatch: out i64[1]",
-    "what facts.symmetry counts as mismatch, a row at a time: for short rows, which are sorted and "
+    "the mismatch of facts.symmetry, a row at a time: for short rows, which are sorted and "
     "without duplicates",
     over=("m", "1"),
     sums=("i64", "i64"),

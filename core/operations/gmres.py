@@ -7,8 +7,8 @@ of operations. ``hessenberg`` keeps the triangular factor: entry ``(i, j)`` is r
 stopped earlier has fewer.
 
 The basis may be stored in a lower dtype ``S`` than is computed in. It then holds the vectors times
-:func:`unit_of` that dtype, and ``v`` is the vector that is stored, after rounding: so ``A v`` and
-what is later made of the basis belong to the same vectors.
+:func:`unit_of` that dtype, and ``v`` is the stored vector, after rounding: so ``A v`` and results
+from the basis belong to the same vectors.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _UNITS = {"float16": 2.0**15}
 
 
 def unit_of(stored: str) -> float:
-    """Return what the vectors of a basis are multiplied by where they are stored in a dtype.
+    """Return the factor of the vectors of a basis that are stored in a dtype.
 
     Examples
     --------
@@ -37,10 +37,12 @@ def _of_vectors(
 ) -> Callable[..., Cost]:
     """Return a cost of vectors moved, on average over a cycle.
 
-    The step is on the device, so the cost cannot depend on it. ``first`` is the place of a vector
-    among the arguments. ``count`` says how many vectors of the basis and how many others are moved
-    if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` how many
-    operations there are for each.
+    The step is on the device, so the cost cannot depend on it. ``first`` is the position of a
+    vector among the arguments. ``count`` is the number of vectors of the basis and of others that
+    are moved if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` the
+    number of operations for each. ``count`` says how many vectors of the basis and how many others
+    are moved if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` how
+    many operations there are for each.
     """
 
     def cost(*arguments: Any) -> Cost:
@@ -150,8 +152,8 @@ solve = declare(
     "gmres.solve",
     "hessenberg: in T[s,s,k], g: in T[s,k], count: in i64[k], y: out T[s,k]",
     "y = the solution of the upper triangle of count rows, 0 beyond it and for zero pivots; of 1, "
-    "2, 4, ... fewer rows where the rounding of the product, eps | |H| |y| |, is more than what is "
-    "left of g and they leave less, both added up",
+    "2, 4, ... fewer rows where the rounding of the product, eps | |H| |y| |, exceeds the rest "
+    "of g and they leave less, both added up",
     flops=lambda e: e["s"] * e["s"] * e["k"],
 )
 

@@ -1,9 +1,8 @@
 """Incomplete factors on a pattern that is known: its triangles, scaling, checks, and splitting.
 
 A pattern is that of sorted rows with an entry on the diagonal of each. Factors are made in one
-array for the whole pattern, ``v``: those of the unit lower factor below the diagonal, the pivots on
-it, and those of ``D U`` above it. All work but the elimination itself is here, a row or an entry at
-a time.
+array for the whole pattern, ``v``: the unit lower factor below the diagonal, the pivots on it, and
+``D U`` above it. All work but the elimination itself is here, a row or an entry at a time.
 """
 
 from ..operation import declare

@@ -1,4 +1,4 @@
-"""Patterns of one interval of columns in each row, whose entries are ones that nobody stores.
+"""Patterns of one interval of columns in each row; their entries are ones that are not stored.
 
 Row ``i`` of a ``Mask`` has the columns from ``first_i`` on and before ``last_i``. Dense operands
 come in batches, as for products of machine learning.
@@ -81,7 +81,7 @@ fusedmm_backward = declare(
     "mask.fusedmm_backward",
     "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], G: in T[b,m,p], "
     "of_C: out T[b,m,k], of_B: out T[b,n,k], of_D: out T[b,n,p], alpha: T, edge: str, kernel: str",
-    "of_X is the gradient of <G, E>, E of mask.fusedmm, for X = C, B, D; what is None is not "
+    "of_X is the gradient of <G, E>, E of mask.fusedmm, for X = C, B, D; None is not "
     "computed, and nothing of the size of the entries is stored",
     cost=_backward_cost,
     dtypes=REAL,
@@ -102,7 +102,7 @@ fusedmm_softmax_backward = declare(
     "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], G: in T[b,m,p], "
     "E: in T[b,m,p], log_totals: in R[b,m], of_C: out T[b,m,k], of_B: out T[b,n,k], "
     "of_D: out T[b,n,p], alpha: T, kernel: str",
-    "mask.fusedmm_backward with softmax, given what mask.fusedmm_softmax made",
+    "mask.fusedmm_backward with softmax, given the results of mask.fusedmm_softmax",
     cost=_softmax_backward_cost,
     dtypes=REAL,
 )

@@ -36,7 +36,7 @@ def _by_plan(executor: Any, A: Any, x: Any, y: Any, alpha: complex, beta: comple
         A.plan.algorithm.run(executor, A.plan.state, SpmvCall(A, x, y, alpha, beta))
 
 
-#: The product of a matrix whose arrays were given up: by the algorithm of its plan, everywhere.
+#: The product of a matrix without its original arrays: by the algorithm of its plan, everywhere.
 planned_spmv = Operation(
     "planned.spmv",
     parse_signature("A: in Planned[m,n], x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"),
@@ -56,7 +56,7 @@ csr_spmv_transposed = declare(
 csr_plan = declare(
     "csr.plan",
     "A: in Csr<S>[m,n], product: str, columns: int, kernel: str, dtype: str",
-    "returns the Plan of spmv, spmm, sddmm or fusedmm for A and dense operands of that many "
+    "returns the Plan of spmv, spmm, sddmm or fusedmm for A and dense operands of a number of "
     "columns and of that dtype; kernel is the name of an algorithm, or auto",
 )
 

@@ -5,7 +5,7 @@ from ..operation import declare
 matching = declare(
     "ordering.matching",
     "indptr: in I[p], indices: in I[e], cost: in T[e], column: out I[n], u: out T[n], v: out T[n]",
-    "column_i = the column of row i in a matching of as many rows as possible whose sum of costs "
+    "column_i = the column of row i in a maximum matching of rows with a sum of costs that "
     "is least, -1 of a row without one; the duals are u_i + v_j <= cost_ij, equal where i and j "
     "are matched; costs are real and finite",
 )
@@ -21,7 +21,7 @@ fill = declare(
     "ordering.fill",
     "indptr: in I[p], indices: in I[e], order: in I[n], most: i64, entries: out i64[1], "
     "operations: out i64[1]",
-    "of the Cholesky factor of a symmetric pattern whose rows are eliminated in an order: entries "
+    "of the Cholesky factor of a symmetric pattern with rows eliminated in an order: entries "
     "= those of its columns with the diagonal, operations = the sum of the squares of their "
     "numbers; counting ends at the first row after which there are more entries than most",
 )

@@ -1,9 +1,10 @@
-"""Incomplete factors whose pattern is found by sweeps: ParILUT, and ParICT of a Hermitian matrix.
+"""Incomplete factors with a pattern found by sweeps: ParILUT, and ParICT for a Hermitian matrix.
 
-Factors are kept as ``L D^-1 U``, with the pivots on all three diagonals. What is strictly below the
-diagonal of ``L``, and of the transpose of ``U``, are two matrices of sorted rows that are treated
-alike: the operations below take one of them, and the *other* one. Of a Hermitian matrix the second
-is the conjugate of the first, and is not stored.
+Factors are kept as ``L D^-1 U``, with the pivots on all three diagonals. The parts strictly below
+the diagonal of ``L``, and of the transpose of ``U``, are two matrices of sorted rows that are
+treated alike: the operations below take one of them, and the *other* one. For a Hermitian matrix
+the second is the conjugate of the first, and is not stored. Of a Hermitian matrix the second is the
+conjugate of the first, and is not stored.
 
 Sums are in the order of the columns, with products rounded before they are added, and sizes are
 compared by their bits. So all executors choose the same patterns.
@@ -69,7 +70,7 @@ unfit = declare(
 moved = declare(
     "parilut.moved",
     "values: in T[e], before: in T[e], limit: R, count: out i64[1]",
-    "count = how many values are not within limit of those before",
+    "count = how many values moved by more than limit",
     over=("e", "1"),
     sums=("i64",),
 )
@@ -111,7 +112,7 @@ pivots = declare(
     over=ROWS,
 )
 
-#: ``parilut.narrow`` finds as many bits in one call.
+#: ``parilut.narrow`` finds this number of bits in one call.
 BITS = 3
 
 narrow = declare(
@@ -119,7 +120,7 @@ narrow = declare(
     "rows: in I[e], indices: in I[e], values: in T[e], tie: in i64[1], shift: i64, rank: i64, "
     "low: inout i64[1], reached: inout i64[1], above: inout i64[1]",
     "low = the largest of low + d 2^shift, 0 <= d < 8, that at least rank keys reach, reached = "
-    "how many do, above = how many reach what follows it; the key of an entry is the bits of |x|, "
+    "how many do, above = how many exceed it; the key of an entry is the bits of |x|, "
     "or if tie is not negative a hash of row and column where those are tie, and none elsewhere",
     over=("e", "1"),
     sums=("i64",) * (2**BITS - 1),

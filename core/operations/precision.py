@@ -1,7 +1,7 @@
 """Blocks of vectors on their way to a lower precision and back.
 
-``L`` is the type of half the width of ``T``: float32 beside float64, complex64 beside complex128;
-beside float32 and complex64 it is the same type.
+``L`` is the type of half the width of ``T``: float32 for float64, complex64 for complex128; for
+float32 and complex64 it is the same type.
 """
 
 from ..operation import declare

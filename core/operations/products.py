@@ -146,7 +146,7 @@ csr_fusedmm_backward = declare(
     "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
     "G: in T[b,m,p], of_values: out T[b,nnz], of_C: out T[b,m,k], of_B: out T[b,n,k], "
     "of_D: out T[b,n,p], alpha: T, edge: str",
-    "of_X is the gradient of <G, E>, E of csr.fusedmm, for X = values, C, B, D; what is None is "
+    "of_X is the gradient of <G, E>, E of csr.fusedmm, for X = values, C, B, D; None is "
     "not computed, and values may be None for 1",
     cost=_backward_cost,
     dtypes=REAL,
@@ -156,7 +156,7 @@ csr_fusedmm_softmax = declare(
     "csr.fusedmm_softmax",
     "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
     "E: out T[b,m,p], log_totals: out R[b,m], alpha: T, kernel: str",
-    "E of csr.fusedmm with softmax, and what its gradients would find again: log_totals_i = "
+    "E of csr.fusedmm with softmax, and an input of its gradients: log_totals_i = "
     "log sum_j exp(alpha <C_i, B_j> values_ij), plus infinity of no entries",
     cost=_fusedmm_softmax_cost,
     dtypes=REAL,
@@ -167,7 +167,7 @@ csr_fusedmm_softmax_backward = declare(
     "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
     "G: in T[b,m,p], E: in T[b,m,p], log_totals: in R[b,m], of_values: out T[b,nnz], "
     "of_C: out T[b,m,k], of_B: out T[b,n,k], of_D: out T[b,n,p], alpha: T",
-    "csr.fusedmm_backward with softmax, given what csr.fusedmm_softmax made: weights are "
+    "csr.fusedmm_backward with softmax, given the results of csr.fusedmm_softmax: weights are "
     "exp(score - log_totals_i), and the mean of their gradients in a row is <G_i, E_i>",
     cost=_fusedmm_softmax_backward_cost,
     dtypes=REAL,
@@ -201,7 +201,7 @@ csr_spmm_max = declare(
 csr_spmm_where_equal = declare(
     "csr.spmm_where_equal",
     "A: in Csr[m,n], X: in T[b,m,k], Y: in T[b,n,k], G: in T[b,n,k], Z: out T[b,m,k]",
-    "Z_i = the sum of G_j over the entries j of row i, of those elements whose Y_j is X_i",
+    "Z_i = the sum of G_j over the entries j of row i, of the elements with Y_j = X_i",
     cost=_equal_cost,
     dtypes=REAL,
 )

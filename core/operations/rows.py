@@ -1,9 +1,9 @@
-"""Work on compressed rows, a row at a time: what is read off them, and rows of new matrices.
+"""Work on compressed rows, a row at a time: reductions, and rows of new matrices.
 
 ``begin`` and ``end`` say where the entries of each row are: they are ``indptr[:-1]`` and
-``indptr[1:]`` of a matrix. What makes a new matrix comes in two steps, because its size is known
-only afterwards: one counts the entries of each row, and after ``scan.pointers`` the other fills
-them in, where ``target`` says that rows begin.
+``indptr[1:]`` of a matrix. A new matrix is made in two steps, because its size is known only
+afterwards: one counts the entries of each row, and after ``scan.pointers`` the other fills them in;
+``target`` holds the beginnings of rows.
 """
 
 from ..operation import declare
@@ -17,7 +17,7 @@ _NEW = "target: in I[p], new_indices: out I[w], new_values: out T[w]"
 examine = declare(
     "rows.examine",
     f"{_ROW}, indices: in I[z], falls: out i64[1], repeats: out i64[1]",
-    "falls and repeats = in how many places of a row the next column is smaller, and is the same",
+    "falls and repeats = how often in a row the next column is smaller, and is the same",
     over=ROWS,
     sums=("i64", "i64"),
 )
@@ -148,7 +148,7 @@ add = declare(
     "rows.add",
     f"{_BOTH}, alpha: T, beta: T, {_NEW}",
     "row i of the new matrix has the columns that rows.count_union counts: alpha times the value "
-    "of one plus beta times that of the other, no term for what is missing; products are rounded",
+    "of one plus beta times that of the other, no term for a missing entry; products are rounded",
     over=ROWS,
 )
 

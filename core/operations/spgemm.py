@@ -1,9 +1,9 @@
 """Products of sparse matrices, a row at a time and without memory of its own.
 
 ``begin`` and ``end`` say where the rows of the left matrix are. The rows of the right
-one are sorted and without duplicates. A row of the product is merged from those that the entries of
-the left row name: for short rows, such as those of multigrid. Every sum is in the order of the
-left row, with products rounded before they are added.
+one are sorted and without duplicates. A row of the product is merged from the rows that the entries
+of the left row name: for short rows, such as in multigrid. Every sum is in the order of the left
+row, with products rounded before they are added.
 """
 
 from ..operation import declare
@@ -34,7 +34,7 @@ fill = declare(
 refill = declare(
     "spgemm.refill",
     f"{_BOTH}, target: in I[p], places: in I[w], new_values: out T[w]",
-    "new_values = the values of the product, whose sorted columns are places_e for target_i <= e < "
+    "new_values = the values of the product with sorted columns places_e for target_i <= e < "
     "target_(i+1)",
     over=ROWS,
 )

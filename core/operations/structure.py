@@ -1,6 +1,6 @@
 """Work on the structure of matrices: sorting, transposing, products and sums.
 
-These return new native arrays, whose lengths are known only after the work. They run between
+These return new native arrays with lengths that are known only after the work. They run between
 solves, never inside a recorded iteration.
 """
 
@@ -22,7 +22,7 @@ csr_sort = declare(
 csr_sum_duplicates = declare(
     "csr.sum_duplicates",
     "A: in Csr[m,n]",
-    "returns indptr, indices, data with entries of one place added up; A is sorted",
+    "returns indptr, indices, data with duplicates added up; A is sorted",
 )
 
 csr_transpose = declare(
@@ -40,7 +40,7 @@ csr_matmul = declare(
 csr_matmul_values = declare(
     "csr.matmul_values",
     "A: in Csr[m,p], B: in Csr[p,n], C: in Csr[m,n]",
-    "returns data (alone in a tuple) of the product A B, whose pattern is that of C; the sums are "
+    "returns data (alone in a tuple) of the product A B with the pattern of C; the sums are "
     "those of csr.matmul",
 )
 

@@ -1,6 +1,6 @@
 """Incomplete factors made row by row, and solves with triangular matrices.
 
-A row needs those before it. Rows of one *level* need none of each other.
+A row needs the earlier rows. Rows of one *level* need none of each other.
 """
 
 from ..operation import declare
@@ -9,7 +9,7 @@ factorize = declare(
     "triangular.factorize",
     "indptr: in I[p], indices: in I[e], diagonal: in I[n], v: inout T[e]",
     "v = the factors of v on its pattern, the unit diagonal of the lower one left out; rows are "
-    "sorted and have a diagonal entry, whose position is in diagonal",
+    "sorted and have a diagonal entrywith its position in diagonal",
 )
 
 levels = declare(

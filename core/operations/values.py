@@ -1,4 +1,4 @@
-"""Functions of values one by one, and what all of them come to."""
+"""Functions of values one by one, and of all values together."""
 
 from ..operation import declare
 

@@ -84,7 +84,7 @@ enter = declare(
 keep = declare(
     "vector.keep",
     "x: in T[n,k], kept: inout T[n,k], best: inout R[k], status: in Status[k]",
-    "kept = x, best = the status's norm in running columns whose norm is below best",
+    "kept = x, best = the status's norm in running columns with a norm below best",
     over=ROWS,
     sums=("R",),  # of nothing: best is written when all rows are
 )

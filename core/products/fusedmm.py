@@ -42,17 +42,17 @@ def fusedmm(
     ----------
     A : sparse matrix, shape (m, n)
         A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
-        Or a mask of :mod:`wollemi.masks`, of whose entries no array is made.
+        Or a mask of :mod:`wollemi.masks`; its entries are never stored in an array.
     C : array, shape (m, k) or (b, m, k)
         Its rows meet rows of ``B`` (queries).
     B : array, shape (n, k) or (b, n, k)
         Keys.
     D : array, shape (n, p) or (b, n, p)
-        What is added up; may be ``B`` itself.
+        The rows that are added up; may be ``B`` itself.
     edge : {None, "identity", "scaled", "sigmoid", "softmax"}
         The function f. ``"scaled"`` is the identity of products divided by the square root of k,
         as PyTorch's attention divides them before it adds a bias. ``"softmax"`` is that over the
-        entries of a row, computed online. An entry whose product is minus infinity counts for
+        entries of a row, computed online. An entry with a product of minus infinity counts for
         nothing; a row without entries gives zeros, and so does one of minus infinities alone.
     alpha : float
         Factor of the products.
@@ -61,14 +61,14 @@ def fusedmm(
     out : array, shape (m, p) or (b, m, p), optional
         Overwritten and returned.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` tells what that chose.
-        With a mask ``"row-split"`` or ``"tile-mma"`` on GPUs.
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` shows the choice. With
+        a mask ``"row-split"`` or ``"tile-mma"`` on GPUs.
 
     Returns
     -------
     array, shape (m, p) or (b, m, p)
         Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
-        a tensor, with gradients as those of :func:`wollemi.interop.torch.fusedmm`.
+        a tensor, with the gradients of :func:`wollemi.interop.torch.fusedmm`.
 
     Raises
     ------

@@ -17,8 +17,8 @@ class Graph(NamedTuple):
     """The pattern of a graph, and which edge of a list each of its entries is.
 
     Row ``i`` of the pattern has an entry for every edge that ends at node ``i``, in the order of
-    the list, and the column is where that edge begins: ``spmm(graph.pattern, x)`` adds up, for
-    every node, what its incoming edges bring.
+    the list, and the column is the edge's source: ``spmm(graph.pattern, x)`` adds up, for every
+    node, the features of the sources of its incoming edges.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) 
     edge_index : array or Tensor of integers, shape (2, edges); EdgeIndex; or a graph of DGL
         Sources, then targets, as PyTorch Geometric has them. Edges may come twice.
     num_nodes : int, or (sources, targets), optional
-        How many nodes there are; by default what an ``EdgeIndex`` or a graph says, or one more than
+        The number of nodes; by default the number of an ``EdgeIndex`` or a graph, or one more than
         the largest index.
 
     Returns
@@ -90,7 +90,7 @@ def _count(source: Any, target: Any) -> int:
 def edges_of(
     graph: Any, num_nodes: int | tuple[int, int] | None = None
 ) -> tuple[Any, Any, tuple[int, int] | None]:
-    """Return sources, targets and how many of each, of whatever describes a graph."""
+    """Return sources, targets and the number of each, of every description of a graph."""
     if isinstance(num_nodes, (int, np.integer)):
         num_nodes = (int(num_nodes), int(num_nodes))
     if is_dgl_graph(graph):

@@ -34,7 +34,7 @@ def causal(
         Columns: keys; as many as rows by default.
     offset : int
         Row ``i`` has columns up to ``i + offset``. With ``m - n`` the last row has them all, as new
-        tokens beside those of a cache.
+        tokens with those of a cache.
     dtype, executor
         As for :class:`wollemi.Csr`.
 
@@ -127,7 +127,7 @@ def documents(
     lengths : sequence of int
         Of the documents; one may be empty.
     causal : bool
-        Whether a position attends to those up to itself alone.
+        Whether a position attends to itself and earlier positions alone.
     dtype, executor
         As for :class:`wollemi.Csr`.
 

@@ -1,7 +1,7 @@
 """Dense operands and results of the machine-learning kernels.
 
-Inside, every operand is a native batch of blocks ``(b, rows, columns)`` with neighbouring columns.
-Here is where what users hand over becomes one, and where results take the shape that was handed in.
+Inside, every operand is a native batch of blocks ``(b, rows, columns)`` with adjacent columns. This
+module converts arguments of users to batches, and results to the shape of the arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def as_csr(A: Any) -> Csr:
     Raises
     ------
     UnsupportedOperation
-        If it is a mask, whose entries take the memory that it is there to save.
+        If it is a mask, since its entries would take the memory that a mask saves.
     InvalidMatrix
         If it is no sparse matrix.
     """
@@ -34,7 +34,7 @@ def as_csr(A: Any) -> Csr:
         return A
     refuse_without_entries(A)
     if isinstance(A, Coo):
-        return rows_of(A)  # entries of one place stay apart: values= may name each
+        return rows_of(A)  # duplicates stay apart: values= may name each
     if isinstance(A, Matrix):
         return A.asformat("csr")
     if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")):
@@ -43,14 +43,14 @@ def as_csr(A: Any) -> Csr:
 
 
 class Operand:
-    """A dense operand as kernels take it, and what is needed to give a result in its likeness.
+    """A dense operand in the form of kernels, and the data to give a result in its likeness.
 
     Parameters
     ----------
     executor : Executor
         Where it must live.
     given : array, shape (rows, k), (b, rows, k) or, where vectors are taken, (rows,)
-        What the user handed over.
+        The user's array.
     rows : int
         How many rows it must have.
     what : str
@@ -85,7 +85,7 @@ class Operand:
         return int(self.batch.shape[2])
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
-        """Return the batch in ``dtype``, with neighbouring columns; one block serves for all."""
+        """Return the batch in ``dtype``, with adjacent columns; one block serves for all."""
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
         if not _has_layout(batch, dtype.itemsize):
             batch = executor.copy(batch)
@@ -109,7 +109,7 @@ class Values(Operand):
     executor : Executor
         Where they must live.
     given : array, shape (nnz,) or (b, nnz)
-        What the user handed over.
+        The user's array.
     count : int
         How many entries there are.
     """
@@ -133,9 +133,9 @@ class Values(Operand):
 
 
 def _has_layout(block: Array, item: int) -> bool:
-    """Return whether kernels can take blocks: neighbouring columns, rows any distance apart.
+    """Return whether kernels can take blocks: adjacent columns, any distance between rows.
 
-    One column is a vector to kernels, whose rows are in rising order and do not overlap.
+    One column is a vector to kernels, with rows in rising order that do not overlap.
     """
     rows, columns = block.shape[-2:]
     if columns > 1:
@@ -196,7 +196,7 @@ class Result:
     executor : Executor
         Where it lives.
     out : array or None
-        What the user handed over.
+        The user's array.
     shape : tuple of int
         Of the result as the user sees it.
     batch : tuple of int
@@ -206,7 +206,7 @@ class Result:
     beta : number
         Whether ``out`` is read.
     inputs : arrays
-        What must not be overwritten before it is read.
+        The arrays that must not be overwritten before they are read.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class Result:
         self.array = array if array.ndim == len(batch) else array[None]
 
     def give(self, from_host: bool) -> Any:
-        """Return what the user gets after the kernel has run."""
+        """Return the user's result after the kernel has run."""
         if self.out is None:
             array = self.array.reshape(self.shape)
             return self.executor.to_host(array) if from_host else array

@@ -42,7 +42,7 @@ def sddmm(
     out : Csr of the pattern of ``A``, or array of shape (nnz,) or (b, nnz), optional
         Overwritten and returned. With ``beta == 0`` it is never read.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("sddmm", k)`` tells what that chose.
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("sddmm", k)`` shows the choice.
 
     Returns
     -------

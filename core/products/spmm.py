@@ -44,15 +44,15 @@ def spmm(
     alpha, beta : scalar
         Factors.
     values : array, shape (nnz,) or (b, nnz), optional
-        Used in place of ``A.data``: those of a batch of matrices of one pattern.
+        Used in place of ``A.data``, also for a batch of matrices of one pattern.
     kernel : str
-        The name of an algorithm, or ``"auto"``; ``A.plan_for("spmm", k)`` tells what that chose.
+        The name of an algorithm, or ``"auto"``; ``A.plan_for("spmm", k)`` shows the choice.
 
     Returns
     -------
     array, shape (m, k), (b, m, k) or (m,)
         Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
-        a tensor, with gradients as those of :func:`wollemi.interop.torch.spmm`.
+        a tensor, with the gradients of :func:`wollemi.interop.torch.spmm`.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def spmm(
 
 
 def _kinds(*factors: complex) -> list[Any]:
-    """Return what makes a common dtype complex, if a factor does."""
+    """Return the types that make a common dtype complex, if a factor is complex."""
     return [_COMPLEX for factor in factors if isinstance(factor, complex)]
 
 
 def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: complex) -> Any:
-    """Return alpha A B + beta out by the products with vectors, which convert what they read."""
+    """Return alpha A B + beta out by the products with vectors, which convert stored values."""
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
     blocks, batched = blocks_of(dense)

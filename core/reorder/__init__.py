@@ -5,7 +5,7 @@ from .dissection import nested_dissection
 from .matching import Matching, matching
 from .rcm import rcm
 
-#: What ``order="..."`` of a preconditioner may say.
+#: The values of ``order="..."`` in preconditioners.
 ORDERS = {"rcm": rcm, "amd": amd, "nd": nested_dissection}
 
 __all__ = ["ORDERS", "Matching", "amd", "matching", "nested_dissection", "rcm"]

@@ -1,4 +1,4 @@
-"""What all orders share: the symmetric pattern of a matrix on the host."""
+"""The common part of all orders: the symmetric pattern of a matrix on the host."""
 
 from __future__ import annotations
 

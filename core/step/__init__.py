@@ -13,13 +13,13 @@ A step is a function over the names of a workspace ::
         w.rho_old, w.rho = w.rho, norm2(w.r)
         w.observe(sqrt(w.rho))
 
-Run on NumPy arrays it is the reference. Run on symbols it says what it reads, writes, adds up and
-costs, and gives the text of a functor for the compiled backends.
+Run on NumPy arrays it is the reference. Run on symbols it gives its reads, writes, sums and costs,
+and the text of a functor for the compiled backends.
 
 The rules that follow from being traced: a step does not branch on values (``where`` chooses), it
 uses the functions of this package alone, and no element depends on a sum of the same step (that
-would be two steps). All names are read before any is written: what a step assigns is seen by the
-rest of the step, and by everybody else after it.
+would be two steps). All names are read before any is written: the rest of the step, and every later
+step, sees an assignment.
 
 Apart from :mod:`.numeric` this package needs the standard library alone: the build traces steps
 before NumPy is there.

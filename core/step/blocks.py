@@ -1,4 +1,4 @@
-"""Steps on NumPy arrays by blocks of rows, from what was traced of them."""
+"""Steps on NumPy arrays by blocks of rows, from their traces."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
     Parameters
     ----------
     step : Step
-        What to run.
+        The step.
     nbytes : int
         How many bytes the vectors of a block of rows may have.
     *arguments
@@ -109,7 +109,7 @@ class _Run:
         self.known: dict[int, Any] = {}
 
     def visit(self, nbytes: int) -> list[Array]:
-        """Do what is to be done for each element; return the sums of the columns that run."""
+        """Run the element part of the step; return the sums of the columns that run."""
         width = max(1, len(self.vectors) * self.on.size * self.dtype.itemsize)
         step = max(16, nbytes // width)
         found: list[list[Array]] = [[] for _ in self.sums]
@@ -124,7 +124,7 @@ class _Run:
             terms = self._value(node.parts[0], known, rows)
             own = numeric.own_largest if node.kind == "largest" else numeric.own_sum
             parts.append(own(np.broadcast_to(terms, (rows.stop - rows.start, self.on.size))))
-        if len(writes) > 1:  # what is a part of an array might be written before it is read
+        if len(writes) > 1:  # a slice might be written before it is read
             writes = [
                 (n, np.array(v) if _is_name(self.traced.elements[n]) else v) for n, v in writes
             ]
@@ -139,7 +139,7 @@ class _Run:
         return join(np.stack(parts), axis=0)
 
     def finish(self, sums: list[Array]) -> None:
-        """Do what is to be done once a column, with its sums."""
+        """Run the per-column part of the step, with its sums."""
         of_key = {node.key: value for node, value in zip(self.sums, sums, strict=True)}
         known = dict(self.known)
         roots: Iterable[Symbol] = [

@@ -19,9 +19,9 @@ class Step:
     function : callable
         Takes the workspace.
     traced : Traced
-        What the function does.
+        The description of the function.
     operation : Operation
-        What executors are asked for.
+        The operation for executors.
     names : tuple of str
         The names of the operation's parameters in order.
     version : int
@@ -74,9 +74,9 @@ class Steps:
     vectors : str
         Names of blocks of vectors, one value for each row and column, separated by blanks.
     scalars, reals, flags : str
-        Names of what has one value for each column: of the dtype of vectors, real, yes or no.
+        Names of arrays with one value for each column: of the dtype of vectors, real, yes or no.
     rows : str
-        Names of what has one value for each row, the same in all columns; read only.
+        Names of arrays with one value for each row, the same in all columns; read only.
     numbers : str
         Names of numbers that are handed over by value; read only.
     status : bool
@@ -171,5 +171,5 @@ def _summary(function: Function) -> str:
 
 
 def _origin(function: Function) -> str:
-    """Return what tells one definition that is made again from another one of the same name."""
+    """Return a key that separates a repeated definition from another one of the same name."""
     return f"{function.__module__}.{function.__qualname__}"

@@ -27,7 +27,7 @@ def halt(status: Status, columns: Array, why: Stop) -> None:
 
 
 def halt_where(status: Status, columns: Array, why: str, condition: Array) -> None:
-    """Stop those of ``columns`` that still run and for which the condition holds."""
+    """Stop the running ones of ``columns`` for which the condition holds."""
     still = status.stop[columns] == Stop.RUNNING
     halt(status, columns[still & np.asarray(condition)], Stop[why])
 
@@ -47,7 +47,7 @@ def observe(status: Status, columns: Array, norms: Array) -> None:
 
 
 def judge(status: Status, columns: Array, norms: Array) -> None:
-    """Stop the columns that have arrived, and those whose norm is no number."""
+    """Stop the columns that have converged, and columns with a norm that is no number."""
     norms = np.asarray(norms)
     finite = np.isfinite(norms)
     halt(status, columns[~finite], Stop.NOT_FINITE)

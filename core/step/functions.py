@@ -18,7 +18,7 @@ from .symbols import (
 
 #: Why a column halts; names of :class:`wollemi.core.status.Stop`.
 INDEFINITE, BREAKDOWN, NOT_FINITE = "INDEFINITE", "BREAKDOWN", "NOT_FINITE"
-#: For rules of a solver's own, beside that of ``observe``.
+#: For rules of a solver's own, in addition to ``observe``.
 CONVERGED = "CONVERGED"
 
 

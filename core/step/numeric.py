@@ -1,4 +1,4 @@
-"""Steps on NumPy arrays: what a step means."""
+"""Steps on NumPy arrays: the definition of a step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for _sign in ("add", "sub", "mul", "truediv"):
 
 # ---- sums, all of them pairwise: NumPy adds that way along contiguous memory alone
 
-#: What makes the totals of a group of executors of the terms of one; nothing for one alone.
+#: The function that adds up terms over a group of executors; None for one alone.
 _TOTALS: ContextVar[Callable[[Array, str], Array] | None] = ContextVar("totals", default=None)
 
 
@@ -151,11 +151,11 @@ class Running:
         events.observe(self._status, self._on, norm)
 
     def halt(self, why: str, *, when: Array) -> None:
-        """Stop the columns, of those that still run, where a condition holds."""
+        """Stop the running columns where a condition holds."""
         events.halt_where(self._status, self._on, why, when)
 
     def write_back(self) -> None:
-        """Write what was assigned into the arrays."""
+        """Write the assigned values into the arrays."""
         for name in self._written:
             self._arrays[name][..., self._on] = self._now[name]
 

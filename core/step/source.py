@@ -21,8 +21,7 @@ def load_steps(package: str, folder: Path) -> None:
     Parameters
     ----------
     package : str
-        The package whose ``core.step`` the steps are made with; the folder's name is a package
-        within it.
+        The package with the ``core.step`` of the steps; the folder's name is a package within it.
     folder : Path
         Such as that of the solvers.
     """
@@ -162,7 +161,7 @@ def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement uses, those of annotations left out."""
+    """Return the names that a statement uses, without annotations."""
     if isinstance(statement, ast.FunctionDef):
         parts: list[ast.AST] = [*statement.body, *statement.decorator_list]
         parts += [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d]

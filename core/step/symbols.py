@@ -1,4 +1,4 @@
-"""Symbols: what a step computes with while it is traced."""
+"""Symbols: the values of a step while it is traced."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Symbol:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What two symbols share that stand for the same value."""
+        """The common key of two symbols for the same value."""
         return (self.kind, self.name, *(part.key for part in self.parts))
 
     @property
@@ -117,7 +117,7 @@ def call(kind: str, *operands: Any, type: str) -> Symbol:
 
 
 def place_of(parts: tuple[Symbol, ...]) -> str:
-    """Return where what is made of ``parts`` is known."""
+    """Return the scope of an expression of ``parts``."""
     places = {part.place for part in parts}
     return ELEMENT if ELEMENT in places else COLUMN if COLUMN in places else CONSTANT
 

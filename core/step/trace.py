@@ -1,4 +1,4 @@
-"""Tracing a step: what it reads, writes, adds up, and tells the status."""
+"""Tracing a step: its reads, writes, sums, and events for the status."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KINDS = {
     "numbers": ("T", CONSTANT, VALUE),
 }
 
-#: What a step of a solver may ask of the status: the norm at which a column has converged, and the
-#: distance of 1 from the next number of the dtype.
+#: The values that a step of a solver may ask of the status: the norm at which a column has
+#: converged, and the distance of 1 from the next number of the dtype.
 OF_STATUS = "threshold"
 EPSILON = "epsilon"
 RESERVED = frozenset({OF_STATUS, EPSILON, "begin", "observe", "halt", "status"})
@@ -56,20 +56,21 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """What a step does.
+    """The trace of a step.
 
     Attributes
     ----------
     kinds : mapping
         The kind of each name that it uses, in the order of its parameters.
     reads : frozenset of str
-        Names whose values it needs.
+        Names of the values that it reads.
     elements, columns : dict of str to Symbol
-        What it writes for each element and for each column, in the order of first assignment.
+        The values that it writes for each element and for each column, in the order of first
+        assignment.
     sums : list of Symbol
-        What it adds up, each sum once.
+        Its sums, each once.
     events : list of Event
-        What it tells the status, in order.
+        Its events for the status, in order.
     """
 
     kinds: Mapping[str, str]
@@ -213,7 +214,7 @@ def _cast(name: str, value: Symbol, wanted: str) -> Symbol:
 
 
 def trace(function: Callable[[Any], None], kinds: Mapping[str, str], status: bool) -> Traced:
-    """Return what a step does."""
+    """Return the trace of a step."""
     w = Tracing(kinds, status)
     function(w)
     written = {name: w._now[name] for name in w._written}

@@ -1,4 +1,4 @@
-"""Attempts at one system by several methods: how long each may take, and what is made of them."""
+"""Attempts at one system by several methods: their time limits, and the final result."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from .stop_limits import limits_of
 #: of BiCGSTAB and GMRES took more on five.
 SHORT = 1000
 
-#: What ends a solve whatever other methods might do.
+#: The stops that end a solve for every method.
 _FINAL = frozenset(
     {Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.CALLBACK, Stop.CRITERION, Stop.ITERATIONS}
 )
 
-#: What deserves another method although no tolerance was asked for.
+#: The stops that justify another method even without a tolerance.
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
 
 
-#: How many times the time of the other candidate those have that gave up, in each round; the last
-#: one is without patience.
+#: The time limit of candidates that gave up, as a multiple of the other candidate's time, in each
+#: round; the last one is without patience.
 AGAIN: tuple[float | None, ...] = (4.0, 16.0, None)
 
 #: How many times the smallest residual so far that of a least squares solution may be: with tiny
@@ -85,7 +85,7 @@ class Attempts:
     began: float = field(default_factory=time.perf_counter)
     #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
     done: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
-    #: What was tried, in order.
+    #: The attempts, in order.
     tried: list[AttemptRecord] = field(default_factory=list)
     #: Candidates that gave up, with the expected seconds of the rest.
     waiting: list[tuple[float, Candidate]] = field(default_factory=list)
@@ -99,9 +99,9 @@ class Attempts:
     by_least_squares: bool = False
     #: Whether CG found a direction along which the matrix is not positive.
     indefinite: bool = False
-    #: What ended all attempts, whatever others might do.
+    #: The stop that ended all attempts.
     ended_by: Stop | None = None
-    #: What patience is multiplied by, None without any.
+    #: The factor of patience, None without any.
     _again: float | None = 1.0
     _patience: Patience | None = None
     _setup: float = 0.0
@@ -176,9 +176,9 @@ class Attempts:
         )
 
     def _take_up_again(self) -> None:
-        """Try those again that gave up for others, which failed: the most promising one first.
+        """Retry candidates that gave up for others, which failed: the most promising one first.
 
-        What each may take grows from round to round.
+        The time limit of each grows from round to round.
         """
         for times in AGAIN:
             # a system that a factorization does not solve is too ill-conditioned for long waits
@@ -197,7 +197,7 @@ class Attempts:
         return time.perf_counter() - self.began
 
     def _told_whole(self, result: Result) -> Result:
-        """Return a result with what is to be said of all attempts."""
+        """Return a result with the notes on all attempts."""
         stops = result.stops
         if self.ended_by is not None:
             stops = [s if s == Stop.CONVERGED else self.ended_by for s in stops]
@@ -217,7 +217,7 @@ class Attempts:
         return min(given, default=10 * max(self.A.shape[0], 1))
 
     def _is_settled(self) -> bool:
-        """Return whether no attempt whatever can change what is known."""
+        """Return whether no further attempt can change the result."""
         if self.best is None:
             return False
         failed = [stop for stop in self.best.stops if stop != Stop.CONVERGED]
@@ -227,7 +227,7 @@ class Attempts:
         return aimless and not any(stop in _BROKEN for stop in failed)
 
     def _is_over(self, attempt: Candidate) -> bool:
-        """Return whether an attempt cannot change what is known."""
+        """Return whether an attempt cannot change the result."""
         if self._is_settled() or (attempt.needs_definite and self.indefinite):
             return True
         if attempt.key not in self.done:
@@ -240,7 +240,7 @@ class Attempts:
         return whole if attempt.limit is None else min(attempt.limit, whole)
 
     def _is_promising(self, attempt: Candidate, result: Result) -> bool:
-        """Return whether the iterations left would do, if they go on as those before."""
+        """Return whether the remaining iterations suffice at the present rate."""
         used = self._allowed(attempt)
         if (
             not attempt.extended
@@ -369,7 +369,7 @@ class Attempts:
         return result
 
     def _stop(self, attempt: Candidate) -> dict[str, Any]:
-        """Return what ends an attempt: iterations of its own, and the time that all share."""
+        """Return the criterion that ends an attempt: its own iterations, and the shared time."""
         options = {"rtol": self.rtol, "atol": self.atol, "maxiter": self.maxiter, "stop": self.stop}
         if attempt.limit is not None and attempt.limit < self.budget:
             options["maxiter"] = attempt.limit
@@ -387,7 +387,7 @@ class Attempts:
         return options
 
     def _patience_for(self, attempt: Candidate) -> Patience | None:
-        """Return what ends an attempt where another candidate is expected to be done sooner."""
+        """Return the criterion that ends an attempt where another candidate seems faster."""
         if not attempt.patient or self._again is None:
             return None
         pool = self.pool
@@ -406,7 +406,7 @@ class Attempts:
         )
 
     def _outlook(self) -> Outlook:
-        """Return what other candidates promise while the first one runs."""
+        """Return the estimates of the other candidates while the first one runs."""
         assert self.pool is not None
         alternative = self._alternative()
         first = self.pool.first
@@ -418,7 +418,7 @@ class Attempts:
         return tolerance | Iterations(self.budget)
 
     def _time_left(self) -> float | None:
-        """Return the seconds that are left of what all attempts share, None without a limit."""
+        """Return the remaining seconds of the shared time, None without a limit."""
         limits = [] if self.stop is None else limits_of(self.stop, Time, "seconds")
         if self.seconds_left is not None:
             limits.append(self.seconds_left)

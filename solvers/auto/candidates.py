@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: The name of the direct solver among the methods.
 DIRECT = "direct"
 
-#: The engine whose order of the rows is known.
+#: The engine with a known order of the rows.
 SUPERLU = "superlu"
 
 #: Iterations of CG with multigrid: of scalar elliptic equations, of systems with the constant of
@@ -31,8 +31,8 @@ CYCLES = {"elliptic": 11.0, "blocks": 45.0, "modes": 20.0, "other": 120.0}
 #: for 299 + 299 levels in the plane, 184 for 147 in space.
 FOR_LEVELS = 0.075
 
-#: Factors of that for matrices that are not known to be diffusion, and for those of nodes with
-#: several unknowns.
+#: The factors of that for matrices that are not known to be diffusion, and for nodes with several
+#: unknowns.
 UNKNOWN, OF_BLOCKS = 3.0, 5.0
 
 #: Iterations with incomplete factors in relation to those with Jacobi.
@@ -41,7 +41,7 @@ BY_FACTORS = 0.38
 #: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor.
 OF_INDEFINITE = 6.0
 
-#: Iterations of BiCGSTAB in relation to those of CG for the same levels.
+#: Iterations of BiCGSTAB relative to CG for the same levels.
 BICGSTAB = 0.6
 
 #: What one iteration of a method takes in relation to CG's, without preconditioner.
@@ -73,7 +73,7 @@ class Candidate:
     M : preconditioner
         As a solver takes it.
     label : str
-        What notes and tables call the preconditioner; "" for none.
+        The preconditioner's name in notes and tables; "" for none.
     options : mapping
         Of the solver, such as ``restart``.
     setup, per_iteration, iterations : float
@@ -120,7 +120,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What two candidates have in common that do the same iterations."""
+        """The common key of two candidates with the same iterations."""
         M = repr(self.M) if isinstance(self.M, Settings) else id(self.M)
         return self.method, self.kind, M, *sorted(self.options.items())
 
@@ -142,7 +142,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What notes call it."""
+        """Its name in notes."""
         return f"{self.method} with {self.label}" if self.label else self.method
 
 
@@ -154,7 +154,7 @@ class Candidates:
     A : matrix
         The matrix.
     properties : Properties
-        What is known of it.
+        Its properties.
     rtol : float
         The tolerance.
     columns : int

@@ -19,7 +19,7 @@ from .plan import Question, columns_of, planned
 from .properties import Hints
 from .rectangular import solve_rectangular
 
-#: What ``effort`` may say.
+#: The values of ``effort``.
 EFFORTS = ("fast", "normal", "thorough")
 
 
@@ -80,7 +80,7 @@ def solve(
     block_size : int, optional
         Unknowns of a node; by default the pattern is searched for blocks.
     symmetric, positive_definite : bool, optional
-        What is known of the matrix; by default its entries are looked at.
+        The known properties of the matrix; by default its entries are examined.
     budget : float, optional
         Seconds that all attempts together may take. A set-up and a factorization end at no clock.
     effort : {"normal", "fast", "thorough"}

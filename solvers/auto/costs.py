@@ -1,6 +1,6 @@
 """The estimated time of parts of a solve: products, iterations, set-ups and factorizations.
 
-The rates are of one kind of place each, and rough. What attempts observe corrects them: all
+The rates are rough, one set for each kind of executor. Observations of attempts correct them: all
 estimates for a matrix are scaled by the observed time of iterations over the estimated one.
 """
 
@@ -94,7 +94,7 @@ BAND_OPERATION = 3e-10
 
 
 def rates_of(A: LinOp) -> Rates:
-    """Return the rates of the place of a matrix: a host makes exact factors where it is."""
+    """Return the rates of the executor of a matrix: exact factors are made on the host."""
     return HOST if A.executor.supports(triangular.factorize) else DEVICE
 
 
@@ -126,14 +126,17 @@ class Fill:
 
 
 def fill_of(structure: Structure) -> Fill:
-    """Return the estimated factors of a pattern: those of the cheapest kind that fits it.
+    """Return the estimated factors of a pattern, of the cheapest kind that fits it.
 
     Notes
     -----
-    Sparse factors are those of nested dissection of a pattern whose separators have as many rows
-    as its levels and its dimension suggest (A. George, Nested dissection of a regular finite
-    element mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in the plane and
-    ``12 n s^1.5`` in space for short rows, fitted to SuperLU's counts for grids and elasticity.
+    Sparse factors come from nested dissection of a pattern; the rows of separators follow from the
+    number of levels and its dimension (A. George, Nested dissection of a regular finite element
+    mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in the plane and ``12 n s^1.5`` in
+    space for short rows, fitted to SuperLU's counts for grids and elasticity. George, Nested
+    dissection of a regular finite element mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s``
+    operations in the plane and ``12 n s^1.5`` in space for short rows, fitted to SuperLU's counts
+    for grids and elasticity.
     """
     n = max(structure.rows, 1)
     kinds = [_sparse(structure)]

@@ -1,4 +1,4 @@
-"""What ``wl.solve`` knows of a matrix before it chooses; found once, where the matrix is."""
+"""The properties of a matrix that ``wl.solve`` uses, computed once on the matrix's executor."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SLACK = 8
 #: Rows of a matrix of which the balance of its rows is asked; smaller ones are solved at once.
 LARGE = 1024
 
-#: What the entries off the diagonal of a balanced row add up to, as parts of its diagonal. Below
-#: 0.9 the condition of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations;
-#: above 1 the matrix is likely to be indefinite.
+#: The sum of the entries off the diagonal of a balanced row, relative to its diagonal. Below 0.9
+#: the condition of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations; above 1
+#: the matrix is likely to be indefinite.
 BALANCE = (0.9, 1.001)
 
-#: The part of balanced rows from which on a matrix looks elliptic. Rows beside a boundary are not
-#: balanced: 31 % of those of a grid of 17^3 points.
+#: The part of balanced rows from which on a matrix looks elliptic. Rows at a boundary are not
+#: balanced: 31 % of the rows of a grid of 17^3 points.
 ELLIPTIC = 0.5
 
-#: What finding the facts runs.
+#: The operations that compute the properties.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
 
 
@@ -48,8 +48,9 @@ class Facts:
     not_invertible : int
         Values of the diagonal without an inverse: zeros, above all.
     balanced : int
-        Rows whose entries nearly add up to zero, the diagonal positive and most others negative,
-        as a discretized elliptic equation has them; 0 where nobody asked, for small matrices.
+        Rows with entries that nearly add up to zero, the diagonal positive and most others
+        negative, as in a discretized elliptic equation; 0 for small matrices, where it is not
+        computed.
     """
 
     rows: int
@@ -70,7 +71,7 @@ class Facts:
 
     @property
     def looks_diffusive(self) -> bool:
-        """Whether most rows are like those of diffusion, with convection or without."""
+        """Whether most rows look like diffusion, with or without convection."""
         return self.positive == self.rows and self.balanced > ELLIPTIC * self.rows
 
 

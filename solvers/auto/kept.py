@@ -1,7 +1,7 @@
-"""What functional calls keep with a matrix, so that the next call does not set up anew.
+"""Data that functional calls keep with a matrix, so that the next call does not set up anew.
 
-``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` make a solver each time they are called. What costs
-time is in its workspaces: arrays, recorded iterations, CUDA graphs. They are kept with ``A`` and
+``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` make a solver each time they are called. The expensive
+parts are in its workspaces: arrays, recorded iterations, CUDA graphs. They are kept with ``A`` and
 freed with it, as long as they are small; solves of systems that are not small take longer than
 setting up.
 """
@@ -39,7 +39,8 @@ LIMIT = 64 * 2**20
 #: Types of options by which a solver is found again.
 _PLAIN = (int, float, str, type(None))
 
-#: Kinds of solvers, with their preconditioners, whose workspaces are kept with one matrix.
+#: The largest number of kinds of solvers, with their preconditioners, with workspaces kept with one
+#: matrix.
 KINDS = 8
 
 Free = dict[tuple[str, int], "list[Workspace]"]
@@ -51,10 +52,10 @@ class Kept:
     Attributes
     ----------
     twin : Matrix
-        Stands for the matrix in what is kept: a reference to the matrix itself would keep it, and
-        the memory of its device, until the garbage collector finds the circle.
+        Stands for the matrix in the kept data: a reference to the matrix itself would keep it, and
+        the memory of its device, until the garbage collector finds the cycle.
     own : int
-        Bytes of the matrix, which what is kept may take as well; 0 of a lean one.
+        Bytes of the matrix, which the kept data may take as well; 0 for a lean one.
     """
 
     def __init__(self, A: Matrix) -> None:
@@ -71,13 +72,13 @@ class Kept:
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
         #: Solvers by their class, the name of their preconditioner and their options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
-        #: What :meth:`_held` said when the workspaces were looked at.
+        #: The result of :meth:`_held` at the last check of the workspaces.
         self.trimmed: list[int] = []
-        #: What ``wl.solve`` chose for these values, by what it was asked.
+        #: The choices of ``wl.solve`` for these values, by question.
         self.choices: dict[Any, Any] = {}
-        #: What depends on the pattern alone.
+        #: Data that depend on the pattern alone.
         self.structure: dict[str, Any] = {}
-        #: The candidate that solved the last system, by what was asked.
+        #: The candidate that solved the last system, by question.
         self.winners: dict[Any, Any] = {}
         #: Direct solvers of small factors, by their options.
         self.direct: dict[Any, Direct] = {}
@@ -89,7 +90,7 @@ class Kept:
             _release(free)
 
     def follow(self, A: Matrix) -> None:
-        """Bring what depends on values in line with those that the matrix has now."""
+        """Update data that depend on values."""
         version = A._values_version
         if version == self.version:
             return
@@ -109,7 +110,7 @@ class Kept:
             self.version = version
 
     def preconditioner(self, M: Any) -> tuple[Any, Any]:
-        """Return what a solver takes for ``M``, and its name in keys; None if it has none."""
+        """Return the solver's argument for ``M``, and its name in keys; None if it has none."""
         if M is None:
             return None, ()
         if isinstance(M, str):
@@ -170,7 +171,7 @@ class Kept:
         return found
 
     def keep_choice(self, asked: Any, found: Any) -> None:
-        """Keep what ``wl.solve`` chose, until the values are others."""
+        """Keep the choice of ``wl.solve``, until the values change."""
         with self.lock:
             if len(self.choices) >= KINDS:
                 self.choices.clear()
@@ -184,7 +185,7 @@ class Kept:
         return found
 
     def trim(self) -> None:
-        """Let go of what is over the limits, the longest unused first."""
+        """Free the data over the limits, the longest unused first."""
         with self.lock:
             if self._held() == self.trimmed:
                 return
@@ -197,7 +198,7 @@ class Kept:
             used = {key[2] for key in self.workspaces}
             self.operands = {n: o for n, o in self.operands.items() if n in used}
             for key in [key for key in self.solvers if isinstance(key[1], int)]:
-                if key[1] not in self.operands:  # whose memory must go with it
+                if key[1] not in self.operands:  # its memory must be freed
                     del self.solvers[key]
             self.trimmed = self._held()
 
@@ -281,7 +282,7 @@ def facts_of(A: Matrix) -> Facts:
 
 
 class borrowed_solver:
-    """A solver for one solve, with what earlier calls for this matrix have left.
+    """A solver for one solve, with the data of earlier calls for this matrix.
 
     A class, because a solve of few iterations is over in the time of some generators.
 
@@ -294,8 +295,8 @@ class borrowed_solver:
     M : str, Settings, LinOp, callable or None
         The preconditioner.
     **options
-        Of the solver. They may differ from call to call: what is kept depends on the cycle's
-        length alone.
+        Of the solver. They may differ from call to call: the kept data depend on the cycle's length
+        alone.
     """
 
     def __init__(self, kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any) -> None:
@@ -325,12 +326,12 @@ class borrowed_solver:
 
 
 def _is_value(option: Any) -> bool:
-    """Return whether an option is a criterion of ours, which compares by what it says."""
+    """Return whether an option is a criterion of wollemi's, which compares by its settings."""
     return isinstance(option, Criterion) and linear(option) is not None
 
 
 def _follows(made: Preconditioner) -> bool:
-    """Let a preconditioner follow its matrix; False if what was recorded of it is of no more use.
+    """Let a preconditioner follow its matrix; False if recordings of it are out of date.
 
     Recorded iterations hold the arrays of a preconditioner, which Jacobi overwrites in place, and
     constants, such as the bounds of a polynomial.

@@ -1,7 +1,7 @@
 """Systems with a Laplacian: each component of the pattern has the constants as its null space.
 
-Such a system has a solution if the right-hand side adds up to zero in each component. The part
-that does not is left over whatever ``x`` is, so that the verdict is known at once.
+Such a system has a solution if the right-hand side adds up to zero in each component. The remaining
+part cannot be reduced by any ``x``, so that the verdict is known at once.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def solve_projected(
     size, left = np.linalg.norm(block, axis=0), np.linalg.norm(left_over, axis=0)
     threshold = np.maximum(rtol * size, atol)
     start = np.zeros(block.shape, block.dtype)
-    # of what is left of b, so that both parts together meet the tolerance
+    # of the norm of b that is left, so that both parts together meet the tolerance
     least = float(np.min(threshold[threshold > 0], initial=np.inf))
     atol = 0.8 * least if np.isfinite(least) else atol
     found = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)

@@ -76,7 +76,7 @@ class Patience(Criterion):
     alternative : float
         Estimated seconds of the other candidate, from its set-up to its solution.
     per_iteration : float
-        Estimated seconds of an iteration: what is observed instead scales ``alternative``.
+        Estimated seconds of an iteration: observed seconds scale ``alternative``.
     rtol, atol : float
         The tolerance of the residual.
     iterations : float
@@ -145,7 +145,7 @@ class Patience(Criterion):
         return self.gave_up
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
-        """Note what is missing now: the best so far, since some residuals are erratic."""
+        """Record the missing reduction: the best so far, since some residuals are erratic."""
         with np.errstate(all="ignore"):
             missing = float(np.nanmax(np.log(ratio), initial=0.0))
         self._seconds.append(seconds)

@@ -32,13 +32,13 @@ LAST_BASIS = 2**23
 #: Jacobi before multigrid for smaller ones, and iterations with multigrid.
 ROWS_FOR_MULTIGRID, WORTH_A_HIERARCHY, CYCLES = 150**3, 500, 200
 
-#: What M is where the diagonal has values without an inverse.
+#: M for a diagonal with values that have no inverse.
 REPLACEMENT = 1.0
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a user asked for, as far as the candidates depend on it."""
+    """The user's request, as far as the candidates depend on it."""
 
     asked: AskedMethod
     columns: int
@@ -148,7 +148,7 @@ def _plan(operator: LinOp, question: Question) -> Plan:
 
 
 def _stated(facts: Facts | None, hints: Hints) -> Facts | None:
-    """Return facts with those that a user states in the place of what was found."""
+    """Return properties; statements of a user replace computed ones."""
     if facts is None:
         return None
     if hints.positive_definite:
@@ -171,7 +171,7 @@ def columns_of(b: Any) -> int:
 
 
 def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
-    """Return what is known of the entries, if it is asked for and there are any."""
+    """Return the properties of the entries, if they are needed and there are entries."""
     asked = method == "auto" or _is_auto(M)
     if not asked or A.shape[0] != A.shape[1]:
         return None
@@ -183,7 +183,7 @@ def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
 def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
     """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
 
-    Hermitian indefinite matrices have MINRES first, and GMRES next where it has room: both minimize
+    Hermitian indefinite matrices use MINRES first, and GMRES next if its basis fits: both minimize
     the residual, and GMRES takes any ``M``.
     """
     if method != "auto":
@@ -203,8 +203,8 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
 def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
     """Return ``M``, and whether it is not one fixed linear map.
 
-    Settings are made here where that depends on them; functional calls keep what is made of a
-    matrix, and otherwise it is returned in place of the settings.
+    Settings are made here where that depends on them; functional calls keep the objects made for a
+    matrix, and otherwise they are returned in place of the settings.
     """
     if _is_auto(M):
         return M, False
@@ -218,7 +218,7 @@ def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
 
 
 def _flexible(facts: Facts | None) -> tuple[list[str], str]:
-    """Return the methods that take an ``M`` that varies, in order, and what the first does."""
+    """Return the methods that take a varying ``M``, in order, and a note on the first."""
     if facts is not None and facts.hermitian and facts.may_be_definite:
         return ["fcg", "fgmres"], "fcg makes each direction orthogonal to the last one itself"
     return ["fgmres"], "fgmres keeps the vectors that M made"
@@ -298,8 +298,8 @@ def _in_turn(
     """Return the candidates in the order in which they are tried.
 
     Where the entries of the matrix are known and nothing but iterations is limited, they are taken
-    by their expected time. Elsewhere those come first that are likely to succeed, with few
-    iterations.
+    by their expected time. Elsewhere candidates that are likely to succeed, with few iterations,
+    come first.
     """
     unlimited = question.unlimited
     known = isinstance(operator, Matrix) and operator.partition is None and facts is not None

@@ -44,7 +44,7 @@ class Pool:
     A : matrix
         The matrix.
     properties : Properties
-        What is known of it.
+        Its properties.
     make : Candidates
         Makes candidates with their estimates.
     first : Candidate
@@ -170,7 +170,7 @@ class Pool:
     def take(
         self, *, indefinite: bool, over: Container[tuple[Any, ...]], spent: float
     ) -> Candidate | None:
-        """Return the candidate that is expected to be done first of those that are left.
+        """Return the candidate among the remaining ones that is expected to finish first.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class Hints:
     block_size : int, optional
         Unknowns of a node.
     symmetric, positive_definite : bool, optional
-        What is known of the matrix.
+        The properties of the matrix.
     """
 
     near_null: Any = None
@@ -67,7 +67,7 @@ class Hints:
 
 
 class Properties:
-    """What is known of a square matrix.
+    """The properties of a square matrix.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ class Properties:
     facts : Facts
         Its counts.
     structure : dict
-        Keeps what depends on the pattern alone, for other values.
+        Keeps data that depend on the pattern alone, for other values.
     hints : Hints
-        What a user states.
+        The user's statements.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Properties:
 
     @property
     def counting_seconds(self) -> float:
-        """What it takes to count the factors' entries, 0 if the estimate does without."""
+        """The time to count the factors' entries, 0 if the estimate does not need it."""
         if "counted" in self._known or self.structure.dimension < UNRELIABLE:
             return 0.0
         return 5e-4 + 2 * ORDERED * self.structure.entries

@@ -1,4 +1,4 @@
-"""What ``wl.solve`` does for matrices that are not square: least squares."""
+"""``wl.solve`` for matrices that are not square: least squares."""
 
 from __future__ import annotations
 

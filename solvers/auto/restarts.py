@@ -1,4 +1,4 @@
-"""How long the cycles of restarted methods are, and what is said of it."""
+"""The length of cycles of restarted methods, and the notes on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..registry import SOLVERS
 from .candidates import Candidate
 from .methods import AskedMethod
 
-#: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: those of 1000
+#: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: a basis of 1000
 #: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
 #: restarted by 30 and not at all) that solves west0067 (40 without success, 0.8) and
 #: dlmc_tf_vd80_ffn2 (340 without success, 65), and is sooner done with recirc_flow (8.7, 3.9) and

@@ -6,7 +6,7 @@ from ...core.stopping import Criterion
 
 
 def limits_of(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
-    """Return what the criteria of a kind allow, among those that a criterion is made of."""
+    """Return the limits set by criteria of one kind, among the parts of a criterion."""
     if isinstance(stop, kind):
         return [float(getattr(stop, name))]
     parts = getattr(stop, "parts", ())

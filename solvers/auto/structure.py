@@ -31,8 +31,8 @@ BLOCK_SIZES = (6, 4, 3, 2)
 #: blocks of two rows.
 FILLED = 0.75
 
-#: The widest band whose factorization in LAPACK goes row by row: wider ones make products of small
-#: blocks, whose threads wait for one another on a busy machine.
+#: The widest band that LAPACK factorizes row by row: wider ones use products of small blocks with
+#: threads that wait for one another on a busy machine.
 NARROW = 64
 
 #: Nodes of which the blocks are looked at.

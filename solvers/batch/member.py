@@ -129,7 +129,7 @@ class Member:
             on.run(vector.norm, work.spare, status.true)
             on.run(vector.largest, work.x, status.largest)
 
-        # What operators make once, such as plans, they make before a program is recorded.
+        # Operators make their one-time data, such as plans, before a program is recorded.
         for body in (measure, restart, work.iteration.body, lambda: solver.finish(work), judge):
             body()
         copies = len(self.matrix._copies) or self.matrix.plan.algorithm.copies

@@ -51,7 +51,7 @@ class MixedSolver:
         Parameters
         ----------
         b : list of arrays, shape (n,) or (n, k) each
-            Right-hand sides; those of one pattern have one shape.
+            Right-hand sides; the ones of one pattern have one shape.
         x0 : list of arrays, optional
             Starts.
 
@@ -78,7 +78,7 @@ class MixedResult:
     x : list of arrays
         The solutions.
     results : list of BatchResult
-        Those of the batches.
+        The arguments for the batches.
     """
 
     def __init__(self, A: MixedBatch, x: list[Any], results: list[BatchResult]) -> None:

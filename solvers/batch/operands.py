@@ -20,7 +20,7 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(eq=False)
 class Operands:
-    """What a user hands over for a solve, brought into rows.
+    """The user's operands of a solve, arranged in rows.
 
     Attributes
     ----------

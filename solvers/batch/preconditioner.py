@@ -22,7 +22,7 @@ class BatchPreconditioner:
     Attributes
     ----------
     A : BatchMatrix
-        What they are made of.
+        The settings of the preconditioners.
     settings : Settings
         The class and its options.
     """
@@ -42,13 +42,13 @@ class BatchPreconditioner:
         return f"<{self.settings} of {self.A!r}>"
 
     def __getitem__(self, key: Any) -> Any:
-        """Return the preconditioner of one matrix, or those of a part of the batch."""
+        """Return the preconditioner of one matrix, or of each matrix in a part of the batch."""
         part = self.A[key]
         made: Any = self.settings.on(part)
         return made
 
     def __matmul__(self, X: Any) -> Any:
-        """Return what each makes of its vector or block, shaped as ``X``."""
+        """Return the products of each with its vector or block, shaped as ``X``."""
         on = self.executor
         blocks, columns = vectors_of(self.A, native(on, X, "X"), "X")
         made = (

@@ -51,7 +51,7 @@ class BatchSolver:
     executor : Executor or str, optional
         Where the batch goes if it has no home.
     **options
-        Those of the solver.
+        The options of the solver.
 
     Notes
     -----
@@ -102,7 +102,7 @@ class BatchSolver:
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
         self.rtol, self.atol = tolerance(A, rtol, "rtol"), tolerance(A, atol, "atol")
         limit = 10 * max(A.shape[0], 1) if maxiter is None else maxiter
-        criterion(0.0, 0.0, limit)  # refuses what is no number of iterations
+        criterion(0.0, 0.0, limit)  # refuses an invalid number of iterations
         self.limit = int(limit)
         if isinstance(M, (BatchMatrix, BatchPreconditioner)):
             self._check_batch(M)
@@ -122,7 +122,7 @@ class BatchSolver:
     def __repr__(self) -> str:
         return f"<{self.kind.__name__} of {self.A!r}>"
 
-    # ---- what users call
+    # methods for users
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -151,7 +151,7 @@ class BatchSolver:
         Parameters
         ----------
         A : BatchMatrix, optional
-            By default the batch of the solver, whose values have changed.
+            By default the batch of the solver, with changed values.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class BatchSolver:
     # ---- members
 
     def _members(self, dtype: np.dtype[Any]) -> list[Member]:
-        """Return the members for a dtype: the one on this executor, then those of its places."""
+        """Return the members for a dtype: this executor's, then those of its further executors."""
         key = (dtype, self.A._changes if self.A.dtype != dtype or self.A.format != "csr" else 0)
         if key not in self._made:
             self._made = {known: m for known, m in self._made.items() if known[0] != dtype}

@@ -35,7 +35,7 @@ _USABLE = 64.0
 
 @cache
 def bindings() -> Any:
-    """Return the module ``nvmath.bindings.cudss``, or a sentence that says what is missing."""
+    """Return the module ``nvmath.bindings.cudss``, or a sentence with the missing package."""
     if find_spec("nvmath") is None:
         return 'nvmath-python is missing; pip install "wollemi[cudss]" brings it'
     try:
@@ -137,8 +137,8 @@ def _singular(reason: Refused) -> InvalidMatrix:
 class CuDssFactors(Factors):
     """The factors of one matrix.
 
-    An analysis has room for the factors of one matrix. If another one, of other values, took the
-    place meanwhile, the values of this one are factorized again before it solves.
+    An analysis holds the factors of one matrix. If it was used for other values meanwhile, the
+    values of this matrix are factorized again before it solves.
     """
 
     def __init__(self, engine: CuDss, analysis: Analysis, A: Csr, hermitian: bool) -> None:

@@ -1,4 +1,4 @@
-"""An analysis by cuDSS: its handle and descriptors, and room for the factors of one matrix."""
+"""An analysis by cuDSS: its handle and descriptors, and memory for the factors of one matrix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Analysis:
         if A.row_statistics.empty:
             raise InvalidMatrix("Direct: the matrix has empty rows: it is singular")
         self._lock = Lock()
-        self._holder: object = None  # the key of whose factors these are
+        self._holder: object = None  # the key of the owner of the factors
         self._factorized = False
         self._vectors: dict[int, tuple[int, int]] = {}
         self._owned: list[tuple[Any, ...]] = []
@@ -112,7 +112,7 @@ class Analysis:
             self._on_device("cuDSS's solve", self._solve, given, solved)
         return xp.ascontiguousarray(solved)
 
-    # ---- what is done with the device current
+    # calls with the device current
 
     def _create(self, A: Csr, ordering: str | None) -> None:
         cudss = self.cudss
@@ -221,7 +221,7 @@ class Analysis:
 
 
 def _release(executor: Any, owned: list[tuple[Any, ...]]) -> None:
-    """Give back what was made, what was made last first."""
+    """Free the objects, the last one first."""
 
     def give_back() -> None:
         while owned:

@@ -35,7 +35,7 @@ class Factors(ABC):
     nnz : int
         Entries of the factors.
     notes : list of str
-        What the user should know of the factorization.
+        Remarks on the factorization for the user.
     """
 
     nnz: int
@@ -79,7 +79,7 @@ class NoRows(Factors):
 
 
 class Engine(ABC):
-    """One library; an instance keeps what it found out about one pattern.
+    """One library; an instance keeps its analysis of one pattern.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class Engine(ABC):
         By the library's own name; its best one by default.
     """
 
-    #: What ``engine="..."`` says, what the library is, and under which licence.
+    #: The value of ``engine="..."``, the library, and its licence.
     name: ClassVar[str]
     library: ClassVar[str]
     licence: ClassVar[str]
     orderings: ClassVar[tuple[str, ...]]
-    #: The backend whose devices it works on; "" for the host.
+    #: The backend of its devices; "" for the host.
     backend: ClassVar[str] = ""
 
     def __init__(self, ordering: str | None = None) -> None:
@@ -110,7 +110,7 @@ class Engine(ABC):
     @property
     @abstractmethod
     def executor(self) -> str:
-        """The name of the executor whose arrays :meth:`factorize` and its factors take."""
+        """The name of the executor with the arrays of :meth:`factorize` and its factors."""
 
     @classmethod
     def stays_on(cls, executor: Executor) -> bool:
@@ -123,7 +123,7 @@ class Engine(ABC):
 
     @abstractmethod
     def analyse(self, A: Csr) -> None:
-        """Find an ordering and whatever else depends on the pattern alone."""
+        """Find an ordering and other data that depend on the pattern alone."""
 
     @abstractmethod
     def factorize(self, A: Csr) -> Factors:

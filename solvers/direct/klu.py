@@ -22,7 +22,7 @@ _ORDERINGS = {"AMD": 0, "COLAMD": 1}
 
 
 class _Common(ctypes.Structure):
-    """``klu_common`` of klu.h, with room for members that later versions may add."""
+    """``klu_common`` of klu.h, with space for members that later versions may add."""
 
     _fields_: ClassVar[list[tuple[str, Any]]] = [
         *((name, ctypes.c_double) for name in ("tol", "memgrow", "initmem_amd", "initmem", "work")),
@@ -37,9 +37,9 @@ class _Common(ctypes.Structure):
 class Klu(Engine):
     """KLU: left-looking LU of the blocks of a block triangular form, in double precision.
 
-    It suits matrices with little fill, such as those of circuits. It is found as the shared library
-    ``klu``: ``apt install libsuitesparse-dev`` or ``conda install suitesparse`` bring it. Matrices
-    of float32 are factorized in float64.
+    It suits matrices with little fill, such as matrices of circuits. It is found as the shared
+    library ``klu``: ``apt install libsuitesparse-dev`` or ``conda install suitesparse`` bring it.
+    Matrices of float32 are factorized in float64.
 
     References
     ----------
@@ -143,7 +143,7 @@ def _check(status: int, n: int) -> None:
         )
     if status in (_OUT_OF_MEMORY, _TOO_LARGE):
         raise InvalidMatrix(
-            f"Direct: KLU has no room for the factors of {n} rows; use an iterative solver"
+            f"Direct: KLU has no memory for the factors of {n} rows; use an iterative solver"
         )
     if status != 0:
         raise InvalidMatrix(f"Direct: KLU failed with status {status} (klu.h names it)")

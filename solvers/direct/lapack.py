@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
-#: What a transposed solve is called by LAPACK.
+#: LAPACK's codes of transposed solves.
 _TRANSPOSED = {"N": 0, "T": 1, "H": 2}
 
 
 class _Lapack(Engine):
-    """What both engines share."""
+    """The common base of both engines."""
 
     library = "LAPACK in SciPy"
     licence = "BSD-3-Clause"

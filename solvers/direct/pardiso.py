@@ -23,8 +23,8 @@ _HERMITIAN = {"f": -2, "c": -4}
 #: Phases.
 _ANALYSE, _FACTORIZE, _SOLVE, _FREE = 11, 22, 33, -1
 
-#: Factors of one pattern that one handle has room for: those of the solver, those of its next
-#: values, and those that transposed solvers still use.
+#: The number of factors of one pattern that one handle holds: the factors of the solver, of its
+#: next values, and the ones that transposed solvers still use.
 _ROOM = 4
 
 #: A solution of a system with random right-hand sides must be this good if pivots were replaced.
@@ -108,7 +108,7 @@ def _upper_with_diagonal(S: Any) -> Any:
 
 
 class _Pattern:
-    """A handle of PARDISO: the analysis of a pattern, and room for factors of several values."""
+    """A handle of PARDISO: the analysis of a pattern, and memory for factors of several values."""
 
     def __init__(self, S: Any, hermitian: bool, ordering: str | None) -> None:
         self.hermitian, self.n, self.dtype = hermitian, S.shape[0], S.dtype
@@ -202,7 +202,7 @@ class PardisoFactors(Factors):
     def inertia(self) -> tuple[int, int, int]:
         """Return how many eigenvalues of a real symmetric matrix are positive, negative and zero.
 
-        The library does not count those of complex Hermitian ones.
+        The library does not count them for complex Hermitian matrices.
         """
         if self.pattern.type != _HERMITIAN["f"]:
             return super().inertia()

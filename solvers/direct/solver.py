@@ -153,7 +153,7 @@ class Direct(LinOp, metaclass=Configurable):
         fill = factors.nnz / max(matrix.nnz, 1)
         self.notes = [
             f"direct: {self._engine.library}, {factors.nnz} entries in the factors, {fill:.1f} "
-            "times those of the matrix",
+            "times the entries of the matrix",
             *factors.notes,
         ]
         if not self._engine.stays_on(self.executor) and not isinstance(matrix.data, np.ndarray):
@@ -162,7 +162,7 @@ class Direct(LinOp, metaclass=Configurable):
                 f"{self.executor.name} and back"
             )
 
-    # ---- what users call
+    # methods for users
 
     @property
     def settings(self) -> Settings:
@@ -175,7 +175,7 @@ class Direct(LinOp, metaclass=Configurable):
         Parameters
         ----------
         A : matrix, optional
-            By default the one that the solver has, whose values have changed.
+            By default the one that the solver has, with changed values.
 
         Raises
         ------
@@ -372,7 +372,7 @@ class Direct(LinOp, metaclass=Configurable):
 
     @property
     def resident(self) -> bool:
-        """False: a library takes part whose work is not recorded."""
+        """False: a library takes part, and its work is not recorded."""
         return False
 
     def _turned(self, which: str, A: LinOp) -> Self:

@@ -58,5 +58,5 @@ def require_structural_rank(A: Csr) -> None:
     if rank < n:
         raise InvalidMatrix(
             f"Direct: the matrix is structurally singular: its {n} rows have at most rank {rank}, "
-            "whatever the values; use wl.solvers.Lsmr for a least squares solution"
+            "for any values; use wl.solvers.Lsmr for a least squares solution"
         )

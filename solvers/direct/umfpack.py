@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
-#: Lengths of UMFPACK's arrays of parameters and of results, and places in them (umfpack.h).
+#: Lengths of UMFPACK's arrays of parameters and of results, and indices in them (umfpack.h).
 _CONTROL, _INFO = 20, 90
 _ORDERING, _REFINEMENT, _RCOND = 10, 7, 67
 
@@ -64,7 +64,7 @@ class Umfpack(Engine):
         call = _Calls(arrays[2].dtype.kind == "c")
         control = self._control(call)
         symbolic = ctypes.c_void_p()
-        # without the values: what is found is good for all values of the pattern
+        # without the values: the analysis is valid for all values of the pattern
         values = [None] * (2 if call.is_complex else 1)
         status = call(
             "symbolic", n, n, *arrays[:2], *values, ctypes.byref(symbolic), control, None

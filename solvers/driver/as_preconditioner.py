@@ -1,4 +1,4 @@
-"""What a solver was given for M, as an operator."""
+"""The solver's argument M, as an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solve returns: its last iterate, or the best that it verified where it failed."""
+"""The returned solution: the last iterate, or the best verified one if the solve failed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BestIterate:
     sides : RightHandSides
         Which columns are scaled.
     start : array, shape (n, k), or None
-        What the solve begins with, in the units of what was given; None for zeros.
+        The start of the solve, in the units of the arguments; None for zeros.
     """
 
     def __init__(self, work: Workspace, sides: RightHandSides, start: Array | None) -> None:
@@ -54,7 +54,7 @@ class BestIterate:
         self.work.keep()
 
     def keep_columns(self, norm: Numbers) -> None:
-        """Do the same for iterates within a cycle, whose true norms these are."""
+        """Do the same for iterates within a cycle, which have these true norms."""
         self.prepare()
         work = self.work
         best = np.array(self.executor.to_host(work.best))
@@ -86,7 +86,7 @@ class BestIterate:
                 scale_columns(self.executor, column(self.work.x, c), exponents)
 
     def restart(self, block: Array, c: int, norm: Numbers) -> None:
-        """Put the start into a column, in the units of what was given; ``norm`` follows."""
+        """Store the start into a column, in the units of the arguments; ``norm`` follows."""
         if self.start is None or self.sides.norm[c] == 0:
             self.executor.run(vector.fill, column(block, c), 0.0)
         else:
@@ -113,13 +113,13 @@ class BestIterate:
         Parameters
         ----------
         solution : array, shape (n, k)
-            The solution in the units of what was given; columns may become the start.
+            The solution in the units of the arguments; columns may become the start.
         changed : list of int
             The columns that lost digits when they were scaled back.
         final, norm : array, shape (k,)
-            Verdicts and norms of residuals; they are those of ``solution`` afterwards.
+            Verdicts and norms of residuals, which belong to ``solution`` afterwards.
         threshold : array, shape (k,)
-            What norms have to reach.
+            The thresholds of the norms.
         """
         if not changed:
             return
@@ -137,7 +137,7 @@ class BestIterate:
                 self.restart(solution, c, norm)
 
     def forget_start(self, c: int) -> None:
-        """Begin a column at zero, whatever start was given for it."""
+        """Begin a column at zero instead of its start."""
         assert self.start is not None
         self.start = self.executor.copy(self.start)
         for block in (self.start, self.work.x):

@@ -1,4 +1,4 @@
-"""A call of a solver: a solve, with what loggers hear of memory, in a workspace given back."""
+"""A call of a solver: a solve, with reports of memory to loggers, in a kept workspace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def solve(
     """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
 
     With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
-    smaller residual: a solver that preconditions another is that many iterations, not a verdict.
+    smaller residual: a solver that preconditions another is a fixed number of iterations, not a
+    verdict.
     """
     links = solver.executor.links
     if links is None and not watchers.loggers:

@@ -1,9 +1,10 @@
-"""A solve that nobody watches: its first cycle without a look at the device before the end.
+"""A solve without watchers: its first cycle runs without reading the device before the end.
 
 Most solves are one cycle from zero, and of a few iterations a wait for a device takes longer than
 all that is between two of them. So the right-hand side is measured, the threshold is made, the
-cycle is driven and the true residual is computed in one row of work, and the host reads what came
-of it at once. Where more is to be done, it goes on from there as ever.
+cycle is driven and the true residual is computed in one sequence of launches, and the host reads
+the results at once. Where more is to be done, it goes on from there as ever. Where more is to be
+done, it goes on from there as ever.
 
 It is for one column: of a block, columns that end before the first iteration must not make the
 others wait for a second solve.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the host has read after a cycle that it did not watch.
+    """The values that the host has read after an unwatched cycle.
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class Heard:
     left : int
         Iterations that the cycle has left.
     verified : bool
-        Whether the true residual is among what was heard.
+        Whether the true residual is among the values.
     """
 
     members: Members | None
@@ -51,7 +52,7 @@ class Heard:
 
 
 def may_go_straight(solve: Solve) -> bool:
-    """Return whether a solve is one that nobody watches, with all that it needs prepared."""
+    """Return whether a solve has no watchers and all that it needs is prepared."""
     solver, work, watchers = solve.solver, solve.work, solve.watchers
     return (
         work.k == 1
@@ -63,7 +64,7 @@ def may_go_straight(solve: Solve) -> bool:
         and watchers.norm_callback is None
         and not watchers.loggers
         and work.entering.resident
-        # The first solve in a workspace has operators make what they make once.
+        # The first solve in a workspace prepares the one-time data of operators.
         and work.applied
         and works_alone(solve.executor)
         and not solve.executor.observed
@@ -76,7 +77,7 @@ def go_straight(solve: Solve) -> Result | Heard | None:
     Returns
     -------
     Result, Heard or None
-        The result if the solve is over; what is to go on from; or None if nothing has begun,
+        The result if the solve is over; the values to continue from; or None if nothing has begun,
         because the right-hand side needs a closer look.
     """
     executor, work, solver = solve.executor, solve.work, solve.solver
@@ -118,7 +119,7 @@ def _named(members: list[np.ndarray[Any, Any]]) -> Members:
 def _judged(
     solve: Solve, x: Array, members: list[np.ndarray[Any, Any]], left: int
 ) -> Result | Heard | None:
-    """Return the result of a solve of one cycle, if what was heard says that it is one."""
+    """Return the result of a solve of one cycle, if the values say that it is one."""
     stop, running, iterations, threshold, first, true, largest, history = members
     solver, linear, real = solve.solver, solve.solver._linear, solve.real
     assert linear is not None

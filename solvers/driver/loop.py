@@ -1,8 +1,8 @@
-"""One solve: what the host decides between two drives of the executor.
+"""One solve: the host's decisions between two drives of the executor.
 
 A solve is a row of cycles. Each begins with the true residual, where columns that meet their
-threshold are done; then the solver's recurrence is driven until the status on the device says
-stop, or somebody on the host wants to look.
+threshold are done; then the solver's recurrence is driven until the status on the device says stop,
+or a watcher on the host has its turn.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ASKED = frozenset(map(int, ASKED))
 
 
 def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
-    """Return what all members of a group must be told alike, who look at each other's sums."""
+    """Return the values on which all members of a group must agree, since they share sums."""
     if solver.partition is None:
         return ""
     options = (type(solver).__name__, solver.stop, solver.cycle, str(solver.dtype))
@@ -57,7 +57,7 @@ def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
 class Solve(Verification):
     """One solve: the state of the host between drives.
 
-    Norms and thresholds are in the units of the scaled columns; what users see is not.
+    Norms and thresholds are in the units of the scaled columns; values for users are not.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Solve(Verification):
             if not np.all(np.isfinite(largest_values(self.executor, work.x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
             scale_columns(self.executor, work.x, sides.solution_exponents)
-            # the solution of A x = 0 is 0 whatever the guess
+            # the solution of A x = 0 is 0 for every guess
             for c in indices(sides.norm == 0):
                 self.executor.run(vector.fill, column(work.x, c), 0.0)
 
@@ -120,7 +120,7 @@ class Solve(Verification):
         return np.where(self._drop_long_starts(found), self.sides.norm, found)
 
     def _set_limits(self) -> None:
-        """Find what the criteria come to for these right-hand sides."""
+        """Find the limits of the criteria for these right-hand sides."""
         sides, work, linear = self.sides, self.work, self.solver._linear
         norms = Norms(sides.norm, self._initial_norms, sides.scale)
         limits = self.solver.stop.limits(norms)
@@ -181,13 +181,13 @@ class Solve(Verification):
         if interrupted:
             raise SolveInterrupted(
                 f"{type(self.solver).__name__} was interrupted after {result.iterations} "
-                "iterations; .result has what was reached",
+                "iterations; .result has the best iterate",
                 result,
             )
         return result
 
     def _go_on(self, ahead: Heard) -> None:
-        """Go on after a first cycle, or a part of it, that nobody watched."""
+        """Go on after a first cycle, or a part of it, without watchers."""
         self.begun = True
         self.norm = self.sides.norm.copy()
         self.best.first = self.norm.copy()
@@ -215,7 +215,7 @@ class Solve(Verification):
         self._rest_of_cycle(left if self.length is None else min(left, self.length))
 
     def _rest_of_cycle(self, left: int) -> None:
-        """Drive a cycle that has begun until it ends, after so many iterations at most."""
+        """Drive a cycle that has begun until it ends, after ``left`` iterations at most."""
         solver, work = self.solver, self.work
         interruption: KeyboardInterrupt | None = None
         try:
@@ -228,7 +228,7 @@ class Solve(Verification):
                     break
         except KeyboardInterrupt as error:
             interruption = error
-        # also on Ctrl-C: what was reached is worth having
+        # also on Ctrl-C: the iterate is worth having
         self.executor.play(work.ending)
         if interruption is not None:
             raise interruption
@@ -236,9 +236,9 @@ class Solve(Verification):
             self._callback_stops()
 
     def _cycles_unwatched(self) -> bool:
-        """Let the executor run further cycles, if nobody looks at what is between two of them.
+        """Let the executor run further cycles, if no watcher looks between two of them.
 
-        It stops where a column does, and what it says of a true residual is not the verdict yet.
+        It stops where a column does, and its statement on a true residual is not the verdict yet.
         Returns whether any were run.
         """
         solver, work = self.solver, self.work
@@ -271,7 +271,7 @@ class Solve(Verification):
         return max(self.iterations.tolist(), default=0)
 
     def _periods(self) -> list[int]:
-        """Return after how many iterations each of those who look wants to."""
+        """Return the numbers of iterations between the turns of each watcher."""
         periods = self.watchers.periods(self.solver.keeps_iterate)
         return periods if self.period is None else [*periods, self.period]
 
@@ -339,8 +339,8 @@ class Solve(Verification):
     def _asked_to_stop(self) -> bool:
         """Ask the callbacks, the criteria, the clock and the true residual whether to go on.
 
-        Callbacks see the last iteration too. What has met its tolerance by then is a success
-        whatever they say: the verdict is that of the true residual.
+        Callbacks see the last iteration too. A column that has met its tolerance by then is a
+        success for every callback: the verdict is that of the true residual.
         """
         if self.advanced and (
             (self.solver.keeps_iterate and self._callback_stops()) or self._norm_callback_stops()
@@ -388,7 +388,7 @@ class Solve(Verification):
         return True
 
     def _true_norms(self) -> np.ndarray[Any, Any]:
-        """Return the norms of the true residual within a cycle, and keep what is best so far."""
+        """Return the norms of the true residual within a cycle, and keep the best iterates."""
         work = self.work
         scratch = self.executor.copy(self.sides.block)
         work.residual.make(work.x, scratch)
@@ -404,7 +404,7 @@ class Solve(Verification):
     # ---- after
 
     def _solution(self) -> Array:
-        """Return a copy of the iterate in the units of what was given."""
+        """Return a copy of the iterate in the units of the arguments."""
         return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
 
     def _shaped(self, block: Array) -> Any:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Rescaling:
-    """The part of a solver that knows what its operators are multiplied by."""
+    """The part of a solver that stores the factors of its operators."""
 
-    #: Whether the iterates are the same for every positive factor of ``A`` and of ``M``. Those
-    #: operators are scaled where a solve failed because they are of extreme sizes.
+    #: Whether the iterates are the same for every positive factor of ``A`` and of ``M``. Operators
+    #: of extreme sizes are scaled where a solve failed.
     RESCALES: ClassVar[bool] = True
 
     A: LinOp

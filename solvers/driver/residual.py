@@ -1,7 +1,7 @@
-"""The true residual, whose sums are made in double precision whatever the dtype of the solve.
+"""The true residual, with sums in double precision for every dtype of the solve.
 
 In single precision the terms of ``b - A x`` are rounded to 7 digits. Where ``|A| |x|`` is much
-larger than ``|b|``, what is rounded is larger than the tolerance, and a verdict on it would be
+larger than ``|b|``, the rounding error is larger than the tolerance, and a verdict on it would be
 false. So ``x`` and ``b`` are widened, the rows are added up in double precision from the values
 that the matrix has, and the result is rounded once. It is made once in a cycle, not in iterations.
 
@@ -45,7 +45,8 @@ class TrueResidual:
     Attributes
     ----------
     operator : LinOp
-        What is applied: ``A`` in double precision where its entries are known, else ``A``.
+        The operator that is applied: ``A`` in double precision where its entries are known, else
+        ``A``.
     is_opaque : bool
         Whether the residual has the rounding errors of single precision, because ``A`` is known by
         a function alone.

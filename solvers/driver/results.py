@@ -1,4 +1,4 @@
-"""The result of a solve, from what the host knows at its end."""
+"""The result of a solve, from the host's values at its end."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Solvers square numbers, and squares leave the range of a dtype long before the numbers do. A power
 of two changes no digit. So a solver computes with numbers near one, and its results are scaled
-back. This is the one place for it:
+back. Only this module does it:
 
 - :func:`norms` and :func:`largest_values` are right for vectors of any size;
 - :class:`RightHandSides` scales the columns of ``b``, and knows the scale of ``x``;
@@ -35,13 +35,14 @@ Numbers = np.ndarray[Any, Any]
 #: Norms of b in between are squared without over- or underflow, residuals far below them included.
 SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e8), np.dtype(np.float64): (1e-100, 1e100)}
 
-#: A sum of squares whose root is at least this has lost no digits to underflow.
+#: A sum of squares with a root of at least this has lost no digits to underflow.
 LEAST_NORM = {np.dtype(np.float32): 1e-15, np.dtype(np.float64): 1e-145}
 
 #: Exponents of the largest factor of an operator, such that it and its inverse are numbers.
 LARGEST_EXPONENT = {np.dtype(np.float32): 125, np.dtype(np.float64): 1021}
 
-#: Of two, as a scale, whose inverse is a number too: subnormal numbers ask for more.
+#: The exponent of two, as a scale, with an inverse that is finite too: subnormal numbers ask for
+#: more.
 LARGEST_POWER = 1023
 
 
@@ -72,7 +73,7 @@ def largest_values(executor: Executor, block: Array) -> Numbers:
     """Return the largest absolute value of each column; NaN or Inf if it has one."""
     found = column_values(executor, vector.largest, block)
     if is_complex(block.dtype):
-        # the absolute value of a number whose parts are finite may not be
+        # the absolute value of a number with finite parts may not be finite
         for c in indices(np.isinf(found)):
             values = np.asarray(executor.to_host(executor.copy(column(block, c))))
             if not executor.agreed(not np.all(np.isfinite(values))):
@@ -81,7 +82,7 @@ def largest_values(executor: Executor, block: Array) -> Numbers:
 
 
 def norms(executor: Executor, block: Array) -> Numbers:
-    """Return the norm of each column, whatever its range; NaN or Inf if the column has one."""
+    """Return the norm of each column, for every range; NaN or Inf if the column has one."""
     found = column_values(executor, vector.norm, block)
     low = LEAST_NORM[real_dtype(block.dtype)]
     extreme = np.flatnonzero(~((found >= low) & np.isfinite(found)))
@@ -179,8 +180,8 @@ class Scales:
     Attributes
     ----------
     A, M : float
-        Those of the operator and of the preconditioner. The preconditioner's does not change what
-        a method computes: it is a positive factor of ``M``.
+        The scales of the operator and of the preconditioner. The preconditioner's does not change
+        the iterates: it is a positive factor of ``M``.
     """
 
     A: float = 1.0
@@ -298,14 +299,14 @@ class RightHandSides:
         return exponents_of(self.scale) - exponents_of(np.array(self.operator_scale))
 
     def given(self, norm: Numbers) -> Numbers:
-        """Return norms in the units of what was given."""
+        """Return norms in the units of the arguments."""
         if not self.scaled:
             return norm.copy()
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(norm / self.scale)
 
     def given_of(self, c: int, norms: Numbers) -> Numbers:
-        """Return norms of one column in the units of what was given."""
+        """Return norms of one column in the units of the arguments."""
         if c not in self.scaled:
             return norms
         with np.errstate(over="ignore", under="ignore"):

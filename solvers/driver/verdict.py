@@ -1,4 +1,4 @@
-"""The verdict on the columns of a solve: what the true residual says, and how the cycle ended."""
+"""The verdict on the columns of a solve, from the true residual and the end of the cycle."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Verification:
     final, ended : array of uint8, shape (k,)
         Verdicts (:class:`Stop`), RUNNING where there is none yet, and how the last cycle ended.
     norm, threshold : array, shape (k,)
-        Norms of true residuals, and what they have to reach, in the units of the scaled columns.
+        Norms of true residuals, and their thresholds, in the units of the scaled columns.
     limit : array, shape (k,)
         The threshold in the precision of the status.
     running : int
@@ -121,7 +121,7 @@ class Verification:
         return np.asarray(long)
 
     def _arm_first(self, **members: np.ndarray[Any, Any]) -> None:
-        """Set what the steps of the solver look at, once for a solve."""
+        """Set the status values that the steps of the solver read, once for a solve."""
         none_done = np.zeros(self.work.k, np.int64)
         self.work.status.arm(self.final, threshold=self.limit, iterations=none_done, **members)
         self.begun = True
@@ -129,14 +129,15 @@ class Verification:
     def _knows_start(self) -> bool:
         """Return whether the true residual at the start needs no computing.
 
-        That of zero is the right-hand side. Who counts applications of ``A`` sees this one too,
-        and the first solve in a workspace computes it, so that operators make what they make once.
+        That of zero is the right-hand side. A counter of applications of ``A`` counts this one too,
+        and the first solve in a workspace computes it, so that operators prepare their one-time
+        data.
         """
         replay = self.work.verifying
         return self.start is None and replay.resident and replay.program not in (None, False)
 
     def _start_codes(self) -> list[int]:
-        """Return what the steps of a solver would say about a residual of these norms."""
+        """Return the codes that the steps of a solver would set for a residual of these norms."""
         met = self.sides.norm.astype(self.real) <= self.limit
         return [CONVERGED if passes else RUNNING for passes in met.tolist()]
 
@@ -172,10 +173,10 @@ class Verification:
     def _doubt(
         self, found: list[int], norm: list[float], largest: list[float], undecided: list[int]
     ) -> None:
-        """Look again at what kernels found where numbers are extreme; correct it in place.
+        """Check the codes of kernels again where numbers are extreme; correct them in place.
 
-        The squares of a tiny residual underflow, and a column of ``A`` that has no entries does
-        not show what is in ``x`` there.
+        The squares of a tiny residual underflow, and a column of ``A`` without entries does not
+        show the value of ``x`` there.
         """
         self._doubt_rounding(found, norm, undecided)
         for c in undecided:
@@ -186,7 +187,7 @@ class Verification:
             if self.sides.norm[c] > 0:
                 norm[c] = float(norms(self.executor, column(self.work.r, c))[0])
                 if norm[c] > self.threshold[c]:
-                    found[c] = int(Stop.STAGNATED)  # no recurrence can square what is left
+                    found[c] = int(Stop.STAGNATED)  # no recurrence can square the rest
 
     def _doubt_rounding(self, found: list[int], norm: list[float], undecided: list[int]) -> None:
         """Take back a success that the rounding of an opaque operator may have made.
@@ -213,7 +214,7 @@ class Verification:
         return ended_by(self.solver, int(self.ended[c]), last, self.real)
 
     def _judge(self, found: Stop, progress: bool, c: int) -> Stop:
-        """Return the verdict on a column, whose true residual says ``found``."""
+        """Return the verdict on a column; ``found`` is the code of its true residual."""
         return verdict(
             found,
             self._how_ended(c),
@@ -252,7 +253,7 @@ def verdict(
     Parameters
     ----------
     found : Stop
-        What its true residual says.
+        The code of its true residual.
     ended : Stop
         How its last cycle ended.
     progress : bool
@@ -262,7 +263,7 @@ def verdict(
     tolerated, counted : bool
         Whether the user gave a tolerance, and a number of iterations.
     ends : frozenset of Stop
-        What ends a column for good.
+        The stops that end a column for good.
     """
     if found != Stop.RUNNING:
         return found

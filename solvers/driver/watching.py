@@ -32,14 +32,14 @@ OPERATORS = ("A", "A_T", "AH", "M", "M_T")
 
 
 class Watchers:
-    """Those who look at one solve, and how often.
+    """The watchers of one solve, and their periods.
 
     Parameters
     ----------
     callback, norm_callback : callable or None
         As for :meth:`KrylovSolver.solve`.
     loggers : list of Logger
-        Told what happens.
+        The loggers.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Watchers:
         return self.seconds is not None and self.elapsed > self.seconds
 
     def looking(self, iteration: int) -> list[Logger]:
-        """Return the loggers whose turn it is."""
+        """Return the loggers that have their turn."""
         return [logger for logger in self.loggers if iteration % logger.every == 0]
 
     def criterion_met(self, state: Callable[[], State], iteration: int) -> bool:
-        """Ask the user's own criteria whose turn it is whether the solve is to end."""
+        """Ask the user's own criteria that have their turn whether the solve is to end."""
         return any(
             bool(criterion.done(state()))
             for criterion in self.own
@@ -86,7 +86,7 @@ class Watchers:
 
     @contextmanager
     def on(self, work: Workspace) -> Iterator[None]:
-        """Have operators report their applications to whoever counts them."""
+        """Let operators report their applications to the loggers that count them."""
         counting = listeners(self.loggers, "applied")
         if not counting:
             yield
@@ -130,7 +130,7 @@ def memory_events(executor: Executor, loggers: Sequence[Logger]) -> Iterator[Non
 
 
 class Reported(LinOp):
-    """An operator that reports each application; what a solver applies while a logger counts."""
+    """An operator that reports each application; a solver applies it while a logger counts."""
 
     def __init__(
         self,
@@ -159,11 +159,11 @@ class Reported(LinOp):
         self.report(Application(self.name, int(x.shape[1]), self.counts[self.name]))
 
     def to(self, executor: Executor | str) -> LinOp:
-        """Return the operator on another executor; nobody watches it there."""
+        """Return the operator on another executor, without reports."""
         return self.operator.to(executor)
 
     def astype(self, dtype: Any) -> LinOp:
-        """Return the operator in another dtype; nobody watches it there."""
+        """Return the operator in another dtype, without reports."""
         return self.operator.astype(dtype)
 
 
@@ -172,5 +172,5 @@ def says_stop(answer: Any) -> bool:
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
-#: How a user ends a solve: the iterate at that moment is what they asked for.
+#: The user's ways to end a solve: the current iterate is the requested result.
 ASKED = (Stop.ITERATIONS, Stop.CALLBACK, Stop.CRITERION)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """What one solve of a dtype and a number of columns needs; its arrays are attributes.
+    """The arrays of one solve of a dtype and a number of columns, as attributes.
 
     Attributes
     ----------
@@ -42,32 +42,32 @@ class Workspace:
     status : Status
         The stopping status of the columns.
     iteration : Iteration
-        What the executor drives.
+        The loop that the executor drives.
     beginning, ending, verifying : Replay
-        What it plays around a cycle.
+        The recordings around a cycle.
     entering, leaving : Replay
-        What it plays around the first cycle of a solve that nobody watches, without waits.
+        The recordings around the first cycle of an unwatched solve, without waits.
     spare : array, shape (n, k)
         Where ``leaving`` makes the true residual.
     outdated : list
-        What matrices held when their pattern was replaced in place: programs of this workspace may
-        still read it, and are made anew for the next solve.
+        The arrays of matrices when their pattern was replaced in place: programs of this workspace
+        may still read them, and are made anew for the next solve.
     rebuilds : int
         How often the solver's operators had been made anew when this was made: after another time
         its programs are out of date.
     scales : Scales
-        What ``A`` and ``M`` are multiplied by.
+        The factors of ``A`` and ``M``.
     residual : TrueResidual
         Makes true residuals.
     measured : int or None
         The version of the values of ``A`` that were measured after a solve failed.
     applied : bool
-        Whether ``A`` was applied, and so has made what it makes once.
+        Whether ``A`` was applied, and so has prepared its one-time data.
     kept, best : arrays, shape (n, k) and (k,)
         The best iterates that were verified, and the norms of their residuals; made when a solve
         goes into a second cycle.
     cycles : Cycles
-        Of a solver that restarts: what it drives while nobody watches. Such a solver has the
+        For a solver that restarts: the loop that it drives without watchers. Such a solver has the
         right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
     """
 
@@ -107,8 +107,8 @@ class Workspace:
         Matrix.recorders.add(self)
         self.vectors("x", "r")
         if M is not None and M.resident:
-            # What an operator makes once, it makes before an iteration is recorded. A is applied
-            # by the first verification.
+            # Operators prepare one-time data before an iteration is recorded. A is applied by the
+            # first verification.
             M._apply(self.r, self.x, 1.0, 0.0)
 
     if TYPE_CHECKING:
@@ -119,8 +119,8 @@ class Workspace:
     def transpose(self, M: LinOp | None) -> None:
         """Make ``A_T`` and ``M_T``, the transposes in the dtype of the solve.
 
-        They share the values of what they are the transposes of. ``M`` is the solver's, in its own
-        precision.
+        They share the values of the operators that they are the transposes of. ``M`` is the
+        solver's, in its own precision.
         """
         self.holds_copies = True
         self.A_T = self.A.T._private()
@@ -128,10 +128,10 @@ class Workspace:
         self.M_T = None if M_T is None else times(self.scales.M, M_T)
         for operator in (self.A_T, self.M_T):
             if operator is not None and operator.resident:
-                operator._apply(self.r, self.x, 1.0, 0.0)  # makes what it makes once
+                operator._apply(self.r, self.x, 1.0, 0.0)  # prepares its one-time data
 
     def follows(self, M: LinOp | None) -> bool:
-        """Return whether what this workspace applies has the values of the solver's ``M``."""
+        """Return whether the operators of this workspace have the values of the solver's ``M``."""
         return not self.holds_copies or self.updates == getattr(M, "_updates", 0)
 
     def release(self) -> None:
@@ -147,7 +147,7 @@ class Workspace:
         Matrix.recorders.discard(self)
 
     def verify(self) -> None:
-        """Make the true residual of what is the right-hand side in ``r``, and judge it."""
+        """Compute the true residual of the right-hand side in ``r``, and judge it."""
         self.residual.make(self.x, self.r)
         status_steps.start(self)
 
@@ -173,7 +173,7 @@ class Workspace:
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 
     def enter(self, initialize: Callable[[Workspace], None]) -> None:
-        """Begin a solve at zero whose right-hand sides are in ``r``, by what the status was told.
+        """Begin a solve at zero with the right-hand sides in ``r``, by the values of the status.
 
         Its residual, threshold and first verdict are made where they are; then the method begins.
         """
@@ -187,7 +187,7 @@ class Workspace:
     def leave(self, finish: Callable[[Workspace], None]) -> None:
         """Let the method finish, and make the true residual and its norm.
 
-        The right-hand side is in ``spare``. The status stays what the last iteration left.
+        The right-hand side is in ``spare``. The status keeps the values of the last iteration.
         """
         finish(self)
         self.residual.make(self.x, self.spare)
@@ -195,13 +195,13 @@ class Workspace:
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 
     def make_best(self) -> None:
-        """Make room for the best iterates that were verified, if there is none yet."""
+        """Allocate the best verified iterates, if they do not exist yet."""
         if "kept" not in vars(self):
             self.vectors("kept")
             self.reals("best")
 
     def keep(self) -> None:
-        """Keep the iterates whose residuals were just found to be the smallest."""
+        """Keep the iterates with residuals that were just found to be the smallest."""
         self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
 
     def vectors(self, *names: str) -> None:
@@ -223,6 +223,6 @@ class Workspace:
         self._make((name,), shape, dtype)
 
     def _make(self, names: tuple[str, ...], shape: tuple[int, ...], dtype: Any) -> None:
-        # zeros, not whatever was there: a column that never runs must not hold NaN
+        # zeros, not uninitialized memory: a column that never runs must not hold NaN
         for name in names:
             setattr(self, name, self.executor.zeros(shape, dtype))

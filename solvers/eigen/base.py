@@ -1,4 +1,4 @@
-"""What LOBPCG and Lanczos share: the operands of a Hermitian pencil, and true residuals."""
+"""The common base of LOBPCG and Lanczos: the operands of a Hermitian pencil, and true residuals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Operators whose asymmetry is larger are refused; with a smaller one, the residuals decide.
+#: Operators with a larger asymmetry are refused; with a smaller one, the residuals decide.
 ASYMMETRY = 1e-4
 
 #: An asymmetry that is more than this many roundings is named where pairs did not converge.
@@ -45,7 +45,7 @@ class EigenSolver:
     atol: float
     #: Measures of the operators, with the versions of their values.
     _measured: tuple[Any, Measure, Measure] | None = None
-    #: Whether inner products are those of ``A``, and ``B`` may be indefinite.
+    #: Whether ``A`` defines inner products, and ``B`` may be indefinite.
     _inner_is_A = False
 
     def _take(self, A: Any, B: Any, executor: Executor | str | None) -> None:
@@ -55,7 +55,7 @@ class EigenSolver:
         if rows != columns:
             raise ShapeMismatch(
                 f"{type(self).__name__} needs a square operator, got {rows}x{columns}; singular "
-                "values are those of wl.linalg.svds"
+                "values are computed by wl.linalg.svds"
             )
         if B is None:
             self.B = None

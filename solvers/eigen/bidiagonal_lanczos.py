@@ -42,7 +42,7 @@ class SingularValues(metaclass=Configurable):
         Vectors of each basis; ``max(2 k + 1, 20)`` by default.
     rtol, atol : float
         A triplet has converged where the norm of ``A v - s u`` and ``A.H u - s v`` together is at
-        most ``max(rtol * s, atol)``, or rounding, which is what 0 asks for.
+        most ``max(rtol * s, atol)``; 0 stands for the rounding error.
     maxiter : int, optional
         Restarts at most; ``10 min(m, n)`` by default.
     seed : int
@@ -53,8 +53,8 @@ class SingularValues(metaclass=Configurable):
     Notes
     -----
     ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are made by products with ``A`` and ``A.H`` in
-    turn, both bases orthonormal by Gram-Schmidt twice. Singular values are those of the small ``B``
-    and not square roots of eigenvalues, so that small ones keep their digits.
+    turn, both bases orthonormal by Gram-Schmidt twice. Singular values are computed from the small
+    ``B`` and not as square roots of eigenvalues, so that small ones keep their digits.
 
     References
     ----------

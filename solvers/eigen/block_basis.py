@@ -1,4 +1,4 @@
-"""The basis of LOBPCG: blocks of orthonormal vectors beside constraints."""
+"""The basis of LOBPCG: blocks of orthonormal vectors, orthogonal to constraints."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Digits that new vectors may lose to those that they are made orthogonal to, as a multiple of the
-#: precision, before they are made orthogonal once more.
+#: Digits that new vectors may lose to earlier ones, as a multiple of the precision, before they are
+#: made orthogonal once more.
 LOST = 1e3
 
 #: How often at most. Directions that still lose digits after the last pass are rounding.
 PASSES = 4
 
-#: Squares of lengths that are computed without over- or underflow, those of parts included.
+#: Squares of lengths that are computed without over- or underflow, with the squares of their parts.
 SAFE_SQUARES = {np.dtype(np.float32): (1e-24, 1e30), np.dtype(np.float64): (1e-200, 1e200)}
 
 
@@ -130,7 +130,7 @@ class BlockBasis:
         return new
 
     def _inner_products(self, old: int, new: int, first: bool) -> Numbers:
-        """Return ``S^H B W`` for the new vectors ``W``, those of the old vectors first."""
+        """Return ``S^H B W`` for the new vectors ``W``, rows of old vectors first."""
         executor, W = self.executor, self.S[:, old : old + new]
         low, high = SAFE_SQUARES[real_dtype(self.dtype)]
         while True:

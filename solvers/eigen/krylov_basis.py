@@ -44,7 +44,7 @@ class KrylovBasis(Vectors):
         self.operator = apply
         self.T = np.zeros((size, size), self.small)
         self.count = self.products = 0
-        #: The length of what the operator makes of the last vector outside of the space.
+        #: The length of the operator's product with the last vector outside of the space.
         self.beta = 0.0
         #: Whether the space is all that can be reached.
         self.complete = False
@@ -67,7 +67,7 @@ class KrylovBasis(Vectors):
                 return
             self.beta = 0.0 if exhausted else length
             if exhausted:
-                # the space is invariant: another one begins beside it, if there is room
+                # the space is invariant: another one begins, if the basis has space
                 self.complete = not self.random(j + 1)
                 if self.complete:
                     self.used = j + 1

@@ -35,11 +35,11 @@ Numbers = np.ndarray[Any, Any]
 #: Which eigenvalues: largest and smallest by modulus, largest and smallest, from both ends.
 WHICH = ("LM", "SM", "LA", "SA", "BE")
 
-#: What is inverted, by SciPy's names.
+#: The inverted matrix, by SciPy's names.
 MODES = ("normal", "buckling", "cayley")
 
 #: How far a shift that is an eigenvalue is moved, relative to the size of the matrix, in single and
-#: in double precision. Eigenvalues at this distance lose as many digits in the inverse.
+#: in double precision. Eigenvalues at this distance lose an equal number of digits in the inverse.
 ASIDE = {np.dtype(np.float32): 3e-4, np.dtype(np.float64): 1e-6}
 
 #: Restarts without half of the error after which the true residuals are looked at, and after which
@@ -63,8 +63,9 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     k : int
         Pairs.
     which : {"LM", "SM", "LA", "SA", "BE"}
-        Largest or smallest by modulus, largest, smallest, or from both ends; with ``sigma`` that of
-        the transformed eigenvalues, so that ``"LM"`` are those nearest to ``sigma``.
+        Largest or smallest by modulus, largest, smallest, or from both ends; with ``sigma`` it
+        refers to the transformed eigenvalues, so that ``"LM"`` selects the ones nearest to
+        ``sigma``.
     sigma : float, optional
         Finds eigenvalues near it, with the inverse of ``A - sigma B``.
     mode : {"normal", "buckling", "cayley"}
@@ -79,8 +80,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         Vectors of the basis; ``max(2 k + 1, 20)`` by default.
     rtol, atol : float
         A pair has converged where the norm of ``A x - lambda B x`` is at most
-        ``max(rtol * |lambda| * norm(B x), atol)``, or at the rounding of ``A``, which is what 0
-        asks for.
+        ``max(rtol * |lambda| * norm(B x), atol)``, or at the rounding of ``A``; 0 stands for that.
     maxiter : int, optional
         Restarts at most; ``10 n`` by default.
     seed : int
@@ -96,8 +96,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     late, or not at all, as in ARPACK, which ``notes`` tell. :class:`Lobpcg` finds as many as its
     block has vectors.
 
-    The search also ends where the residuals are as small as was asked for although the errors of
-    the transformed matrix, whose inverse has rounding of its own, no longer fall.
+    The search also ends where the residuals meet the tolerance although the errors of the
+    transformed matrix, with rounding of its own inverse, no longer fall.
 
     A step moves the matrix once and the basis four times. Vectors are computed on the executor, and
     the small tridiagonal problem by LAPACK on the host.
@@ -208,7 +208,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         if not abs(sigma) * of_B.size < np.finfo(self.dtype).max / ROUNDING:
             size = np.ldexp(of_A.size / (of_B.size or 1.0), of_A.exponent - of_B.exponent)
             raise InvalidArgument(
-                f"sigma: {self.sigma} is out of the range of {self.dtype} beside A and B, the size "
+                f"sigma: {self.sigma} is out of the range of {self.dtype} for A and B; their size "
                 f"of which allows eigenvalues up to about {size:.1g}; give a sigma near them"
             )
 
@@ -341,7 +341,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                     return replace(found, restarts=restarts, history=history)
                 # the residual of the pencil is that of the operator, times the norm of A
                 tolerance *= 0.1 if done.all() else 1.0
-            # what has converged makes room, or the last pair waits for the others' vectors
+            # converged pairs are locked, or the last pair waits for the others' vectors
             extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
             kept = order[: min(self.k + extra, self.ncv - 1)]
             basis.restart(values[kept], Y[:, kept])
@@ -367,8 +367,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                 if np.max(better) < np.max(norms):
                     X, norms = candidate, better
         if self.sigma is not None and np.any(norms > limits):
-            # Eigenvalues far from the shift are near one number of the operator, whose rounding
-            # they have many times over.
+            # Eigenvalues far from the shift are near one number of the operator, and magnify its
+            # rounding.
             quotients = pencil.quotients(X)
             better, its_limits = pencil.judged(X, quotients, seen)
             taken = better < norms

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Products with A are not repeated: what rounding adds to A X is removed this often.
+#: Products with A are not repeated: the rounding error of A X is removed this often.
 REFRESH = 50
 
 
@@ -372,7 +372,7 @@ def _checked(executor: Executor, n: int, **given: Any) -> dict[str, Array]:
 
 
 def _orthonormal_to(C: Numbers, D: Numbers) -> Numbers:
-    """Return an orthonormal basis of the columns of ``D`` less their parts along those of ``C``."""
+    """Return an orthonormal basis of the columns of ``D`` less their parts along ``C``."""
     import scipy.linalg  # it takes long to import, and few need it
 
     size = np.linalg.norm(D, axis=0)

@@ -24,7 +24,7 @@ class Pencil:
 
     The operators of the user are ``2**a`` times ``A`` and ``2**b`` times ``B`` of this class, with
     even exponents that are 0 unless a size is extreme. Numbers of this class are in its own units;
-    :meth:`values`, :meth:`lengths` and :meth:`vectors` return those of the user.
+    :meth:`values`, :meth:`lengths` and :meth:`vectors` return the user's units.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Pencil:
         return X
 
     def shift(self, sigma: float) -> float:
-        """Return an eigenvalue, given in the user's units, in those of this class."""
+        """Return an eigenvalue, given in the user's units, in the units of this class."""
         return float(np.ldexp(sigma, self.b - self.a))
 
     # ---- residuals
@@ -109,8 +109,8 @@ class Pencil:
     ) -> tuple[Numbers, Numbers]:
         """Set ``R = AX - BX diag(values)``; return the norms of its columns and their limits.
 
-        A residual that is rounding, that of a pencil which differs from this one by its rounding,
-        is small enough whatever tolerance was asked for.
+        A residual of rounding size, as of a pencil that differs from this one by its rounding, is
+        small enough for every tolerance.
         """
         norms, sizes = residual.norms(
             self.executor, AX, BX, R, values.astype(real_dtype(self.dtype))
@@ -128,7 +128,7 @@ class Pencil:
     def quotients(self, X: Array) -> Numbers:
         """Return the Rayleigh quotients of vectors, ``x^H A x / x^H B x``, NaN where there is none.
 
-        Their errors are the squares of those of the vectors, and they know of no shift.
+        Their errors are the squares of the vectors' errors, and do not depend on a shift.
         """
         executor, parts = self.executor, []
         for operator in (self.A, self.B):

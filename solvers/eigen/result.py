@@ -1,4 +1,4 @@
-"""What eigenvalue and singular value solvers come back with."""
+"""The results of eigenvalue and singular value solvers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class EigenResult:
     residual_norms : array, shape (k,)
         Norms of ``A x - lambda B x``, computed from these pairs.
     thresholds : array, shape (k,)
-        What the norms had to reach.
+        The thresholds of the norms.
     stops : list of Stop
         Why each pair stopped.
     iterations : int
@@ -68,9 +68,9 @@ class EigenResult:
     seconds : float
         Wall time.
     solver, executor : str
-        What solved it, and where.
+        The solver and its executor.
     notes : list of str
-        What was chosen on the way, and why.
+        The choices on the way, and their reasons.
     """
 
     eigenvalues: Numbers
@@ -142,8 +142,8 @@ class SingularResult:
     vt : array, shape (k, n)
         Conjugates of the right singular vectors, as rows.
     residual_norms, thresholds : array, shape (k,)
-        Norms of ``A v - s u`` and ``A.H u - s v`` together, computed from these triplets, and what
-        they had to reach.
+        Norms of ``A v - s u`` and ``A.H u - s v`` together, computed from these triplets, and their
+        thresholds.
     stops : list of Stop
         Why each triplet stopped.
     iterations, products, seconds, solver, executor

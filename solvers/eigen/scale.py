@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: Residuals of pairs that are right to rounding, in units of the precision and the norm of A.
 ROUNDING = 256.0
 
-#: A matrix is singular but for rounding if its inverse makes random vectors longer than that of a
-#: matrix whose smallest eigenvalue is this many times its rounding.
+#: A matrix is singular but for rounding if its inverse makes random vectors longer than a matrix
+#: with a smallest eigenvalue of this many times its rounding.
 NEARLY_SINGULAR = 4.0
 
 #: Sizes in between need no scaling: with A and B at opposite ends, squares of residuals that are
@@ -43,7 +43,7 @@ class Measure(NamedTuple):
         Of ``2**-exponent A``. Of a matrix, the largest sum of a row; of an operator without
         entries, a lower bound of the norm. NaN or Inf if products are not finite.
     exponent : int
-        An even number; 0 for an operator whose size needs no scaling.
+        An even number; 0 for an operator of ordinary size.
     asymmetry : float
         An estimate of the Frobenius norm of ``A - A^H`` over that of ``A``.
     positive : bool

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Rows that are multiplied at a time: of a thread of the host, whose three blocks of 16 vectors are
-#: then in its second-level cache, and of a device. For 216,000 rows and two threads a product took
-#: 46 ms with 512 rows at a time, 153 with 8192, and seconds at once (Xeon, noisy).
+#: Rows that are multiplied at a time: on a thread of the host, with three blocks of 16 vectors in
+#: its second-level cache, and on a device. For 216,000 rows and two threads a product took 46 ms
+#: with 512 rows at a time, 153 with 8192, and seconds at once (Xeon, noisy).
 HOST_ROWS, DEVICE_ROWS = 1 << 8, 1 << 20
 
 #: Directions of a block that are shorter than this, relative to the longest, are rounding.

@@ -106,7 +106,7 @@ class Transformed:
         return made
 
     def original(self, values: Numbers) -> Numbers:
-        """Return eigenvalues of the pencil for those of the operator."""
+        """Return eigenvalues of the pencil for eigenvalues of the operator."""
         sigma, mode = self.sigma, self.mode
         if sigma is None:
             return values.copy()

@@ -90,9 +90,9 @@ class Vectors:
         Returns
         -------
         coefficients : array, shape (count,)
-            What was taken off.
+            The subtracted parts.
         length : float
-            Of what is left.
+            The length of the rest.
         exhausted : bool
             Whether that is rounding.
         """
@@ -140,7 +140,7 @@ class Vectors:
         self.executor.run(vector.axpby, self.w, self.row(j), 1.0 / length, 0.0)
 
     def random(self, j: int) -> bool:
-        """Store a random vector that is orthogonal to those before; False if there is none."""
+        """Store a random vector that is orthogonal to the earlier ones; False if there is none."""
         if j >= self.n:
             return False
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What all Krylov solvers share: cycles, verification, and the verdict."""
+"""The common base of all Krylov solvers: cycles, verification, and the verdict."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Callback = Callable[[Any], Any]
 #: Where M may stand, among the names of ``side``.
 SIDES = ("right", "left")
 
-#: What every loop runs beside the steps of its method.
+#: The operations of every loop besides the steps of its method.
 LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
@@ -57,12 +57,12 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
     ``work.r``, ``iterate`` is one iteration (operations on arrays of the executor, nothing
-    decided by the host), ``finish`` completes ``work.x``. Between them stand *cycles*: the true
-    residual is computed at the start of each, success is claimed only there, and a column whose
-    recurrence was wrong goes into another cycle as long as that brings the residual down.
+    decided by the host), ``finish`` completes ``work.x``. Around them are *cycles*: the true
+    residual is computed at the start of each, success is claimed only there, and a column with a
+    wrong recurrence goes into another cycle as long as that brings the residual down.
 
-    A solver is an operator, ``solver @ b``, and so can precondition another. Made without a
-    matrix, ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`, whose ``.on(A)`` makes the solver.
+    A solver is an operator, ``solver @ b``, and so can precondition another. Made without a matrix,
+    ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`; its ``.on(A)`` makes the solver.
 
     With ``dtype`` a solver computes in that precision: its matrix and right-hand sides are rounded
     to it, and solutions are of it. So it is an inner solver of a low precision,
@@ -92,14 +92,15 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
     SPARE: ClassVar[str] = "r"
 
-    #: What ends a column for good; other reasons deserve another cycle from where it stands.
+    #: The stops that end a column for good; other stops lead to another cycle from the current
+    #: iterate.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
     #: A cycle that ended early must have brought the true residual down by this factor to be
     #: followed by another.
     PROGRESS: ClassVar[float] = 0.5
 
-    #: What a code that steps halt with says of this method, where it is not its usual meaning.
+    #: The meaning of a code of steps for this method, where it is not the usual one.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
     @classmethod
@@ -157,7 +158,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         wide = [np.dtype(np.complex64)] if any(map(is_complex, dtypes)) else []
         return common_dtype(self.asked_dtype, *wide)
 
-    # ---- what a subclass says
+    # methods of a subclass
 
     @abstractmethod
     def allocate(self, work: Workspace) -> None:
@@ -172,7 +173,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """Do one iteration."""
 
     def begin(self, work: Workspace) -> None:
-        """Forget what an earlier solve has left in ``work``, before the first cycle."""
+        """Forget the data of an earlier solve in ``work``, before the first cycle."""
 
     def next_cycle(self, work: Workspace) -> int | None:
         """Return after how many iterations the next cycle of a solve ends; asked once for each."""
@@ -188,7 +189,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """
         return []
 
-    # ---- what users call
+    # methods for users
 
     @property
     def partition(self) -> Any:
@@ -197,7 +198,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @property
     def local_rows(self) -> int:
-        """The length of what this executor holds of the vectors."""
+        """The length of this executor's part of the vectors."""
         return self.A.local_rows
 
     @cached_property
@@ -207,7 +208,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @cached_property
     def _linear(self) -> Linear | None:
-        """What the criterion comes to where that needs no look at norms, or None."""
+        """The linear form of the criterion where it needs no norms, or None."""
         return linear(self.stop)
 
     @cached_property
@@ -219,7 +220,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     def _goes_straight(self) -> bool:
         """Whether a first cycle needs no look at norms before it, and leaves nothing to take back.
 
-        What a right-hand side of an extreme norm begins is begun anew.
+        A right-hand side of an extreme norm begins anew.
         """
         return self._linear is not None and type(self).next_cycle is KrylovSolver.next_cycle
 
@@ -234,9 +235,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         Parameters
         ----------
         A : LinOp or matrix, shape (n, n), optional
-            The operator from now on; by default the one that the solver has, whose values have
-            changed. ``A.update_values(data)`` and ``solver.update()`` keep everything that was
-            recorded; another object has new programs recorded.
+            The operator from now on; by default the one that the solver has, with changed values.
+            ``A.update_values(data)`` and ``solver.update()`` keep everything that was recorded;
+            another object has new programs recorded.
 
         Notes
         -----
@@ -270,7 +271,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         follow = getattr(self.M, "update", None)
         if follow is not None:
             follow(operator)
-        # A workspace whose operators are others than the solver's holds copies of old values.
+        # A workspace with other operators than the solver's holds copies of old values.
         in_place = getattr(self.M, "updates_in_place", True)
         if operator is not self.A or self._holds_copies() or not in_place:
             self.A = operator
@@ -348,7 +349,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return solve(self, b, x0, Watchers(callback, norm_callback, watching))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        # as many iterations as they are: the outer solver judges what they bring
+        # the given number of iterations: the outer solver judges the result
         solution = solve(self, x, None, Watchers(None, None, ()), keep_last=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
@@ -359,11 +360,11 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @property
     def varies(self) -> bool:
-        """True: how many iterations there are, and what they do, depends on the vector."""
+        """True: the number and effect of iterations depend on the vector."""
         return True
 
     def notes_of(self, M: LinOp | None) -> list[str]:
-        """Return what the user should know of this method with a preconditioner."""
+        """Return the notes for the user on this method with a preconditioner."""
         if M is None or not M.varies or self.FLEXIBLE:
             return []
         return [
@@ -438,7 +439,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return work
 
     def _restart(self, work: Workspace) -> None:
-        """Begin a cycle from the true residual, whose norms are kept in ``work.begun``."""
+        """Begin a cycle from the true residual, with its norms in ``work.begun``."""
         run, k = self.executor.run, work.k
         run(vector.axpby, work.b, work.r, 1.0, 0.0)
         work.verify()

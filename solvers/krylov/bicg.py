@@ -77,8 +77,9 @@ class Bicg(KrylovSolver):
     """Bi-conjugate gradients, for any square operator that has a transpose.
 
     Its convergence is as irregular as that of :class:`Cgs`, with smaller peaks. :class:`Bicgstab`
-    takes as many products, none of them with the transpose, and is mostly the better choice; this
-    is for comparisons, and for matrices where stabilization by one vector fails (skew ones).
+    needs the same number of products, none of them with the transpose, and is mostly the better
+    choice; this is for comparisons, and for matrices where stabilization by one vector fails (skew
+    ones).
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ class Bicg(KrylovSolver):
 
     Notes
     -----
-    A column whose recurrence divides by (almost) zero starts again from its iterate with a new
-    shadow residual, as long as that brings the true residual down; otherwise it ends as a
+    A column with a division by (almost) zero in its recurrence starts again from its iterate with a
+    new shadow residual, as long as that brings the true residual down; otherwise it ends as a
     *breakdown*.
 
     One iteration without ``M`` moves the matrix and its transpose once each and 21 vectors: 4 for

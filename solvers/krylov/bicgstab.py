@@ -178,12 +178,12 @@ class Bicgstab(KrylovSolver):
 
     Notes
     -----
-    A column whose recurrence divides by (almost) zero starts again from its iterate with a new
-    shadow residual, as long as that brings the true residual down; otherwise it ends as a
+    A column with a division by (almost) zero in its recurrence starts again from its iterate with a
+    new shadow residual, as long as that brings the true residual down; otherwise it ends as a
     *breakdown*.
 
     One iteration without ``M`` moves the matrix twice and 23 vectors; with ``M`` from the left it
-    moves 7 more, besides what ``M`` does.
+    moves 7 more, besides the traffic of ``M``.
 
     Raises
     ------
@@ -192,9 +192,9 @@ class Bicgstab(KrylovSolver):
 
     References
     ----------
-    H. A. van der Vorst, Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992); the names are those of
-    algorithm 7.7 in Y. Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept
-    in ``r``.
+    H. A. van der Vorst, Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992); the names follow algorithm
+    7.7 in Y. Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept in ``r``.
+    Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept in ``r``.
 
     Examples
     --------

@@ -23,7 +23,7 @@ step = Steps("blockcg", vectors="x dx r", reals="curvature")
 DEFICIENT = 100.0
 
 
-#: Multiplications up to which hosts do without BLAS, whose threads would wait for each other.
+#: Multiplications up to which hosts do without BLAS, since its threads would wait for each other.
 SMALL = 2**20
 
 
@@ -41,8 +41,8 @@ class BlockCg(KrylovSolver):
 
     All right-hand sides search in the space of all: with ``k`` columns an iteration brings ``k``
     directions to each. It takes fewer iterations than :class:`Cg` the more columns there are, and
-    dense products of ``n k^2`` operations in each. Use it where products with ``A`` and ``M`` are
-    what takes the time.
+    dense products of ``n k^2`` operations in each. Use it where products with ``A`` and ``M`` take
+    most of the time.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class BlockCg(KrylovSolver):
     small matrix, so that columns that become dependent, or equal, do no harm: directions that are
     rounding error are left out.
 
-    The host drives the loop and factors matrices of ``k`` rows; products of blocks are those of the
-    executor's arrays (BLAS on hosts and on GPUs of CuPy; on ``dpcpp`` the host computes them). An
-    iteration moves the matrix once, some 12 blocks, and waits for the device three times.
+    The host drives the loop and factors matrices of ``k`` rows; products of blocks use the array
+    library of the executor (BLAS on hosts and on GPUs of CuPy; on ``dpcpp`` the host computes
+    them). An iteration moves the matrix once, some 12 blocks, and waits for the device three times.
 
     References
     ----------
@@ -84,7 +84,7 @@ class BlockCg(KrylovSolver):
     BY_HOST: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:
-        """Make the orthonormal block, the directions, and what they are made of."""
+        """Make the orthonormal block, the directions, and their inputs."""
         work.make(step)
         work.vectors("q", "p", "ap")
         if work.M is None:

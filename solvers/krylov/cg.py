@@ -104,7 +104,7 @@ class Cg(KrylovSolver):
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner z is r."""
+        """Allocate the arrays of the steps; without a preconditioner z is r."""
         if work.M is None:
             work.z = work.r
         work.make(step)

@@ -26,8 +26,8 @@ STEPS = 20
 #: How far beyond the estimate of the largest eigenvalue the interval goes.
 MARGIN = 1.05
 
-#: Of the smallest eigenvalue that was found, where the interval begins. Those of 20 steps are too
-#: large, and what lies below the interval converges slowest of all.
+#: Of the smallest eigenvalue that was found, where the interval begins. The eigenvalues of 20 steps
+#: are too large, and error components below the interval converge slowest of all.
 BELOW = 0.5
 
 
@@ -60,18 +60,18 @@ def direction(w: Workspace) -> None:
 
 
 class Chebyshev(KrylovSolver):
-    """Chebyshev's iteration, for operators whose spectrum ``M A`` is in a known interval.
+    """Chebyshev's iteration, for operators ``M A`` with a spectrum in a known interval.
 
     It has no inner product but the norm of the residual, so nothing waits for a reduction. With
-    good bounds it takes some more iterations than :class:`Cg`. Use it where reductions are what
-    takes the time, as a smoother, and as a fixed linear preconditioner (``maxiter`` without a
-    tolerance); to solve a system as such, :class:`Cg` is mostly faster.
+    good bounds it takes some more iterations than :class:`Cg`. Use it where reductions take most of
+    the time, as a smoother, and as a fixed linear preconditioner (``maxiter`` without a tolerance);
+    to solve a system as such, :class:`Cg` is mostly faster.
 
     Parameters
     ----------
     A : LinOp or matrix, shape (n, n)
-        The eigenvalues of ``M A`` are real and positive, as those of Hermitian positive definite
-        ``A`` and ``M``.
+        The eigenvalues of ``M A`` are real and positive, as for Hermitian positive definite ``A``
+        and ``M``.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``.
     bounds : (float, float), optional
@@ -97,7 +97,7 @@ class Chebyshev(KrylovSolver):
     Notes
     -----
     Eigenvalues above the interval make the iteration diverge, which ends it as *not finite* or at
-    the limit of iterations; those below it converge slower than the others.
+    the limit of iterations; components below it converge slower than the others.
 
     One iteration without ``M`` moves the matrix once and 11 vectors: 2 for the product, 6 for the
     update, 3 for the direction.
@@ -143,14 +143,14 @@ class Chebyshev(KrylovSolver):
         return self._found
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, whose bounds are found anew unless they were given."""
+        """Follow new values of the matrix; the bounds are found anew unless they were given."""
         super().update(A)
         if self.bounds is None:
             self._found = None
             self._workspaces.clear()
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name, and write the interval into it."""
+        """Allocate the arrays of the steps, and write the interval into them."""
         if work.M is None:
             work.z = work.r
         work.make(step)

@@ -89,7 +89,7 @@ class Fcg(KrylovSolver):
     FLEXIBLE: ClassVar[bool] = True
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner z is r."""
+        """Allocate the arrays of the steps; without a preconditioner z is r."""
         if work.M is None:
             work.z = work.r
         work.make(step)

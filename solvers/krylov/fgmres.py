@@ -13,10 +13,10 @@ from .gmres import RESTART, Gmres
 class Fgmres(Gmres):
     """Restarted flexible GMRES, for any square operator and a preconditioner that may vary.
 
-    The preconditioned vectors are kept beside the basis, and the correction is made of them. So
+    The preconditioned vectors are kept besides the basis, and the correction is made of them. So
     ``M`` may be another solver, or anything else that is not the same linear operator throughout;
     where it is, :class:`Gmres` does the same with half the memory. In exact arithmetic its iterates
-    are those of GCR.
+    equal GCR's.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Fgmres(Gmres):
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``, from the right; it need not be linear.
     restart : int
-        Iterations of a cycle; twice as many vectors are kept.
+        Iterations of a cycle; twice this number of vectors are kept.
     basis : {"float32", "float16", "bfloat16"}, optional
         As for :class:`Gmres`; the preconditioned vectors, which are read once a cycle, stay in the
         solver's dtype.
@@ -34,8 +34,8 @@ class Fgmres(Gmres):
 
     Notes
     -----
-    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides what ``M`` does. Without
-    ``M`` it is :class:`Gmres`.
+    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides the traffic of ``M``.
+    Without ``M`` it is :class:`Gmres`.
 
     References
     ----------
@@ -58,7 +58,7 @@ class Fgmres(Gmres):
         super().__init__(A, M, restart=restart, **settings)
 
     def allocate(self, work: Workspace) -> None:
-        """Make what :class:`Gmres` does, and as many directions."""
+        """Allocate the arrays of :class:`Gmres`, and the same number of directions."""
         super().allocate(work)
         if self._keeps_directions(work):
             work.array("directions", (self.longest + 1, work.n, work.k), work.dtype)

@@ -1,4 +1,4 @@
-"""Flexible GMRES that stays orthogonal to what earlier cycles, or earlier systems, have found."""
+"""Flexible GMRES that stays orthogonal to the vectors of earlier cycles, or earlier systems."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..driver.workspace import Workspace
 from .fgmres import Fgmres
 from .gmres import RESTART
 
-#: ``c`` and ``u`` are the last vectors of C and U, ``t`` and ``w`` those that become them.
+#: ``c`` and ``u`` are the last vectors of C and U, ``t`` and ``w`` the vectors that become them.
 step = Steps("gcrot", vectors="w t c u", reals="left before", status=False)
 
-#: Of a vector of ``A U``, what must be left of its length by the others for it to be kept.
+#: The remaining part of the length of a vector of ``A U``, after projection, from which it is kept.
 KEPT = 1e-10
 
 
@@ -33,8 +33,8 @@ def keep(w: Workspace) -> None:
 class Gcrotmk(Fgmres):
     """GCROT(m,k), for any square operator: flexible GMRES with recycled vectors.
 
-    Each cycle leaves the correction ``u`` that it found and ``c = A u``. Later cycles work in what
-    is orthogonal to the last ``k`` of the ``c``. With ``recycle=True`` they are kept for later
+    Each cycle leaves the correction ``u`` that it found and ``c = A u``. Later cycles work in the
+    space orthogonal to the last ``k`` of the ``c``. With ``recycle=True`` they are kept for later
     systems: for other right-hand sides they give a first approximation, and for another matrix
     (``solver.update(A)``) the ``c`` are made anew of the ``u``. Use it for sequences of systems,
     and where :class:`Gmres` needs many cycles.
@@ -50,7 +50,7 @@ class Gcrotmk(Fgmres):
     k : int, optional
         Vectors that are kept; ``restart`` by default.
     recycle : bool
-        Whether they are kept for the next solve. Solves then depend on those before them.
+        Whether they are kept for the next solve. Solves then depend on earlier ones.
     basis : {"float32", "float16", "bfloat16"}, optional
         As for :class:`Fgmres`; the vectors that are kept stay in the solver's dtype.
     rtol, atol, maxiter, stop, dtype, executor
@@ -63,12 +63,12 @@ class Gcrotmk(Fgmres):
 
     Notes
     -----
-    The oldest vector makes room for a new one. The first cycles are longer, by the vectors that are
-    not there yet.
+    The oldest vector is replaced by a new one. The first cycles are longer, by the number of
+    missing vectors. The first cycles are longer, by the vectors that are not there yet.
 
-    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors (``k``: as many as there
-    are), besides what ``M`` does;
-    a cycle moves the matrix once more and ``8 k`` vectors. ``2 (restart + k)`` vectors are stored.
+    Iteration ``j`` moves the matrix once and ``2 j + 2 k + 16`` vectors (``k``: their present
+    number), besides the traffic of ``M``; a cycle moves the matrix once more and ``8 k`` vectors.
+    ``2 (restart + k)`` vectors are stored.
 
     References
     ----------
@@ -123,7 +123,7 @@ class Gcrotmk(Fgmres):
                     work.has_outer, work.found = True, old.found
 
     def allocate(self, work: Workspace) -> None:
-        """Make what :class:`Fgmres` does, C and U, the newest vectors first."""
+        """Allocate the arrays of :class:`Fgmres`, C and U, the newest vectors first."""
         super().allocate(work)
         p, work.found = self.outer, 0
         if not p:
@@ -186,7 +186,7 @@ class Gcrotmk(Fgmres):
             self._keep(w, i)
 
     def _take_off(self, work: Workspace, place: Any) -> None:
-        """Make t orthogonal to C up to a place, and w follow: left = |t|."""
+        """Make t orthogonal to C up to an index, and w follow: left = |t|."""
         w, run = work, work.executor.run
         run(gmres.project, w.outer_c, w.t, w.q, w.before, place, w.always)
         run(gmres.subtract, w.outer_c, w.t, w.q, w.left, place, w.always)
@@ -212,7 +212,7 @@ class Gcrotmk(Fgmres):
         super().initialize(w)
 
     def iterate(self, work: Workspace) -> None:
-        """One iteration of flexible GMRES with what is orthogonal to C."""
+        """One iteration of flexible GMRES in the space orthogonal to C."""
         if not self.outer:
             super().iterate(work)
             return
@@ -226,7 +226,7 @@ class Gcrotmk(Fgmres):
         self.extend(w)
 
     def finish(self, work: Workspace) -> None:
-        """Set u = Z y - U C^H A Z y, x += u, and keep u and A u in the place of the oldest."""
+        """Set u = Z y - U C^H A Z y, x += u, and store u and A u over the oldest."""
         if not self.outer:
             super().finish(work)
             return

@@ -98,11 +98,11 @@ class Gmres(KrylovSolver):
     Iteration ``j`` without ``M`` moves the matrix once and ``2 j + 10`` vectors.
 
     With ``basis`` the ``2 j`` vectors have half the bytes or a quarter. A cycle then takes a
-    residual down by the digits of that dtype at most, whatever its recurrence says: about seven for
-    float32, three for float16, two for bfloat16. The next cycle begins with the true residual, so
-    that the last one is as small as without ``basis``, after more cycles where ``rtol`` asks for
-    more. Elements in float16 are multiplied by 2^15, so that those of long vectors keep their
-    digits.
+    residual down by the digits of that dtype at most, even if its recurrence shows more: about
+    seven for float32, three for float16, two for bfloat16. The next cycle begins with the true
+    residual, so that the last one is as small as without ``basis``, after more cycles where
+    ``rtol`` asks for more. Elements in float16 are multiplied by 2^15, so that elements of long
+    vectors keep their digits.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class Gmres(KrylovSolver):
 
     @property
     def longest(self) -> int:
-        """Iterations of the longest cycle, for which there is room."""
+        """Iterations of the longest cycle that the arrays can hold."""
         return self.cycle or 1
 
     def allocate(self, work: Workspace) -> None:

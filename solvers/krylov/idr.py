@@ -26,7 +26,7 @@ from ..driver.workspace import Workspace
 from .base import KrylovSolver
 from .bicgstab import divide_or_halt
 
-#: Shadow vectors by default; the steps for as many are built for the host's executors.
+#: Shadow vectors by default; the steps for this number are built for the host's executors.
 SHADOWS = 4
 
 #: More of them are of no use, and each takes three vectors.
@@ -42,8 +42,8 @@ SEED = 20110
 def kinds(s: int) -> dict[str, Any]:
     """Return the names of the steps for ``s`` shadow vectors.
 
-    ``g``, ``u`` are those of the number k that is being made; ``m`` with two numbers is an entry of
-    the lower triangle of ``P^H G``, ``f`` with one of ``P^H r``, ``h`` of ``P^H g``.
+    ``g``, ``u`` belong to the current number k; ``m`` with two numbers is an entry of the lower
+    triangle of ``P^H G``, ``f`` with one of ``P^H r``, ``h`` of ``P^H g``.
     """
     each = range(s)
     return {
@@ -226,7 +226,7 @@ def stabilize(w: Any) -> None:
     """Set omega = <t, r> / <t, t>, made larger where t and r are almost orthogonal.
 
     With the cosine rho of their angle, where |rho| < 0.7 it is multiplied by 0.7 / |rho|. A column
-    whose r is not 0 and whose omega is breaks down.
+    with r nonzero and omega zero breaks down.
     """
     above, size, norm = dot(w.t, w.r), norm2(w.t), sqrt(norm2(w.r))
     cosine = absolute(above) / (sqrt(size) * norm)
@@ -281,7 +281,7 @@ class Idr(KrylovSolver):
 
     With short recurrences and no transpose it needs almost as few products as GMRES without
     restarts. Use it for matrices that are not symmetric where :class:`Bicgstab` is erratic or
-    stagnates, such as those of convection, and :class:`Gmres` would need a long basis.
+    stagnates, such as matrices of convection, and :class:`Gmres` would need a long basis.
 
     Parameters
     ----------
@@ -301,9 +301,9 @@ class Idr(KrylovSolver):
 
     Notes
     -----
-    The shadow vectors are random, from a fixed seed, and orthonormal. A column whose recurrence
-    divides by zero starts again from its iterate as long as that brings the true residual down;
-    otherwise it ends as a *breakdown*.
+    The shadow vectors are random, from a fixed seed, and orthonormal. A column with a division by
+    zero in its recurrence starts again from its iterate as long as that brings the true residual
+    down; otherwise it ends as a *breakdown*.
 
     One iteration without ``M`` moves the matrix ``s + 1`` times, and with ``s = 4`` 124 vectors: 2
     for each product, 10 for each vector u, 5 for each projection, 8 to 14 for each update, 2 and
@@ -331,7 +331,7 @@ class Idr(KrylovSolver):
             raise InvalidArgument(f"s: expected an integer from 1 to {MOST}, got {s!r}")
         super().__init__(A, M, **settings)
         self.s = int(s)
-        #: What is used: no more shadow vectors than there are unknowns.
+        #: The number in use: no more shadow vectors than there are unknowns.
         self.shadows = max(min(self.s, self.shape[0]), 1)
 
     def allocate(self, work: Workspace) -> None:

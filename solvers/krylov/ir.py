@@ -85,8 +85,9 @@ class Ir(KrylovSolver):
     corrections that bring nothing, or at its limit; :class:`Fgmres` or :class:`Fcg` around the
     same inner solver go further.
 
-    One iteration moves the matrix once and 8 vectors besides what ``M`` does. With a preconditioner
-    that is made of operations the device runs the loop; around an inner solver the host does.
+    One iteration moves the matrix once and 8 vectors besides the traffic of ``M``. With a
+    preconditioner that is made of operations the device runs the loop; around an inner solver the
+    host does.
 
     References
     ----------
@@ -129,7 +130,7 @@ class Ir(KrylovSolver):
         return super()._remade(A, M, inner=None, **changed)
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner z is r."""
+        """Allocate the arrays of the steps; without a preconditioner z is r."""
         if work.M is None:
             work.z = work.r
         work.make(step)

@@ -15,7 +15,7 @@ from .gmres import RESTART
 
 
 class Lgmres(Fgmres):
-    """Restarted GMRES whose space also has the corrections of the last cycles: "loose" GMRES.
+    """Restarted GMRES with the corrections of the last cycles added to its space: "loose" GMRES.
 
     Restarted GMRES often goes the same way in every second cycle. A few corrections of earlier
     cycles, which approximate the error, keep it from that. Use it where :class:`Gmres` needs many
@@ -30,7 +30,8 @@ class Lgmres(Fgmres):
     restart : int
         Iterations of a cycle with Krylov vectors.
     augmentation : int
-        Corrections that are kept; as many more iterations has a cycle. 1 to 3 are usual.
+        Corrections that are kept; a cycle has this number of additional iterations. 1 to 3 are
+        usual.
     basis : {"float32", "float16", "bfloat16"}, optional
         As for :class:`Fgmres`.
     rtol, atol, maxiter, stop, dtype, executor
@@ -46,7 +47,7 @@ class Lgmres(Fgmres):
     The first cycles, which have fewer corrections, are shorter. A new solve begins without any, so
     that solves repeat.
 
-    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides what ``M`` does.
+    Iteration ``j`` moves the matrix once and ``2 j + 13`` vectors, besides the traffic of ``M``.
 
     References
     ----------
@@ -94,7 +95,7 @@ class Lgmres(Fgmres):
         work.array("size", (places, work.k), real_dtype(work.dtype))
 
     def begin(self, work: Workspace) -> None:
-        """Forget the corrections of earlier solves, or take those that were given."""
+        """Forget the corrections of earlier solves, or take the given ones."""
         super().begin(work)
         run, k = work.executor.run, work.k
         for size in work.size:
@@ -113,7 +114,7 @@ class Lgmres(Fgmres):
         return length
 
     def finish(self, work: Workspace) -> None:
-        """Set x += Z y, and keep Z y in the place of the oldest correction."""
+        """Set x += Z y, and store Z y over the oldest correction."""
         super().finish(work)
         w, run, k = work, work.executor.run, work.k
         if not self.augmentation:

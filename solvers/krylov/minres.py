@@ -30,7 +30,7 @@ from .base import KrylovSolver
 if TYPE_CHECKING:
     from ...core.executor import Array
 
-#: A residual has fallen when it is below this share of what it was.
+#: A residual has fallen when it is below this share of its earlier norm.
 FALLEN = 0.99
 
 #: Iterations that it may not have fallen for.
@@ -49,14 +49,14 @@ QUIET, QUIET_BEFORE = 4, 30
 DEEP, DEEP_PRODUCT = 1 / 32, 1 / 4
 
 #: The residual that was computed from x is one of least squares where ``|A r|`` is below this times
-#: sqrt(eps) of its factors. It is larger than in the recurrence, by what x lost to rounding.
+#: sqrt(eps) of its factors. It is larger than in the recurrence, by the rounding error of x.
 LEAST_SQUARES = 10
 
 #: A residual below this times eps of ``|A| |x|`` is rounding error itself, and says nothing.
 NOISE = 250
 
-#: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; with the suffix
-#: ``_old`` they are those of the iteration before.
+#: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; the suffix ``_old``
+#: marks the previous iteration.
 step = Steps(
     "minres",
     vectors="x r u u_old z q d d_old",
@@ -155,8 +155,8 @@ def length(w: Workspace, gamma: Any, left: Any, before: Any, last: Any) -> Any:
     but rounding is left of ``A r``: it is below eps^(3/4), or far below eps^(1/2) in an iteration
     that changes nothing; it is about eps^(1/2), and two iterations in a row have left the norm of
     the residual as it was; it is below eps^(1/2), and that norm has not fallen by 1 % for 20
-    iterations. Further on ``A r`` would grow, the directions would become those of the null space,
-    and x would grow without bound. So x stays in the iteration that halts.
+    iterations. Further on ``A r`` would grow, the directions would approach the null space, and x
+    would grow without bound. So x stays in the iteration that halts.
     """
     fell = w.phi < FALLEN * w.mark
     w.since = where(fell, 0, w.since + 1)
@@ -208,9 +208,9 @@ class Minres(KrylovSolver):
     A : LinOp or matrix, shape (n, n)
         Hermitian. If it is singular and ``b`` is not in its range, the solve ends as *least
         squares*: not converged, with an ``x`` that minimizes the residual (with ``M``, its norm
-        that ``M`` defines). It is not the shortest one; :class:`Lsmr` finds that. Small
-        eigenvalues beside those that are 0 may hide the point to stop at: then the solve ends as
-        *stagnated* or at the limit of iterations, with the best iterate that was verified.
+        that ``M`` defines). It is not the shortest one; :class:`Lsmr` finds that. Small eigenvalues
+        next to zero ones may hide the point to stop at: then the solve ends as *stagnated* or at
+        the limit of iterations, with the best iterate that was verified.
     M : LinOp, matrix or callable, optional
         Approximates the inverse of the absolute value of ``A``; Hermitian positive definite even if
         ``A`` is not. A column where it is not ends as *indefinite*.
@@ -219,19 +219,21 @@ class Minres(KrylovSolver):
 
     Notes
     -----
-    Without ``M`` the norms that are observed are those of the recurrence; with ``M`` these are
-    norms that ``M`` defines, so the residual itself is updated too.
+    Without ``M`` the observed norms come from the recurrence; with ``M`` these are norms that ``M``
+    defines, so the residual itself is updated too.
 
     One iteration without ``M`` moves the matrix once and 16 vectors: 2 for the product, 2 for the
     projection, 9 for the Lanczos vector and the direction, 3 for ``x``. With ``M`` it moves 7 more,
-    and what ``M`` does.
+    and the traffic of ``M``.
 
     References
     ----------
     C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM
-    J. Numer. Anal. 12 (1975), section 6; the names are those of S.-C. Choi, C. C. Paige and M. A.
+    J. Numer. Anal. 12 (1975), section 6; the names follow S.-C. Choi, C. C. Paige and M. A.
     Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the test on
-    ``|A r|`` is that of section 3.2 there, with limits that rounding lets it reach.
+    ``|A r|`` follows section 3.2 there, with limits that rounding lets it reach. Choi, C. C. Paige
+    and M. A. Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the
+    test on ``|A r|`` is that of section 3.2 there, with limits that rounding lets it reach.
 
     Examples
     --------
@@ -283,7 +285,7 @@ class Minres(KrylovSolver):
         return [c for c in columns if least[c]]
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner z is u."""
+        """Allocate the arrays of the steps; without a preconditioner z is u."""
         if work.M is None:
             work.vectors("u")
             work.z = work.u
@@ -308,7 +310,7 @@ class Minres(KrylovSolver):
         project(w)  # alpha
         extend(w)  # u, d
         if w.M is None:
-            advance(w)  # x; observes what the recurrence says
+            advance(w)  # x; observes the recurrence's norm
         else:
             w.M._apply(w.u, w.z, 1.0, 0.0)  # z = M u
             weigh(w)  # sigma^2 = <u, z>

@@ -59,7 +59,7 @@ class Multigrid(KrylovSolver):
         super().__init__(A, "amg" if M is None else M, **options)
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name."""
+        """Allocate the arrays of the steps."""
         work.make(step)
 
     def initialize(self, work: Workspace) -> None:

@@ -87,10 +87,10 @@ class PipeCg(KrylovSolver):
     """Pipelined conjugate gradients, for Hermitian positive definite operators.
 
     All inner products of an iteration are added up in one reduction, which no product waits for:
-    where reductions are what takes the time, as in groups of devices and for small systems, it is
-    faster than :class:`Cg`. The iterates are those of :class:`Cg` but for rounding, which grows
-    faster: the smallest residual that a cycle reaches is larger, and a further cycle begins with
-    the true residual.
+    where reductions take most of the time, as in groups of devices and for small systems, it is
+    faster than :class:`Cg`. The iterates equal :class:`Cg`'s but for rounding, which grows faster:
+    the smallest residual that a cycle reaches is larger, and a further cycle begins with the true
+    residual.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class PipeCg(KrylovSolver):
     A direction of no or negative curvature ends a column as *indefinite*.
 
     One iteration without ``M`` moves the matrix once and 15 vectors in two passes: 2 for the
-    product and 13 for the rest. With ``M`` it moves 20, and what ``M`` does.
+    product and 13 for the rest. With ``M`` it moves 20, and the traffic of ``M``.
 
     References
     ----------
@@ -126,7 +126,7 @@ class PipeCg(KrylovSolver):
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner u is r, m is w and q is s."""
+        """Allocate the arrays of the steps; without a preconditioner u is r, m is w and q is s."""
         if work.M is None:
             work.vectors("w", "s")
             work.u, work.m, work.q = work.r, work.w, work.s

@@ -98,8 +98,8 @@ def update(w: Workspace) -> None:
 class Tfqmr(KrylovSolver):
     """The transpose-free quasi-minimal residual method, for any square operator.
 
-    It smooths the residuals of :class:`Cgs`, whose products it takes: norms fall almost steadily,
-    and as fast as those of CGS do. Use it where :class:`Cgs` converges in too wild a way, or
+    It smooths the residuals of :class:`Cgs`, and takes the same products: norms fall almost
+    steadily, and as fast as with CGS. Use it where :class:`Cgs` converges in too wild a way, or
     :class:`Bicgstab` stagnates and :class:`Gmres` would need too long a basis.
 
     Parameters
@@ -109,8 +109,8 @@ class Tfqmr(KrylovSolver):
     M : LinOp, matrix or callable, optional
         Approximates the inverse of ``A``; used from the right.
     rtol, atol, maxiter, stop, dtype, executor
-        As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice: it is two of those that
-        SciPy counts.
+        As for :class:`Cg`. An iteration applies ``A`` and ``M`` twice: it counts as two iterations
+        in SciPy.
 
     Notes
     -----
@@ -124,7 +124,7 @@ class Tfqmr(KrylovSolver):
     ----------
     R. W. Freund, A transpose-free quasi-minimal residual algorithm for non-Hermitian linear
     systems, SIAM J. Sci. Comput. 14 (1993), algorithm 5.1; Y. Saad, Iterative Methods for Sparse
-    Linear Systems, 2nd ed., SIAM 2003, algorithm 7.8, whose ``w`` is ``r`` here.
+    Linear Systems, 2nd ed., SIAM 2003, algorithm 7.8, where ``r`` is called ``w``.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Tfqmr(KrylovSolver):
     SPARE: ClassVar[str] = "q"
 
     def allocate(self, work: Workspace) -> None:
-        """Make what the steps name; without a preconditioner y is u."""
+        """Allocate the arrays of the steps; without a preconditioner y is u."""
         if work.M is None:
             work.vectors("u")
             work.y = work.u
@@ -156,7 +156,7 @@ class Tfqmr(KrylovSolver):
         half(w)  # r, d, u; tau, eta
         self._multiply_u(w)
         whole(w)  # x, r, d; tau, eta; rho
-        update(w)  # x, u, and what v is before q is added
+        update(w)  # x, u, and v without q
 
     def _multiply_u(self, work: Workspace) -> None:
         if work.M is not None:

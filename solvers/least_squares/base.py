@@ -1,4 +1,4 @@
-"""What LSQR and LSMR share: operators of any shape, their adjoints, damping and column scaling."""
+"""The common base of LSQR and LSMR: operands of any shape, adjoints, damping, column scaling."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LeastSquaresWorkspace(Workspace):
             self.z, self.v = self.t, self.p
         else:
             self.vectors("z", "v")
-            M._apply(self.t, self.z, 1.0, 0.0)  # makes what it makes once
+            M._apply(self.t, self.z, 1.0, 0.0)  # prepares its one-time data
 
     def vectors(self, *names: str) -> None:
         """Make blocks of as many rows as their names ask for."""
@@ -115,7 +115,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         self.adjoint = self.A.H  # raises if there is none
         self._workspaces: dict[tuple[str, int], list[LeastSquaresWorkspace]] = {}
 
-    # ---- what a subclass says
+    # methods of a subclass
 
     @abstractmethod
     def allocate(self, work: LeastSquaresWorkspace) -> None:
@@ -129,7 +129,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     def iterate(self, work: LeastSquaresWorkspace) -> None:
         """Do one iteration."""
 
-    # ---- what users call
+    # methods for users
 
     @property
     def settings(self) -> Settings:
@@ -158,8 +158,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         progress : bool
             Whether to show a progress bar.
         loggers : sequence of Logger
-            Who else watches. Their norms are those of ``A.H @ (b - A x)``, as ``residuals`` of the
-            result are, and the threshold is what the second rule allows.
+            Who else watches. Their norms are norms of ``A.H @ (b - A x)``, as ``residuals`` of the
+            result, and the threshold is the one of the second rule.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         from .bidiagonal import measured
 
         M = None if self.M is None else in_precision(self.M, dtype)._private()
-        # the copy by rows that products with a Csc are made of; loops fuse those of a Csr
+        # the copy by rows that products with a Csc use; loops fuse products of a Csr
         adjoint = self.adjoint.astype(dtype)
         A, AH = self.A.astype(dtype)._private(), getattr(adjoint, "by_rows", adjoint)._private()
         if self.damp:
@@ -304,7 +304,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
 
 def _measure(work: LeastSquaresWorkspace) -> None:
-    """Make the true residual of what is the right-hand side in ``r``, and A^H times it."""
+    """Compute the true residual of the right-hand side in ``r``, and A^H times it."""
     from .bidiagonal import measure_normal, measure_residual
 
     work.residual.make(work.x, work.r)
@@ -325,7 +325,7 @@ def _require_number(name: str, value: Any) -> None:
 
 
 class _Square(LinOp):
-    """Stands for the matrix of the normal equations where a shape and a place are asked for."""
+    """Stands for the matrix of the normal equations where a shape and an executor are needed."""
 
     def __init__(self, A: LinOp) -> None:
         self.shape = (A.shape[1], A.shape[1])
@@ -354,7 +354,7 @@ def column_scaling(A: LinOp, damp: float = 0.0) -> Diagonal:
     """
     if not isinstance(A, Matrix):
         raise InvalidArgument(
-            f'M="columns" needs a matrix, whose columns it reads; got {type(A).__name__}. Pass '
+            f'M="columns" needs a matrix to read its columns; got {type(A).__name__}. Pass '
             "wl.Diagonal(1 / squares of their norms)"
         )
     lengths = np.asarray(A.executor.to_host(norm(A, axis=0)), np.float64)

@@ -3,7 +3,7 @@
 The process makes ``A v_i = beta_(i+1) u_(i+1) + alpha_i u_i`` and
 ``A^H u_i = alpha_i v_i + beta_i v_(i-1)``. Vectors are stored as they come out of the products,
 without a pass that divides them by their norms: ``u`` has the norm ``nu``, ``v`` the norm ``nv``.
-``scale``, which is ``1 / alpha_1``, keeps those norms near one however large ``A`` is.
+``scale``, which is ``1 / alpha_1``, keeps these norms near one for every size of ``A``.
 
 With a preconditioner ``M``, Hermitian and positive definite, the process is that of ``A L`` with
 ``M = L L^H``, and no ``L`` is needed: ``p`` is the product with ``A^H`` and ``v = M p``, and their

@@ -1,4 +1,4 @@
-"""One least squares solve: what the host decides between two drives of the executor.
+"""One least squares solve: the host's decisions between two drives of the executor.
 
 The recurrence of LSQR and LSMR ends by its own estimates. Success is claimed if the residual that
 is computed from ``x`` meets the same rules. If it does not, the recurrence goes on with smaller
@@ -99,7 +99,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.halt: Stop | None = None
         self.running = k
         self.atol, self.btol = np.full(k, solver.atol), np.full(k, solver.btol)
-        #: What was left over the tolerance when the process began, and when it last ended.
+        #: The excess over the tolerance when the process began, and when it last ended.
         self.left_at_start, self.left_before = np.full(k, np.inf), np.full(k, np.inf)
 
     def run(self) -> LeastSquaresResult:
@@ -125,7 +125,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         if interrupted:
             raise SolveInterrupted(
                 f"{type(self.solver).__name__} was interrupted after {result.iterations} "
-                "iterations; .result has what was reached",
+                "iterations; .result has the best iterate",
                 result,
             )
         return result
@@ -216,7 +216,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
     # ---- the process
 
     def _pass(self, restart: Numbers) -> Numbers:
-        """Drive columns that go on, or those that begin; return which begin the next time."""
+        """Drive running columns, or new ones; return the columns that begin the next time."""
         work, status = self.work, self.work.status
         running = self.final == Stop.RUNNING
         going_on = running & ~restart
@@ -312,7 +312,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         return scaled_back(self.executor, self.work.x, self.sides.solution_exponents)[0]
 
     def _norm_scale(self) -> float:
-        """Return what the norm of ``A`` was multiplied by, in the metric of ``M``."""
+        """Return the factor of the norm of ``A``, in the metric of ``M``."""
         scales = self.work.scales
         if self.work.M is None:
             return scales.A

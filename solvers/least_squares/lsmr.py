@@ -108,9 +108,9 @@ def update(w: Any) -> None:
 class Lsmr(LeastSquaresSolver):
     """Least squares for matrices of any shape and rank: LSMR.
 
-    Minimizes ``|A x - b|``; of all solutions it finds the shortest if it starts at zero. What it
-    observes, ``|A^H (b - A x)|``, falls in every iteration, which makes it safer to stop early than
-    :class:`Lsqr`.
+    Minimizes ``|A x - b|``; of all solutions it finds the shortest if it starts at zero. The
+    observed norm, ``|A^H (b - A x)|``, falls in every iteration, which makes it safer to stop early
+    than :class:`Lsqr`.
 
     Parameters
     ----------
@@ -132,14 +132,14 @@ class Lsmr(LeastSquaresSolver):
 
     Notes
     -----
-    One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 12 of n: those of
-    both products, 3 for u, 3 for v, 7 for the update. The products with ``A.H`` are made with a
+    One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 12 of n: the vectors
+    of both products, 3 for u, 3 for v, 7 for the update. The products with ``A.H`` are made with a
     transpose that is stored with the solver.
 
     References
     ----------
     D. C.-L. Fong and M. Saunders, LSMR: An iterative algorithm for sparse least-squares problems,
-    SIAM J. Sci. Comput. 33 (2011), pp. 2950-2971; step numbers are those of section 2.8.
+    SIAM J. Sci. Comput. 33 (2011), pp. 2950-2971; step numbers follow section 2.8.
 
     Examples
     --------

@@ -111,14 +111,14 @@ class Lsqr(LeastSquaresSolver):
 
     Notes
     -----
-    What it observes, ``|A^H r|``, goes up and down; the residual ``|r|`` falls in every
-    iteration. One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 10 of n:
-    those of both products, 3 for u, 3 for v, 5 for the update.
+    The observed norm, ``|A^H r|``, goes up and down; the residual ``|r|`` falls in every iteration.
+    One iteration without ``M`` moves the matrix twice, 5 vectors of m rows and 10 of n: the vectors
+    of both products, 3 for u, 3 for v, 5 for the update.
 
     References
     ----------
     C. C. Paige and M. A. Saunders, LSQR: An algorithm for sparse linear equations and sparse least
-    squares, ACM TOMS 8 (1982), pp. 43-71; step numbers are those of section 4.
+    squares, ACM TOMS 8 (1982), pp. 43-71; step numbers follow section 4.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Lsqr(LeastSquaresSolver):
     def _require_no_preconditioner_for_variances(self) -> None:
         if self.calc_var and self.M is not None:
             raise InvalidArgument(
-                "calc_var: variances are those of the process without M; leave M out"
+                "calc_var: variances belong to the process without M; leave M out"
             )
 
     def allocate(self, work: LeastSquaresWorkspace) -> None:

@@ -1,4 +1,4 @@
-"""What a least squares solve comes back with."""
+"""The result of a least squares solve."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ RULES = {
 class LeastSquaresResult(Result):
     """The outcome of a least squares solve; unpacks into ``x, info``.
 
-    What :class:`Result` has, and these; norms are true ones, computed from ``x``. Of one
-    right-hand side they are numbers, else arrays of shape (k,).
+    The attributes of :class:`Result`, and these; norms are true ones, computed from ``x``. For one
+    right-hand side they are numbers, else arrays of shape (k,). Of one right-hand side they are
+    numbers, else arrays of shape (k,).
 
     Attributes
     ----------

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: What is left of the true residual over its tolerance must fall by this factor for a recurrence
-#: to go on, and by the second for another one to begin.
+#: The excess of the true residual over its tolerance must fall by this factor for a recurrence to
+#: go on, and by the second for another one to begin.
 GOING_ON, AGAIN = 0.9, 0.5
 
 #: By how much tolerances are tightened when the recurrence was wrong about the true residual.
 TIGHTER = 0.5
 
-#: Tolerances are tightened by the inverse of what is left over, with this margin, and by no more
-#: than the second in one step.
+#: Tolerances are tightened by the inverse of the excess, with this margin, and by no more than the
+#: second in one step.
 TIGHTEST, TIGHTEST_STEP = 0.9, 1e-2
 
-#: What ended a recurrence by its precision: it cannot go on.
+#: The codes of a recurrence that ended by its precision: it cannot go on.
 _EXHAUSTED = (4, 5, 6)
 
 
@@ -60,7 +60,7 @@ class LeastSquaresVerdict:
     left_at_start: Numbers
 
     def _left(self, norm_a: Numbers) -> Numbers:
-        """Return how far the true residual is over what the rules allow; at most 1 meets one."""
+        """Return the true residual relative to the limits of the rules; at most 1 meets one."""
         solver = self.solver
         product = self.norm_b if self.work.M is not None else norm_a * self.norm_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""What all preconditioners share: made of a matrix, refreshed for new values, moved as a whole."""
+"""The base of all preconditioners: made from a matrix, refreshed for new values, moved whole."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class RecordedRefresh:
 class Preconditioner(LinOp, metaclass=Configurable):
     """The base of operators that approximate the inverse of a matrix.
 
-    A subclass names in :attr:`parts` the attributes that hold what it is made of (operators), and
-    has three methods: :meth:`_setup` makes them of a matrix, :meth:`_refresh` does again what
-    depends on values, :meth:`_apply` applies. Made without a matrix, ``Jacobi()``, it is
-    :class:`wollemi.Settings`.
+    A subclass names in :attr:`parts` the attributes with its operators, and has three methods:
+    :meth:`_setup` makes them from a matrix, :meth:`_refresh` repeats the part that depends on
+    values, :meth:`_apply` applies. Made without a matrix, ``Jacobi()``, it is
+    :class:`wollemi.Settings`. Made without a matrix, ``Jacobi()``, it is :class:`wollemi.Settings`.
 
     Attributes
     ----------
     notes : list of str
-        What the set-up had to do that its caller should know: replaced pivots, shifts, fill.
+        Remarks on the set-up for the caller: replaced pivots, shifts, fill.
     """
 
     SHARED = True
@@ -94,7 +94,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     @property
     def local_rows(self) -> int:
-        """The length of what this executor holds of the vectors."""
+        """The length of this executor's part of the vectors."""
         return self._matrix.local_rows
 
     def _part(self, A: Any) -> Any:
@@ -110,7 +110,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         if A.partition is not None and hasattr(A, "own_block"):
             if self.over_groups is None and not works_alone(A.executor):
                 raise UnsupportedOperation(
-                    f"{name} needs all rows of the matrix in one place, and a group shares this "
+                    f"{name} needs all rows of the matrix on one executor, and a group shares this "
                     f"one: use Schwarz(M={name.lower()!r}), which is {name} within each member"
                 )
             return A  # type: ignore[return-value]
@@ -119,7 +119,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
             raise ShapeMismatch(f"{name} needs a square matrix, got {A.shape[0]}x{A.shape[1]}")
         return matrix
 
-    # ---- what a subclass says
+    # methods of a subclass
 
     @abstractmethod
     def _setup(self, A: Matrix) -> None:
@@ -147,7 +147,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
         return batch_preconditioner(cls, A, **options)
 
-    # ---- what users call
+    # methods for users
 
     @property
     def settings(self) -> Settings:
@@ -155,13 +155,13 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return settings_of(self)
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix; what depends on the pattern alone is kept.
+        """Follow new values of the matrix; data that depend on the pattern alone are kept.
 
         Parameters
         ----------
         A : matrix, optional
-            A matrix of the same shape and executor; by default the one that this was made of,
-            whose values have changed.
+            A matrix of the same shape and executor; by default the one that this was made from,
+            with changed values.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return made
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return a copy whose parts were changed, and its matrix with them."""
+        """Return a copy with changed parts, and its matrix with them."""
         made = self._copied()
         made.notes = list(self.notes)
         for name in self.parts:
@@ -264,8 +264,8 @@ def require_finite(operator: LinOp, name: str) -> None:
 def rows_of(A: Any) -> Csr:
     """Return the rows of this executor with all their columns, its own ones first.
 
-    Of a matrix that a group shares they are those of a member, with its ghosts as further columns,
-    on an executor whose sums are its own.
+    For a matrix that a group shares they belong to a member, with its ghosts as further columns, on
+    an executor with its own sums.
     """
     rows: Csr = A.asformat("csr") if A.partition is None else A.extended
     return rows.without_duplicates()
@@ -298,7 +298,7 @@ def update_all(
     Parameters
     ----------
     replaced : sequence of (Matrix, Matrix)
-        A matrix, and the one whose values it takes over.
+        A matrix, and the one that provides its new values.
     check : callable, optional
         Called when all have their new values. If it raises, they get the old ones.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Rows of a block at most: the inverse of a larger one costs more to apply than it saves.
 LARGEST = 32
 
-#: What ``storage`` says for a precision by the condition of each block.
+#: The value of ``storage`` for a precision by the condition of each block.
 ADAPTIVE = "adaptive"
 
 
@@ -33,14 +33,14 @@ class BlockJacobi(Preconditioner):
     A : matrix, shape (n, n)
         Any format.
     size : int, optional
-        Rows of a block at most, up to 32. Neighbouring rows of one pattern (the unknowns of a
-        node, for instance) are a block; blocks are joined with those after them as long as
-        they have no more rows than this. By default they are not joined; those of a ``Bsr``
-        with square blocks are its own.
+        Rows of a block at most, up to 32. Adjacent rows of one pattern (the unknowns of a node, for
+        instance) are a block; blocks are joined with the next ones as long as they have no more
+        rows than this. By default they are not joined; a ``Bsr`` with square blocks keeps its own.
     storage : {"adaptive"} or dtype, optional
-        What the inverses are stored in, below the precision that they are computed and applied in:
-        a dtype such as ``"float32"`` for all, or by the condition of each block the lowest of
-        float16, bfloat16 and float32 that keeps two digits of its inverse. As they are by default.
+        The storage dtype of the inverses, below the precision in which they are computed and
+        applied: a dtype such as ``"float32"`` for all, or by the condition of each block the lowest
+        of float16, bfloat16 and float32 that keeps two digits of its inverse. By default they are
+        not rounded. As they are by default.
 
     Raises
     ------
@@ -53,9 +53,10 @@ class BlockJacobi(Preconditioner):
 
     Notes
     -----
-    The inverses are a matrix: ``Bsr`` if all blocks have as many rows, else ``Csr``. Hermitian
-    positive definite if ``A`` is. With ``storage`` they are a sum of matrices by rows, one for each
-    dtype, and each is multiplied by its blocks; ``bfloat16`` needs the package ml_dtypes.
+    The inverses are a matrix: ``Bsr`` if all blocks have equally many rows, else ``Csr``. Hermitian
+    positive definite if ``A`` is. Hermitian positive definite if ``A`` is. With ``storage`` they
+    are a sum of matrices by rows, one for each dtype, and each is multiplied by its blocks;
+    ``bfloat16`` needs the package ml_dtypes.
 
     References
     ----------
@@ -266,7 +267,7 @@ def _inverted(
 ) -> tuple[Matrix, dict[int, Blocks]]:
     """Return the inverses of the blocks as a matrix, and by size as dense arrays.
 
-    The matrix has block rows if all are of one size, and nobody asked for compressed ones.
+    The matrix has block rows if all are of one size, unless compressed ones were requested.
     """
     executor, xp = S.executor, S.executor.xp
     sizes = np.diff(starts)

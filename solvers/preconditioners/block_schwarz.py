@@ -29,14 +29,14 @@ class BlockSchwarz(Preconditioner):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any square matrix. Blocks are of neighbouring rows: an order such as
+        Any square matrix. Blocks consist of adjacent rows: an order such as
         :func:`wollemi.reorder.nested_dissection` or ``rcm`` first makes them compact.
     blocks : int, optional
         How many; by default one for every 1024 rows.
     overlap : int
-        How many layers of neighbours in the pattern a block has beside its own rows.
+        The number of layers of neighbours in the pattern that a block has besides its own rows.
     local : str, Settings
-        What is done within a block, by name or settings: a preconditioner, or
+        The solver within a block, by name or settings: a preconditioner, or
         ``wl.solvers.Direct()``. It is made of the block diagonal matrix of all blocks.
     restricted : bool
         Whether a row takes the solution of its own block (restricted), which takes fewer
@@ -71,7 +71,8 @@ class BlockSchwarz(Preconditioner):
 
     parts = ("blocks_matrix", "local_inverse", "spread", "sum")
 
-    #: All blocks on one diagonal, what solves with them, what takes rows there, and back.
+    #: All blocks on one diagonal, the solver for them, and the operators that take rows there and
+    #: back.
     blocks_matrix: Csr
     local_inverse: LinOp
     spread: Csr
@@ -136,7 +137,7 @@ class BlockSchwarz(Preconditioner):
         return as_preconditioner(made, self.blocks_matrix)
 
     def _refresh(self, A: Matrix) -> None:
-        """Take over new values; where blocks are is kept, and what is local follows."""
+        """Take over new values; the positions of blocks are kept, and local solvers follow."""
         S: Csr = A.asformat("csr").without_duplicates()
         if self._places is None:
             self._setup(S)
@@ -196,9 +197,9 @@ class BlockSchwarz(Preconditioner):
 def _overlapping(
     S: Csr, blocks: int | None, overlap: int
 ) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
-    """Return the places of entries of all blocks, their rows, which are their own, and how many.
+    """Return the positions of entries of all blocks, their rows, their own rows, and their number.
 
-    The matrix of places has 1 more than the place of an entry, so that none is 0.
+    The matrix of positions has 1 more than the position of an entry, so that none is 0.
     """
     from scipy.sparse import block_diag, csr_array
 
@@ -225,7 +226,7 @@ def _overlapping(
 def _there_and_back(
     S: Csr, rows: np.ndarray[Any, Any], own: np.ndarray[Any, Any], restricted: bool
 ) -> tuple[Csr, Csr]:
-    """Return what takes a vector to all blocks, and what adds up, or chooses, on the way back."""
+    """Return the operator that takes a vector to all blocks, and the one that combines blocks."""
     from scipy.sparse import csr_array
 
     count, n = rows.size, S.shape[0]

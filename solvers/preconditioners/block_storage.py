@@ -15,8 +15,8 @@ from ...core.linop import LinOp
 if TYPE_CHECKING:
     from ...core.executor import Array
 
-#: What the error of a stored inverse may be, relative to it: the condition times the unit roundoff.
-#: Two digits are what the authors of the method keep.
+#: The permitted error of a stored inverse, relative to it: the condition times the unit roundoff.
+#: The authors of the method keep two digits.
 KEPT = 1e-2
 
 #: Candidates from the lowest on, with their unit roundoff; float16 has more digits than bfloat16.

@@ -22,43 +22,44 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.linop import LinOp
 
-#: The interval goes from this part of its upper end on: what is below is left to coarser levels.
+#: The interval goes from this part of its upper end on: lower components are left to coarser
+#: levels.
 LOWER = 0.2
 
 #: The same where the matrix is not Hermitian. Eigenvalues of ``D^-1 A`` may be anywhere in a disc
-#: about 1 then, and a polynomial that is small on a long interval is large beside it: of two steps
-#: 1.2 at 1 + i on [0.4, 2], 0.73 on [0.8, 2].
+#: about 1 then, and a polynomial that is small on a long interval is large next to it: with two
+#: steps 1.2 at 1 + i on [0.4, 2], 0.73 on [0.8, 2].
 LOWER_OF_OTHERS = 0.4
 
 
 ENDS = ("auto", "rows", "power")
 
-#: A row sum that is at most this is near the largest eigenvalue: those of diffusion are 2 to 3,
-#: with eigenvalues of 1.4 to 2.1; those of elasticity 4.9, with 3.1.
+#: A row sum that is at most this is near the largest eigenvalue: row sums of diffusion are 2 to 3,
+#: with eigenvalues of 1.4 to 2.1; of elasticity 4.9, with 3.1.
 NEAR = 3.2
 
 
 class Chebyshev(Preconditioner):
     """Steps of the Chebyshev iteration on the upper part of the spectrum of ``D^-1 A``.
 
-    It damps what coarser levels of :class:`Multigrid` cannot see. To precondition alone take
-    :class:`Polynomial`, whose interval reaches down to the smallest eigenvalue.
+    It damps the components that coarser levels of :class:`Multigrid` cannot see. To precondition
+    alone take :class:`Polynomial`; its interval reaches down to the smallest eigenvalue.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
         Its diagonal ``D`` has an inverse, and the eigenvalues of ``D^-1 A`` are real and positive,
-        or have positive real parts, as those of diffusion and convection by upwind differences.
+        or have positive real parts, as for diffusion and convection by upwind differences.
     degree : int
         Steps. The first needs no product where the iterate is 0, each other takes one.
     lower : float, optional
         The lower end of the interval as a part of its upper end, between 0 and 1. By default 0.2
-        for a Hermitian matrix, whose eigenvalues are real, and 0.4 for others.
+        for a Hermitian matrix, which has real eigenvalues, and 0.4 for others.
     largest : float or {"auto", "rows", "power"}
         The upper end: at least the largest modulus of an eigenvalue of ``D^-1 A``. ``"rows"`` is
-        the largest row sum of ``|D^-1 A|``, a bound that one pass over the matrix finds and that
-        is near for scalar equations; ``"power"`` is 1.1 times what fifteen steps of the power
-        method find. ``"auto"`` takes the first unless it is above 3.2, as for elasticity.
+        the largest row sum of ``|D^-1 A|``, a bound that one pass over the matrix finds and that is
+        near for scalar equations; ``"power"`` is 1.1 times the result of fifteen steps of the power
+        method. ``"auto"`` takes the first unless it is above 3.2, as for elasticity.
 
     Raises
     ------
@@ -152,7 +153,7 @@ class Chebyshev(Preconditioner):
         rows = row_bound(S) if links is None else float(np.max(links.all(row_bound(S))))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
             return rows
-        if links is not None:  # its vectors are those of all members
+        if links is not None:  # its vectors belong to all members
             return min(rows, estimate(A, self.inverse).radius)
         return min(rows, POWER_MARGIN * power_estimate(S))
 

@@ -39,7 +39,7 @@ def _is_part(part: Any) -> bool:
 
 
 class _Composite(Preconditioner, metaclass=_OfParts):
-    """What compositions share: steps that are made of the same matrix, and follow it."""
+    """The common base of compositions: steps that are made from the same matrix, and follow it."""
 
     parts = ("matrix",)
 
@@ -100,7 +100,7 @@ class _Composite(Preconditioner, metaclass=_OfParts):
 
 
 class Sequence(_Composite):
-    """Preconditioners one after the other, each on the residual that those before have left.
+    """Preconditioners one after the other, each on the residual of the earlier ones.
 
     ``Sequence(M1, M2)`` applies ``M1 + M2 - M2 A M1``; with ``symmetric=True`` ``M1`` comes once
     more at the end, as its adjoint, so that Hermitian steps make a Hermitian whole.
@@ -110,7 +110,8 @@ class Sequence(_Composite):
     A : matrix, shape (n, n)
         Any; left out where all steps are names or settings, or where a step was made of a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
-        What comes after what. Names and settings are made of ``A``.
+        The steps in order. Names and settings are made from ``A``. Names and settings are made of
+        ``A``.
     symmetric : bool
         Whether the steps before the last one are done again in the opposite order.
 
@@ -225,7 +226,7 @@ class Additive(_Composite):
     A : matrix, shape (n, n)
         Any; left out where all steps are names or settings, or where a step was made of a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
-        What is added up.
+        The summands.
 
     Raises
     ------

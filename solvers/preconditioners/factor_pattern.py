@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Sweep(NamedTuple):
     """A sorted pattern with a full diagonal, as ``parilu.sweep`` takes it.
 
-    ``columns[j]:columns[j + 1]`` are the places in ``entries`` where the positions of column
-    ``j`` stand, by rows; ``diagonal`` has the positions of the diagonal entries.
+    ``columns[j]:columns[j + 1]`` are the indices in ``entries`` with the positions of column ``j``,
+    by rows; ``diagonal`` has the positions of the diagonal entries.
     """
 
     indptr: Array
@@ -43,7 +43,7 @@ class FactorPattern:
     A : Csr, shape (n, n)
         Rows sorted, without duplicates.
     level : int
-        Level 0 adds the diagonal; level 1 what one elimination fills in.
+        Level 0 adds the diagonal; level 1 the fill of one elimination.
     by_rows : bool
         Whether factors are made row by row, which needs no columns.
     hermitian : bool
@@ -60,7 +60,7 @@ class FactorPattern:
     mirror : array or None
         Of Hermitian ones: where an entry of the lower triangle is in the upper one.
     sweep : Sweep or None
-        What sweeps go over, if factors are not made row by row.
+        The order of sweeps, if factors are not made row by row.
     """
 
     def __init__(self, A: Csr, level: int, by_rows: bool, hermitian: bool) -> None:
@@ -97,7 +97,7 @@ class FactorPattern:
         return self.entries == A.nnz
 
     def triangles(self, dtype: Any) -> tuple[Csr, Csr]:
-        """Return a lower and an upper triangle whose values nobody has written yet."""
+        """Return a lower and an upper triangle with uninitialized values."""
         lower, upper = (
             part._with_data(part.executor.allocate((part.nnz,), dtype))
             for part in (self.lower, self.upper)

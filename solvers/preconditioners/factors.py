@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ...core.operation import Operation
     from .factor_pattern import FactorPattern
 
-#: What is added to a scaled diagonal if a pivot is too small, not finite, or (for Cholesky's
-#: factors) not positive: the first of these with which all pivots are fit.
+#: The shifts of a scaled diagonal if a pivot is too small, not finite, or (for Cholesky's factors)
+#: not positive: the first of these with which all pivots are fit.
 SHIFTS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 #: A pivot of the scaled matrix that is smaller than this is none.
@@ -43,9 +43,9 @@ class Factors(NamedTuple):
     pivots, scale : Diagonal
         ``D^-1`` and the scaling ``S^-1``.
     shift : float
-        What was added to the scaled diagonal.
+        The shift of the scaled diagonal.
     change : float
-        What the last sweep changed, relative to the factors; 0 if they were made row by row.
+        The change of the last sweep, relative to the factors; 0 if they were made row by row.
     """
 
     lower: Csr
@@ -57,7 +57,7 @@ class Factors(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """What elimination on a pattern made of the values of a matrix.
+    """The result of elimination on a pattern for the values of a matrix.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Elimination(NamedTuple):
 
 
 class Factorization:
-    """The pattern that new values of a matrix are factorized on, and what the present ones gave.
+    """The pattern for factorizations of new values, and the results for the present ones.
 
     All that share the arrays of a preconditioner share this: an update that fails writes the
     arrays again.
@@ -186,7 +186,7 @@ def _made(
 def write_triangles(
     made: Elimination, pattern: FactorPattern, lower: Csr, upper: Csr, pivots: Diagonal
 ) -> None:
-    """Write what elimination made to the triangles and the pivots of a preconditioner.
+    """Write the results of elimination to the triangles and the pivots of a preconditioner.
 
     Of Hermitian ones ``U = D V`` with unit ``V``, and ``L = V^H``: from the upper part alone, as
     sweeps leave the two parts different.
@@ -215,9 +215,9 @@ def write_scaled(
     operation : Operation
         ``ilu.join`` for substitution, ``ilu.rescale`` for sweeps.
     parts : tuple
-        The triangles, the pivots, and what scales from the left and the right.
+        The triangles, the pivots, and the scalings from the left and the right.
     below, above, diagonal : Csr, Csr, Diagonal
-        What is written.
+        The results.
     """
     lower, upper, *diagonals = parts
     executor = lower.executor

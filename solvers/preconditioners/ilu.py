@@ -42,11 +42,11 @@ class Ilu(Preconditioner):
     A : matrix, shape (n, n)
         Any square matrix.
     level : {0, 1}
-        Whether the factors have the pattern of ``A``, or also what one elimination fills in.
+        Whether the factors have the pattern of ``A``, or also the fill of one elimination.
     sweeps : int or "exact", optional
         How the factors are made: row by row (``"exact"``, on ``reference`` and ``omp``, and the
-        default there) or by that many sweeps over all entries at once (anywhere; 3 by default on
-        devices).
+        default there) or by this number of sweeps over all entries at once (anywhere; 3 by default
+        on devices).
     apply : str, optional
         How a triangle is solved with: ``"exact"`` substitution (level by level on devices; the
         default on ``reference`` and ``omp``), ``"sweeps:3"``, three products with it (the default
@@ -77,9 +77,11 @@ class Ilu(Preconditioner):
     ----------
     Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., SIAM 2003, algorithm 10.4;
     E. Chow and A. Patel, Fine-grained parallel incomplete LU factorization, SIAM J. Sci. Comput.
-    37 (2015), for the sweeps; H. Anzt, E. Chow and J. Dongarra, Iterative sparse triangular
-    solves for preconditioning, Euro-Par 2015, for those that apply; H. Anzt et al., Incomplete
-    sparse approximate inverses for parallel preconditioning, Parallel Computing 71 (2018).
+    37 (2015), for the sweeps; H. Anzt, E. Chow and J. Dongarra, Iterative sparse triangular solves
+    for preconditioning, Euro-Par 2015, for the sweeps that apply; H. Anzt et al., Incomplete sparse
+    approximate inverses for parallel preconditioning, Parallel Computing 71 (2018). Anzt et al.,
+    Incomplete sparse approximate inverses for parallel preconditioning, Parallel Computing 71
+    (2018).
 
     Examples
     --------
@@ -98,17 +100,17 @@ class Ilu(Preconditioner):
     lower: Csr
     upper: Csr
     pivots: Diagonal
-    #: What scales from both sides: the matrix to a diagonal of modulus 1, and ``match``.
+    #: The scaling from both sides: the matrix to a diagonal of modulus 1, and ``match``.
     left: Diagonal
     right: Diagonal
     #: Rows and columns in another order, if one was asked for.
     reordering: Reordering | None = None
     #: For ``apply="isai"``: the approximate inverses with pivots and scaling in them.
     inverses: tuple[Csr, Csr] | None = None
-    #: Both triangles with pivots and scaling in them, and the diagonals that are left: for
-    #: ``apply="exact"`` those that rows are divided by, for sweeps what is between the triangles.
+    #: Both triangles with pivots and scaling in them, and the remaining diagonals: for
+    #: ``apply="exact"`` the divisors of rows, for sweeps the diagonal between the triangles.
     triangles: tuple[Any, ...] | None = None
-    #: What new values are factorized with.
+    #: The factorization for new values.
     _factorization: Factorization | None = None
 
     def __init__(
@@ -345,7 +347,7 @@ class Ilu(Preconditioner):
             run(vector.scale_rows, self.right.data, t, y, alpha, beta)
 
     def _solve_triangles(self, x: Array, y: Array) -> None:
-        """Set ``y`` to the solution of both triangles, by what :meth:`_joined` made."""
+        """Set ``y`` to the solution of both triangles, in the form of :meth:`_joined`."""
         assert self.triangles is not None
         lower, upper, *diagonals = self.triangles
         if self.applied[0] != "exact":
@@ -377,7 +379,7 @@ class Ilu(Preconditioner):
         return made
 
     def _changed(self, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return a copy whose parts were changed, before it is prepared."""
+        """Return a copy with changed parts, before it is prepared."""
         made = super()._remade(change)
         if self.inverses is not None:
             made.inverses = tuple(change(part) for part in self.inverses)  # type: ignore[assignment]
@@ -426,7 +428,7 @@ class Ilu(Preconditioner):
 
 
 class Ic(Ilu):
-    """Incomplete Cholesky factors: those of :class:`Ilu` with the lower one the upper's adjoint.
+    """Incomplete Cholesky factors: :class:`Ilu` with the upper factor's adjoint as the lower one.
 
     Fit for CG: the preconditioner is Hermitian positive definite.
 
@@ -444,15 +446,15 @@ class Ic(Ilu):
 
     Notes
     -----
-    The factors are ``U^H D U`` with a unit diagonal: the two halves that sweeps make are not each
-    other's adjoints before they have converged, and CG fails with those.
+    The factors are ``U^H D U`` with a unit diagonal: the two halves of sweeps are not each other's
+    adjoints before they have converged, and CG fails with such factors.
 
     References
     ----------
     J. A. Meijerink and H. A. van der Vorst, An iterative solution method for linear systems of
     which the coefficient matrix is a symmetric M-matrix, Math. Comp. 31 (1977); T. A. Manteuffel,
     An incomplete factorization technique for positive definite linear systems, Math. Comp. 34
-    (1980), for what is added to the diagonal.
+    (1980), for the shift of the diagonal.
 
     Examples
     --------

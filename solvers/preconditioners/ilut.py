@@ -1,4 +1,4 @@
-"""Incomplete factors whose entries are chosen by their size."""
+"""Incomplete factors with entries that are chosen by their size."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Host = np.ndarray[Any, Any]
 
-#: Sweeps that apply a triangle on devices. Those with fill need more than those of `Ilu`: on layers
-#: of contrast 1e6 three take 217 GMRES iterations, five 82, eight 39, exact solves 18.
+#: Sweeps that apply a triangle on devices. Factors with fill need more than the ones of `Ilu`: on
+#: layers of contrast 1e6 three take 217 GMRES iterations, five 82, eight 39, exact solves 18.
 APPLIED_SWEEPS = 5
 
 #: The share of entries that have not converged which is worth a note.
@@ -33,7 +33,7 @@ SHARE = 1e-3
 
 
 class Ilut(Ilu):
-    """Incomplete LU factors that keep what is large: a threshold, and a limit for each row.
+    """Incomplete LU factors that keep large entries: a threshold, and a limit for each row.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ class Ilut(Ilu):
     drop : float
         Entries smaller than ``drop`` times the norm of the matrix's row are dropped.
     fill : float
-        The factors have at most about ``fill`` times as many entries as the matrix: a row keeps its
-        largest ones, as many in each half; with sweeps each half does.
+        The factors have at most about ``fill`` times the entries of the matrix: a row keeps its
+        largest ones, equally many in each half; with sweeps each half does.
     apply, match, order, executor
         As for :class:`Ilu`; ``"sweeps:5"`` is the default on devices.
     sweeps : int or "exact", optional
         How the factors are made: row by row on the host (``"exact"``, the default on ``reference``
-        and ``omp``), or on the executor by that many rounds in which the pattern grows, sweeps over
-        all entries make values, and the smallest entries are dropped (ParILUT; 5 by default on
+        and ``omp``), or on the executor by this number of rounds in which the pattern grows, sweeps
+        over all entries make values, and the smallest entries are dropped (ParILUT; 5 by default on
         devices).
 
     Raises
@@ -66,9 +66,9 @@ class Ilut(Ilu):
 
     With sweeps the same matrix has the same factors each time, and real ones have the same pattern
     on all executors, bit for bit. Each factor keeps the largest of all its entries, ``fill`` times
-    those of its half of the matrix, pivots included; of entries of one size a hash of their places
-    decides. A round in which rows of thousands of entries would fill in too much adds none, as
-    ``M.notes`` says.
+    the number in its half of the matrix, pivots included; a hash of their positions decides between
+    entries of one size. A round in which rows of thousands of entries would fill in too much adds
+    none, as ``M.notes`` says.
 
     References
     ----------
@@ -125,7 +125,7 @@ class Ilut(Ilu):
         self._search(A, None if self.match else self.reordering)
 
     def _search(self, A: Matrix, reordering: Reordering | None) -> None:
-        """Make factors whose pattern is found by the size of entries."""
+        """Make factors with a pattern chosen by the size of entries."""
         S: Csr = A.asformat("csr").without_duplicates()
         if reordering is None and (self.match or self.order is not None):
             reordering = Reordering(S, self.match, self.order)
@@ -148,8 +148,8 @@ class Ilut(Ilu):
         name = who.lower()
         entries = self.lower.nnz + self.upper.nnz + S.shape[0]
         self.notes.append(
-            f"{name}: {entries} entries in the factors, {entries / max(S.nnz, 1):.1f} times those "
-            f"of the matrix, {made[0]}"
+            f"{name}: {entries} entries in the factors, {entries / max(S.nnz, 1):.1f} times "
+            f"the entries of the matrix, {made[0]}"
         )
         self.notes += [f"{name}: {more}" for more in made[1:]]
         if found.shift:
@@ -159,7 +159,7 @@ class Ilut(Ilu):
 
 
 class Ict(Ilut):
-    """Incomplete Cholesky factors that keep what is large: fit for CG.
+    """Incomplete Cholesky factors that keep large entries, suitable for CG.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _said(found: Found, rounds: int) -> list[str]:
     """Return how factors came about."""
     said = [
         f"made by {rounds} rounds of sweeps, of which the last dropped {found.dropped} of "
-        f"{found.candidates} entries beside the pivots"
+        f"{found.candidates} entries besides the pivots"
     ]
     if found.widest:
         said.append(
@@ -209,13 +209,13 @@ def _said(found: Found, rounds: int) -> list[str]:
     if found.moved > SHARE * found.candidates:
         said.append(
             f"the last sweep changed {found.moved} entries by more than {FAR:g}: they are far from "
-            "those that elimination gives"
+            "the factors of elimination"
         )
     return said
 
 
 def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) -> Factors:
-    """Return the factors of a matrix whose entries are chosen by their size.
+    """Return the factors of a matrix, with entries that are chosen by their size.
 
     Raises
     ------

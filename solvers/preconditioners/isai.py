@@ -165,7 +165,7 @@ class Fsai(Preconditioner):
         self.notes += told("fsai", self.factor.nnz, 0, 0)
 
     def _rows(self, S: Csr, pattern: Csr) -> Array:
-        """Return the rows of G: those of the inverse, divided by the root of their diagonal."""
+        """Return the rows of G: the rows of the inverse, divided by the root of their diagonal."""
         xp = S.executor.xp
         data, singular = inverted_rows(S, pattern)
         rows = row_of_entries(pattern)
@@ -223,7 +223,7 @@ def checked_power(power: Any, name: str) -> int:
 def powers(S: Csr, power: int) -> Csr:
     """Return a matrix with the pattern of a power, sorted and with its diagonal.
 
-    The values are those of the matrix, and positive numbers elsewhere.
+    The values come from the matrix, and are positive elsewhere.
     """
     xp = S.executor.xp
     whole = add(S, identity(S), 1.0, 0.0)
@@ -243,7 +243,7 @@ def _checked(A: Matrix, who: str) -> Csr:
 
 
 def _shortened(A: Csr) -> tuple[Csr, int]:
-    """Return a pattern whose rows have their largest entries, and how many rows lost some."""
+    """Return a pattern with the largest entries of each row, and the number of shortened rows."""
     xp = A.executor.xp
     lengths = A.indptr[1:] - A.indptr[:-1]
     long = int(xp.sum(lengths > MOST_ENTRIES)) if A.shape[0] else 0
@@ -260,7 +260,7 @@ def _shortened(A: Csr) -> tuple[Csr, int]:
 
 
 def told(name: str, entries: int, shortened: int, singular: int) -> list[str]:
-    """Return what notes say of an approximate inverse."""
+    """Return the notes on an approximate inverse."""
     notes = [f"{name}: {entries} entries"]
     if shortened:
         notes.append(f"{name}: {shortened} rows have their {MOST_ENTRIES} largest entries alone")

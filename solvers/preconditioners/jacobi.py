@@ -25,8 +25,8 @@ class Jacobi(Preconditioner):
     A : matrix, shape (n, n)
         Any format.
     replacement : number, optional
-        What stands where the diagonal has no inverse; ``notes`` tell how often. By default such a
-        diagonal is refused.
+        The value where the diagonal has no inverse; ``notes`` tell how often. By default such a
+        diagonal is refused. By default such a diagonal is refused.
 
     Raises
     ------

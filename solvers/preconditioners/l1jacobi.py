@@ -83,7 +83,7 @@ class L1Jacobi(Preconditioner):
 
     @property
     def T(self) -> L1Jacobi:
-        """The same row sums: those of the transpose where the pattern is symmetric."""
+        """The same row sums: the sums of the transpose where the pattern is symmetric."""
         return self
 
     @property

@@ -24,7 +24,7 @@ from .polynomial import Polynomial
 from .schwarz import Schwarz
 from .sor import Sor, Ssor
 
-#: What ``M="..."`` may say.
+#: The values of ``M="..."``.
 BY_NAME: dict[str, type[Preconditioner]] = {
     "jacobi": Jacobi,
     "blockjacobi": BlockJacobi,
@@ -54,8 +54,8 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     Parameters
     ----------
     M : str, Settings or other
-        A name, with options after a colon (``"ilu:level=1,order=rcm"``), or settings. What is
-        neither is returned as it is; ``"none"`` gives None.
+        A name, with options after a colon (``"ilu:level=1,order=rcm"``), or settings. Other objects
+        are returned as they are; ``"none"`` gives None.
     A : LinOp
         The operator.
 

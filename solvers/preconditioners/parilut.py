@@ -1,12 +1,12 @@
-"""Incomplete factors whose pattern is found by sweeps over all entries at once.
+"""Incomplete factors with a pattern found by sweeps over all entries at once.
 
-In rounds, the pattern grows by what one elimination of the present factors would fill in, sweeps
-make values, the smallest entries are dropped, and sweeps make values again (ParILUT; ParICT of a
+In rounds, the pattern grows by the fill of one elimination of the present factors, sweeps make
+values, the smallest entries are dropped, and sweeps make values again (ParILUT; ParICT for a
 Hermitian matrix). All of it is work on the executor; the host learns numbers of entries.
 
-The factors are ``L D^-1 U``: what is below the diagonal of ``L``, and of ``U^T``, are two matrices
-that are treated alike, and one alone of a Hermitian matrix. So a symmetric matrix has factors of
-symmetric patterns.
+The factors are ``L D^-1 U``: the parts below the diagonal of ``L``, and of ``U^T``, are two
+matrices that are treated alike, and one alone for a Hermitian matrix. So a symmetric matrix has
+factors of symmetric patterns.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Found(NamedTuple):
 
 
 class _Half:
-    """What is strictly below a diagonal: the matrix's part, and the factor's in the making."""
+    """The strictly lower part: the matrix's, and the factor's in the making."""
 
     def __init__(self, A: Csr, least: Array, of_column: int, limit: int) -> None:
         self.A, self.X = A, A
@@ -96,7 +96,7 @@ class _Half:
 
 
 def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, who: str) -> Found:
-    """Return incomplete factors that keep what is large.
+    """Return incomplete factors that keep large entries.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _without_entries(S: Csr) -> Csr:
 
 
 def _merged(X: Csr, A: Csr, P: Csr) -> Csr:
-    """Return what is below the diagonal: entries of ``X``, and those of ``A - P`` elsewhere."""
+    """Return the part below the diagonal: entries of ``X``, and entries of ``A - P`` elsewhere."""
     wide = max((M.index_dtype for M in (X, A, P)), key=lambda d: d.itemsize)
     given: list[Any] = []
     for M in (X, A, P):
@@ -251,7 +251,7 @@ def _moved(half: _Half) -> int:
 
 
 def _times_columns(X: Csr, d: Array, sign: float, conjugated: bool) -> Csr:
-    """Return a matrix whose columns are multiplied by numbers, or its conjugate."""
+    """Return a matrix with columns multiplied by numbers, or its conjugate."""
     data = X.executor.allocate((X.nnz,), X.dtype)
     given = (X.indices, X.data, d, sign, int(conjugated))
     X.executor.run(parilut.scale_columns, *given, data)
@@ -259,7 +259,7 @@ def _times_columns(X: Csr, d: Array, sign: float, conjugated: bool) -> Csr:
 
 
 def _grow(halves: list[_Half], inverse: Array, hermitian: bool) -> int:
-    """Let the patterns grow by what one elimination fills in; return products if too many."""
+    """Let the patterns grow by the fill of one elimination; return products if too many."""
     grown = []
     for half, other in zip(halves, halves[::-1], strict=True):
         X, Y = half.X, _times_columns(other.X, inverse, 1.0, hermitian).transpose()
@@ -310,7 +310,7 @@ def _largest(half: _Half) -> Csr:
 
 
 def _limits(half: _Half) -> tuple[Array, Array]:
-    """Return the key of the smallest entry that stays, and of those alike the smallest hash."""
+    """Return the key of the smallest entry that stays, and the smallest hash of equal ones."""
     executor, nnz, limit = half.X.executor, half.X.nnz, half.limit
     none = executor.zeros((1,), np.int64)
     if nnz <= limit or limit == 0:

@@ -32,7 +32,7 @@ class Polynomial(Preconditioner):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        For ``"chebyshev"``: eigenvalues of ``D^-1 A`` real and positive, as those of a Hermitian
+        For ``"chebyshev"``: eigenvalues of ``D^-1 A`` real and positive, as for a Hermitian
         positive definite matrix.
     degree : int
         Of the residual's polynomial ``1 - t p(t)``; applying takes ``degree - 1`` products.
@@ -40,8 +40,8 @@ class Polynomial(Preconditioner):
         Chebyshev: the smallest maximum on the interval of the bounds. Neumann: the truncated
         series ``sum_i (I - D^-1 A / c)^i D^-1 / c``, which asks only that the series converges.
     bounds : (float, float), optional
-        The interval. By default its upper end is 1.05 times what ten steps of the Arnoldi process
-        find, or the largest row sum of ``|D^-1 A|``, a bound, if that is at most 1.1 times as
+        The interval. By default its upper end is 1.05 times the result of ten steps of the Arnoldi
+        process, or the largest row sum of ``|D^-1 A|``, a bound, if that is at most 1.1 times as
         large. Its lower end is the smallest that they find, or the upper one divided by
         ``30 (degree / 2)^2`` if that is larger. The series takes half their sum as ``c``.
 

@@ -38,7 +38,7 @@ class Reordering:
     Attributes
     ----------
     notes : list of str
-        What was found.
+        The orders and scalings.
     """
 
     rows: Array
@@ -124,7 +124,7 @@ class Reordering:
         return made
 
     def transposed(self) -> Self:
-        """Return that of the transpose: rows and columns change places."""
+        """Return the reordering of the transpose: rows and columns are exchanged."""
         made = self._copied()
         inverse = np.argsort(self._host(self.rows)).astype(self.back.dtype)
         made.rows, made.columns = self.columns, self.rows

@@ -36,7 +36,7 @@ class Schwarz(Preconditioner):
     InvalidArgument
         If an option is out of its range.
     Exception
-        What the inner preconditioner raises, with the name of the member.
+        Errors of the inner preconditioner, with the name of the member.
 
     Notes
     -----
@@ -87,7 +87,8 @@ class Schwarz(Preconditioner):
         if inner is None:
             raise InvalidArgument(f"M: {self.M!r} is no preconditioner")
         self.notes += [note for note in getattr(inner, "notes", [])]
-        # What the host drives may add up within its block: it stays with an executor of its own.
+        # An operator driven by the host may add up within its block: it stays with an executor of
+        # its own.
         self.inner = inner if alone or not inner.resident else inner.to(A.executor)
         self._temporaries = Temporary(), Temporary(), Temporary()
 
@@ -133,7 +134,7 @@ class Schwarz(Preconditioner):
     def _turned(self, change: Any) -> Schwarz:
         if self.overlap and self._matrix.partition is not None:
             raise UnsupportedOperation(
-                "Schwarz with overlap has no transpose: what is restricted would have to be "
-                "prolonged; use overlap=0"
+                "Schwarz with overlap has no transpose: its restriction would have to be a "
+                "prolongation; use overlap=0"
             )
         return self._remade(change)

@@ -3,7 +3,7 @@
 ``b`` is the right-hand side of a level, ``x`` its iterate, ``q`` the product ``A x``, ``d`` the
 last correction, and ``inverse`` the inverse of the diagonal. No residual is stored while
 smoothing: each step reads ``b - q``. Steps go from ``x`` to ``y`` and back, because a step that
-wrote what the product before it gathers from could not share a kernel with the product.
+wrote the vector that the product before it gathers from could not share a kernel with the product.
 """
 
 from __future__ import annotations

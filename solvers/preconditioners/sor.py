@@ -27,7 +27,7 @@ class Sor(Preconditioner):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any whose diagonal has no zero.
+        Any with no zero on its diagonal.
     omega : float
         Relaxation, between 0 and 2.
     colors : bool, optional
@@ -124,7 +124,7 @@ class Sor(Preconditioner):
         """Make further parts of the inverse diagonal; one sweep has none."""
 
     def _replaced(self, matrix: Csr, inverse: Diagonal) -> list[tuple[Matrix, Matrix]]:
-        """Return each part with the one whose values it takes over."""
+        """Return each part with the one that provides its new values."""
         return [(self.matrix, matrix), (self.inverse, inverse)]
 
     def _checked_entries(self, A: Matrix) -> Csr:
@@ -217,7 +217,7 @@ class Ssor(Sor):
     Parameters
     ----------
     A : matrix, shape (n, n)
-        Any whose diagonal has no zero.
+        Any with no zero on its diagonal.
     omega, colors, executor
         As for :class:`Sor`.
 

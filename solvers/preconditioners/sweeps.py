@@ -25,7 +25,7 @@ def solve_by_sweeps(
         The right-hand sides, which stay as they are, the solution, and memory for another one; no
         two share memory.
     scale : array, shape (n,), optional
-        What the solution is multiplied by, row by row.
+        The factors of the solution, row by row.
 
     References
     ----------

@@ -262,11 +262,11 @@ def _require_finite(function: str, size: float) -> None:
 
 
 def _operator(given: Any, n: int, X: Any) -> Any:
-    """Return what SciPy takes as an operator: a function of blocks becomes one."""
+    """Return SciPy's argument as an operator: a function of blocks becomes one."""
     if callable(given) and not hasattr(given, "shape"):
         dtype = np.result_type(getattr(X, "dtype", np.float64), np.float32)
 
-        def matvec(x: Any) -> Any:  # SciPy's functions get blocks, those of one vector too
+        def matvec(x: Any) -> Any:  # SciPy's functions get blocks, even for one vector
             return given(x.reshape(n, 1))
 
         return LinearOperator((n, n), matvec, matmat=given, dtype=dtype)
@@ -274,7 +274,7 @@ def _operator(given: Any, n: int, X: Any) -> Any:
 
 
 def _seed(rng: Any) -> int:
-    """Return a seed for what SciPy takes as ``rng``."""
+    """Return a seed for SciPy's argument ``rng``."""
     if rng is None:
         return 0
     if isinstance(rng, (int, np.integer)):

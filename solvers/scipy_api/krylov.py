@@ -1,7 +1,7 @@
 """The solvers with SciPy's signatures, defaults and ``info`` codes.
 
 Where SciPy takes one right-hand side, these take a block of them too; ``docs/first-solve.md`` lists
-what else differs.
+the other differences.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..krylov.gmres import Gmres, checked_restart
 
 Callback = Callable[[Any], Any] | None
 
-#: What gmres says when nobody says what the callback gets, as SciPy does.
+#: The warning of gmres if the callback's argument is not specified, as in SciPy.
 _UNSPECIFIED = (
     "gmres was called without specifying `callback_type`. SciPy will change the default; say "
     "callback_type='pr_norm' for norms and maxiter in cycles, or 'legacy' for norms and maxiter in "
@@ -179,9 +179,10 @@ def gmres(
         Restart cycles at most, as in SciPy; iterations with a callback of type ``legacy``.
         ``10 n`` by default.
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
-        What the callback gets: the iterate at every restart, or the relative residual norm at
+        The callback's argument: the iterate at every restart, or the relative residual norm at
         every iteration (``legacy`` too, and the default, as in SciPy). ``M`` is used from the
-        right, so the norm is that of the system itself.
+        right, so the norm belongs to the system itself. ``M`` is used from the right, so the norm
+        is that of the system itself.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""LSQR and LSMR with SciPy's signatures and return values, and what solves rectangular systems."""
+"""LSQR and LSMR with SciPy's signatures and results, and a solver of rectangular systems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lsqr(
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or what was reached.
+        The solution, or the last iterate.
     istop : int
         Which rule ended the solve, as in SciPy: 1 and 2 (4 and 5 by the precision) are solutions,
         3 and 6 the limit on the condition number, 7 anything else. Rules hold for true residuals.
@@ -87,7 +87,7 @@ def lsmr(
     Returns
     -------
     x : array, shape (n,) or (n, k)
-        The solution, or what was reached.
+        The solution, or the last iterate.
     istop, itn : int
         As for :func:`lsqr`.
     normr, normar : float

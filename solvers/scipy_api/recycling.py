@@ -41,8 +41,8 @@ def lgmres(
     inner_m, outer_k : int
         Krylov vectors of a cycle, and corrections that are kept.
     outer_v : list of (v, A v), optional
-        Corrections to begin with, the newest last, and those of this solve, of one column each. The
-        products are made anew.
+        Corrections to begin with, the newest last, and the corrections of this solve, of one column
+        each. The products are made anew.
     store_outer_Av : bool
         Whether ``A v`` is put into ``outer_v``, or None.
     prepend_outer_v : bool
@@ -111,12 +111,12 @@ def gcrotmk(
     m, k : int
         Iterations of a cycle, and vectors that are kept; ``k`` is ``m`` by default.
     CU : list of (c, u), optional
-        Vectors to begin with and those of this solve, of one column each; each ``c`` is made anew
+        Vectors to begin with and vectors of this solve, of one column each; each ``c`` is made anew
         of its ``u``.
     discard_C : bool
-        Whether None is put into ``CU`` in the place of each ``c``.
+        Whether None replaces each ``c`` in ``CU``.
     truncate : {'oldest'}
-        Which vector makes room for a new one.
+        The vector that a new one replaces.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def gcrotmk(
     """
     if truncate == "smallest":
         raise UnsupportedOperation(
-            "gcrotmk: the oldest vector makes room for a new one; leave truncate at 'oldest'"
+            "gcrotmk: a new vector replaces the oldest; leave truncate at 'oldest'"
         )
     if truncate != "oldest":
         raise InvalidArgument(f"truncate: expected 'oldest', got {truncate!r}")
@@ -157,13 +157,13 @@ def gcrotmk(
 
 
 def _iterations(cycles: int, lengths: list[int]) -> int:
-    """Return the iterations of so many cycles, of which all after the first few have one length."""
+    """Return the iterations of ``cycles`` cycles; all after the first few have one length."""
     count = int(cycles)
     return sum(lengths[:count]) + max(count - len(lengths), 0) * lengths[-1]
 
 
 def _cycles(iterations: int, lengths: list[int]) -> int:
-    """Return how many cycles so many iterations are, at least one."""
+    """Return the number of cycles of ``iterations`` iterations, at least one."""
     count = 0
     while count < len(lengths) and iterations > 0:
         iterations -= lengths[count]

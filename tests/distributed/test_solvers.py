@@ -49,7 +49,9 @@ def test_preconditioners_that_need_no_other_members_rows(kind: str, M: str, rng:
 
 
 def test_a_preconditioner_that_needs_all_rows_says_so(kind: str) -> None:
-    with pytest.raises(wl.errors.UnsupportedOperation, match="all rows of the matrix in one place"):
+    with pytest.raises(
+        wl.errors.UnsupportedOperation, match="all rows of the matrix on one executor"
+    ):
         wl.solvers.Gmres(wl.distribute(line(20), [kind] * 2), M="ilu")
 
 

@@ -1,9 +1,9 @@
-"""Attention along edges whose scores are sums of two numbers, as an operator of PyTorch's.
+"""Attention along edges with scores that are sums of two numbers, as an operator of PyTorch's.
 
-It goes over the edges once for all heads. Its gradients go over them once more, by columns: what
-belongs to rows is made of two sums that the forward pass leaves, since a leaky ReLU has two slopes.
-Derivatives of the gradients are those of the operators that a score, its softmax and the weighed
-sum are one by one.
+It goes over the edges once for all heads. Its gradients go over them once more, by columns:
+gradients of rows follow from two sums of the forward pass, since a leaky ReLU has two slopes.
+Derivatives of the gradients come from separate operators: for a score, its softmax and the weighted
+sum.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _gradients_fake(
     return tuple(x.new_empty(x.shape) for x in (target, source, D))
 
 
-# ---- one by one: what has derivatives of every order
+# separate operators, with derivatives of every order
 
 
 def _by_heads(x: Tensor, heads: int) -> Tensor:
@@ -186,8 +186,8 @@ _SIGNATURE = (
     "(Tensor indptr, Tensor indices, Tensor target, Tensor source, Tensor D, float slope) -> "
 )
 
-#: The same as :data:`additive_attention`, and what its gradients need: sums over the entries with
-#: positive scores, logarithms of the totals of the softmax, and the shares of positive scores.
+#: The same as :data:`additive_attention`, and the inputs of its gradients: sums over the entries
+#: with positive scores, logarithms of the totals of the softmax, and the shares of positive scores.
 kept: Any = define(
     f"additive_attention_kept{_SIGNATURE}(Tensor, Tensor, Tensor, Tensor)",
     kernel=_kept_kernel,
@@ -231,9 +231,9 @@ def attend(pattern: Any, target: Tensor, source: Tensor, D: Tensor, slope: float
     pattern : Pattern
         Of m rows and n columns.
     target, source : Tensor, shapes (m, h) and (n, h)
-        What scores are sums of.
+        The summands of the scores.
     D : Tensor, shape (n, h, p)
-        What is weighed; numbers of 16 bits are weighed in float32.
+        The features that are weighted; 16-bit features are weighted in float32.
     slope : float
         Of the leaky ReLU for negative scores.
     """

@@ -1,4 +1,4 @@
-"""Kernels on tensors with any leading axes, which are those of a batch."""
+"""Kernels on tensors with any leading axes, which form a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...formats.mask import Mask
 from ...program import recording
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
-#: A tensor, and how many axes of it are not those of the batch.
+#: A tensor, and the number of its axes without the batch axes.
 Given = tuple[Tensor | None, int]
 
 #: Layouts that are known of a pattern at most: a factor that changes from call to call makes new
@@ -24,7 +24,7 @@ MOST_LAYOUTS = 256
 
 
 def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) -> None:
-    """Run a kernel on tensors, each with how many axes of it are not those of the batch."""
+    """Run a kernel on tensors, each with its number of axes without the batch axes."""
     on = A.executor
     if on.xp is np:
         blocks = _without_axes(tensors)
@@ -42,9 +42,9 @@ def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) 
 def _run_again(
     operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> None:
-    """Repeat what ran on other tensors of this layout, whose addresses alone are looked at.
+    """Repeat the launches for other tensors of this layout, of which only addresses are read.
 
-    Arrays of tensors, and what is decided by them, take more than small kernels of a GPU.
+    Making arrays of tensors, and the decisions, take longer than small kernels of a GPU.
     """
     on, repeats = A.executor, A._pattern.repeats
     addresses = [0 if t is None else t.data_ptr() for t, _ in tensors]

@@ -1,7 +1,7 @@
 """The largest features among neighbours, as operators of PyTorch: no message is stored.
 
 The gradient goes to the neighbours that have the largest feature, in equal shares. It, and the
-derivative in forward mode, are sums over those neighbours.
+derivative in forward mode, are sums over these neighbours.
 """
 
 from __future__ import annotations

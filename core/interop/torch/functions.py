@@ -29,8 +29,8 @@ def pattern_of(A: Any) -> Csr:
     """Return the pattern of a sparse torch tensor as a :class:`wollemi.Csr`.
 
     A CSR tensor shares its memory with it, and it is kept for as long as the tensor lives. Its
-    values are those of the tensor when it was first asked for; the functions of this module take
-    values from the tensor itself.
+    values are the values of the tensor at the first call; the functions of this module take values
+    from the tensor itself.
     """
     if isinstance(A, Csr):
         return A
@@ -115,7 +115,7 @@ def spmm_anew(
     values: Tensor | None,
     kernel: str,
 ) -> Tensor:
-    """Do what :func:`spmm` does where no product before tells how."""
+    """Compute :func:`spmm` without launches of an earlier product."""
     _check_tensor("B", B)
     sparse = sparse_of(A, B.device)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
@@ -366,7 +366,7 @@ def _check_out(out: Tensor, written: Tensor, shape: tuple[int, ...], *operands: 
         )
     if torch.is_grad_enabled() and any(t.requires_grad for t in (out, *operands)):
         raise InvalidArgument(
-            "out: what is written into memory has no gradients; leave out= away, or call this "
+            "out: results in given memory have no gradients; omit out=, or call this "
             "under torch.no_grad()"
         )
 

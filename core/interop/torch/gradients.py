@@ -1,9 +1,10 @@
 """The gradients of fusedmm by one kernel, on executors that have it.
 
 They are operators of PyTorch's, so that the compiler, FakeTensor and ``vmap`` go through them: one
-for every edge function, and one for a softmax whose forward product left the logarithms of its
-totals. They have no derivatives: where gradients of gradients may be asked for, :mod:`.operators`
-makes gradients of operators that have.
+for every edge function, and one for a softmax with the logarithms of its totals from the forward
+product. They have no derivatives: where gradients of gradients may be asked for, :mod:`.operators`
+makes gradients of differentiable operators. They have no derivatives: where gradients of gradients
+may be asked for, :mod:`.operators` makes gradients of operators that have.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def has_kernel(gradient: Tensor) -> bool:
 
 
 def saves_log_totals(operation: Any, C: Tensor) -> bool:
-    """Return whether the forward product on this device leaves what its gradients need."""
+    """Return whether the forward product on this device stores the inputs of its gradients."""
     if C.device.type == "cpu":
         return executor_of(C.device).supports(operation)
     return C.device.type == "cuda"  # which may be described only, on a machine that has none
@@ -71,7 +72,7 @@ def fusedmm_gradients(
 
 
 def found_or_none(found: Any, wanted: list[bool]) -> Any:
-    """Return gradients, None for those that nobody wanted."""
+    """Return gradients, None for the ones that were not requested."""
     return (x if want else None for x, want in zip(found, wanted, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Messages along the edges of a graph and what they come to at its nodes, with gradients.
+"""Messages along the edges of a graph and their aggregation at its nodes, with gradients.
 
 The names of operations and targets are DGL's. A sum of features that are weighed by one number an
 edge is a product of matrices and has no array of messages; the others gather one message an edge.
@@ -51,9 +51,9 @@ def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | No
 
 
 def batch(graphs: list[Graph]) -> Graph:
-    """Return graphs beside each other as one, of which they are the blocks of the diagonal.
+    """Return graphs as one, with the given graphs as blocks of the diagonal.
 
-    Nodes and edges of the first graph come first, then those of the second, and so on.
+    Nodes and edges of the first graph come first, then the second graph's, and so on.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def batch(graphs: list[Graph]) -> Graph:
 
 
 def pattern_of(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
-    """Return the pattern of what stands for a graph, the order of its edges, and the inverse."""
+    """Return the pattern of a graph argument, the order of its edges, and the inverse."""
     if isinstance(graph, Graph):
         if isinstance(graph.pattern, Csr):
             raise InvalidArgument(
@@ -105,7 +105,7 @@ def _check(what: str, given: Any, count: int) -> None:
 
 
 def _aligned(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Return operands with as many axes, so that features are broadcast from the last one."""
+    """Return operands with equal numbers of axes, to broadcast features from the last one."""
     most = max(left.dim(), right.dim())
     left, right = (
         x.reshape(x.shape[0], *(1,) * (most - x.dim()), *x.shape[1:]) for x in (left, right)
@@ -144,7 +144,7 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
     Parameters
     ----------
     graph : Graph, Pattern, wollemi.Csr or sparse tensor
-        Of ``wl.graph.from_edges``; a row is what is normalized.
+        Of ``wl.graph.from_edges``; rows are normalized.
     scores : Tensor, shape (edges, ...)
         In the order of the edges; heads are further axes.
 
@@ -170,7 +170,7 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
 def additive_attention(
     graph: Any, target: Tensor, source: Tensor, x: Tensor, *, negative_slope: float = 0.2
 ) -> Tensor:
-    """Return what nodes take from the sources of their edges, weighed by sums of two numbers.
+    """Return a node's sum over the sources of its edges, weighted by sums of two numbers.
 
     ``out_i = sum_j p_ij x_j`` for each head, where p is the softmax of
     ``leaky_relu(target_i + source_j)`` over the edges that end at node i (Velickovic et al. 2018,
@@ -214,8 +214,8 @@ def additive_attention(
     for name, given in (("target", target), ("source", source)):
         if heads is None or given.shape[1:] != (heads,):
             raise ShapeMismatch(
-                f"{name}: expected shape (nodes, heads) beside x of shape (nodes, heads, "
-                f"features), got {tuple(given.shape)} beside {tuple(x.shape)}"
+                f"{name}: expected shape (nodes, heads) for x of shape (nodes, heads, "
+                f"features), got {tuple(given.shape)} for {tuple(x.shape)}"
             )
     return attend(pattern, target, source, x, float(negative_slope))
 
@@ -228,7 +228,7 @@ def gsddmm(
     lhs_target: str = "u",
     rhs_target: str = "v",
 ) -> Tensor:
-    """Return one message an edge, made of what is at its ends or on it.
+    """Return one message an edge, made from the features of its ends or of the edge.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def gsddmm(
     Raises
     ------
     InvalidArgument, ShapeMismatch
-        If there is no such operation, or features are not those of all nodes or edges.
+        If there is no such operation, or the number of features is not that of all nodes or edges.
     """
     pattern, order, inverse = pattern_of(graph)
     if op in ("copy_lhs", "copy_rhs"):
@@ -280,7 +280,7 @@ def _dots(pattern: Pattern, u: Any, v: Any) -> Tensor:
 def gspmm(
     graph: Any, op: str, reduce_op: str, lhs_data: Tensor | None, rhs_data: Tensor | None
 ) -> Tensor:
-    """Return what the messages along its incoming edges come to, for every node.
+    """Return the aggregate of the messages along the incoming edges of every node.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def gspmm(
     Raises
     ------
     InvalidArgument, ShapeMismatch
-        If there is no such operation, or features are not those of all nodes or edges.
+        If there is no such operation, or the number of features is not that of all nodes or edges.
 
     Examples
     --------

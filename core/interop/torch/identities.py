@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def identity(tensor: Tensor) -> tuple[int, ...]:
-    """Return what says that a tensor has the memory and the content of another one."""
+    """Return a key that is equal for tensors with the same memory and content."""
     version = 0 if tensor.is_inference() else tensor._version
     storage = tensor.untyped_storage()._cdata
     return storage, tensor.storage_offset(), tensor.shape[0], version
@@ -25,7 +25,7 @@ class _Entry(NamedTuple, Generic[T]):
 
 
 class Seen(Generic[T]):
-    """What was found for two tensors and a number, by the objects that the tensors are.
+    """Results for two tensors and a number, by the identity of the tensors.
 
     A look here takes a third of the time that :func:`identity` of both takes. An entry holds
     neither tensor. It is of no use after a tensor was written into or given other memory.
@@ -35,14 +35,14 @@ class Seen(Generic[T]):
         self._entries: dict[tuple[int, int, int], _Entry[T]] = {}
 
     def get(self, first: Tensor, second: Tensor, number: int) -> T | None:
-        """Return what was found for these, or None."""
+        """Return the result for these arguments, or None."""
         entry = self._entries.get((id(first), id(second), number))
         if entry is None or entry[0]() is not first or entry[1]() is not second:
             return None
         return entry[3] if entry[2] == _state(first, second) else None
 
     def add(self, first: Tensor, second: Tensor, number: int, found: T) -> None:
-        """Keep what was found for these, for as long as both live."""
+        """Keep the result for these arguments, for as long as both tensors live."""
         if first.is_inference() or second.is_inference():
             return  # nothing tells when one is written into
         key = (id(first), id(second), number)

@@ -1,9 +1,9 @@
-"""Products with tensors like those of a product before, without checks and without the dispatcher.
+"""Products with tensors of a known layout, without checks and without the dispatcher.
 
-What the checks of a product and PyTorch's dispatcher decide follows from the dtype and the layout
-of the dense tensor and from the modes of the thread. Where these are those of a product before, and
-launches are all that it was (:mod:`.blocks`), the launches are repeated at once. On an H100 that
-way took 20 of the 41 microseconds of a small product, and the checks before it 15.
+The checks of a product and the decisions of PyTorch's dispatcher depend only on the dtype and the
+layout of the dense tensor and on the modes of the thread. Where these equal an earlier product's,
+and that product consists of launches (:mod:`.blocks`), the launches are repeated at once. On an
+H100 that way took 20 of the 41 microseconds of a small product, and the checks before it 15.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     Parameters
     ----------
     A, B : object
-        What was given for the matrix and the dense operand.
+        The arguments for the matrix and the dense operand.
     alpha, beta : object
-        What was given for the factors: others than 1 and 0 are not looked at further.
+        The arguments for the factors: only 1 and 0 are supported.
     """
     tensors = known_tensors.get(id(A))
     if tensors is None or not tensors.products or type(B) is not Tensor or _is_watched(B):
@@ -117,9 +117,9 @@ def remember(A: Any, values: Tensor, B: Tensor, result: Tensor) -> None:
     Parameters
     ----------
     A : object
-        The matrix, or what was given for it.
+        The matrix argument.
     values : Tensor
-        Those that were multiplied.
+        The values in the product.
     B, result : Tensor
         The operand as the user gave it, and the result.
     """
@@ -148,7 +148,7 @@ def _are_plain(alpha: Any, beta: Any) -> bool:
 
 
 def _state(B: Tensor) -> Hashable:
-    """Return what a call follows from, besides addresses: B's layout, and modes of the thread."""
+    """Return the key of a call besides addresses: B's layout, and modes of the thread."""
     return (
         B.dtype,
         B.shape,
@@ -161,7 +161,7 @@ def _state(B: Tensor) -> Hashable:
 
 
 def _is_watched(B: Tensor) -> bool:
-    """Return whether somebody waits for a product with B whom no key of the dispatcher tells of."""
+    """Return whether a product with B is observed in a way that no dispatch key shows."""
     return bool(
         (B.requires_grad and torch.is_grad_enabled())
         or forward_ad._current_level >= 0

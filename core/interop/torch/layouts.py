@@ -17,7 +17,7 @@ from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
 
 class Compressed(NamedTuple):
-    """A pattern, and where its entries are among those of the tensor that it was made of.
+    """A pattern, and the positions of its entries in the tensor that it was made of.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Compressed(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """What functions of this package take as ``A``: its pattern, its values, its likeness.
+    """The ``A`` of functions of this package: its pattern, its values, its type.
 
     ``values()`` are in the order of the pattern; ``like(values)`` is a result of that pattern as a
     tensor of the layout of ``A``, or the values themselves where ``A`` is no tensor.
@@ -88,7 +88,7 @@ class Sparse(NamedTuple):
             dense = dense.expand(count, *dense.shape)
         if dense.dim() != 3 or dense.shape[:2] != (count, block[side]):
             raise ShapeMismatch(
-                f"expected shape ({count}, {block[side]}, k) beside a batch of {count} matrices of "
+                f"expected shape ({count}, {block[side]}, k) for a batch of {count} matrices of "
                 f"different patterns, got {tuple(dense.shape)}"
             )
         return dense.reshape(count * block[side], -1)
@@ -151,15 +151,15 @@ P = ParamSpec("P")
 def eager_for_tensors(
     function: Callable[Concatenate[Any, P], Tensor],
 ) -> Callable[Concatenate[Any, P], Tensor]:
-    """Return a function whose calls with a sparse tensor of PyTorch's are not compiled.
+    """Return a function that is not compiled for sparse tensors of PyTorch's.
 
     The compiler of PyTorch 2.13 cannot take the arrays of a sparse tensor from one graph to the
     next (``IndexError: tuple index out of range``). It breaks its graph for the whole call instead.
     """
     eager = torch.compiler.disable(
         function,
-        reason="the arrays of a sparse tensor cannot be in a graph; take what "
-        "wollemi.interop.torch.pattern_of(A) returns, outside of the function",
+        reason="the arrays of a sparse tensor cannot be in a graph; call "
+        "wollemi.interop.torch.pattern_of(A) outside of the function",
     )
 
     @wraps(function)

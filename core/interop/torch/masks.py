@@ -1,7 +1,7 @@
 """Attention with masks of intervals as an operator of PyTorch's: two tensors of a number a row.
 
-Derivatives of derivatives, and those in forward mode, are made of operators that work on entries:
-they list the entries of the mask, which takes the memory that everything else does without.
+Derivatives of derivatives, and derivatives in forward mode, are made of operators that work on
+entries: they list the entries of the mask, which takes memory that no other operation needs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
                     f"shape {tuple(end.shape)}"
                 )
         where = executor_of(first.device)
-        # checked on the host, where what is computed with its ends comes from
+        # checked on the host, since its ends are computed there
         begin, end = numpy_of(first.cpu()), numpy_of(last.cpu())
         known = _remember(key, Mask(begin, end, columns, executor=where), first, last)
     _seen.add(first, last, columns, known.mask)

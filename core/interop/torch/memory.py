@@ -18,7 +18,7 @@ from ...registry import get_default_executor
 
 
 def executor_of(device: torch.device) -> Executor:
-    """Return the executor whose arrays are the tensors of a device."""
+    """Return the executor with the tensors of a device as arrays."""
     if device.type == "cpu":
         default = get_default_executor()
         return default if default.xp is np else executor_by_name("omp")
@@ -86,7 +86,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 
 class _Memory:
-    """What NumPy and CuPy ask of an object whose memory they are to use."""
+    """The array interfaces through which NumPy and CuPy use an object's memory."""
 
     def __init__(self, tensor: Tensor) -> None:
         described = {
@@ -111,8 +111,8 @@ def borrowed(executor: Executor, tensor: Tensor) -> Array:
 def as_rows(tensor: Tensor) -> Tensor:
     """Return a tensor as a matrix of its last axis, with the strides of a matrix in one piece.
 
-    PyTorch calls a tensor contiguous whatever the strides of its axes of length one are, and some
-    of its kernels, as ``segment_reduce``, then follow these strides beyond the memory.
+    PyTorch calls a tensor contiguous for any strides of its axes of length one, and some of its
+    kernels, as ``segment_reduce``, then follow these strides beyond the memory.
     """
     columns = tensor.shape[-1]
     rows = math.prod(tensor.shape[:-1])
@@ -120,7 +120,7 @@ def as_rows(tensor: Tensor) -> Tensor:
 
 
 def for_kernels(tensor: Tensor, axes: int) -> Tensor:
-    """Return a tensor whose last axis has neighbours, and whose rows of one element rise."""
+    """Return a tensor with a contiguous last axis and increasing strides of short rows."""
     if tensor.is_contiguous():
         return tensor
     if tensor.shape[-1] > 1:

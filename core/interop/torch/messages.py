@@ -110,13 +110,13 @@ def weigh(
 def kept(like: Tensor, probability: float, seed: int | None) -> Tensor:
     """Return ``1 / (1 - probability)`` where an entry is kept and 0 where it is dropped.
 
-    The numbers are a function of the seed and of the place of an entry alone, so that every device
-    and every pass over the entries has the same.
+    The numbers are a function of the seed and of the position of an entry alone, so that every
+    device and every pass over the entries has the same.
 
     Parameters
     ----------
     like : Tensor
-        Whose shape, dtype and device the result has.
+        The tensor with the shape, dtype and device of the result.
     probability : float
         Of being dropped, in [0, 1).
     seed : int or None
@@ -136,7 +136,7 @@ def _mixed(x: Tensor) -> Tensor:
     """Return integers below 2^32 that look random, one for each of ``x``."""
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS, strict=False):
         x = x ^ (x >> shift)
-        # products of 32 bits by halves: those of 64 would overflow
+        # products of 32 bits by halves, since 64-bit products would overflow
         low, high = x & 0xFFFF, x >> 16
         x = (low * multiplier + ((high * multiplier & 0xFFFF) << 16)) & _WORD
     return x ^ (x >> _SHIFTS[-1])

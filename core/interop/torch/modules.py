@@ -23,7 +23,7 @@ from .patterns import Pattern
 
 
 class _OfPattern(nn.Module):
-    """A module with a fixed pattern, whose size a file may change."""
+    """A module with a fixed pattern; loading a file may change its size."""
 
     indptr: Tensor
     indices: Tensor
@@ -39,7 +39,7 @@ class _OfPattern(nn.Module):
 
     @property
     def pattern(self) -> Pattern:
-        """The places of the entries."""
+        """The positions of the entries."""
         return Pattern(self.indptr, self.indices, self.shape)
 
     @property
@@ -64,7 +64,7 @@ def _own(pattern: Pattern) -> Pattern:
 
 
 class SparseLinear(_OfPattern):
-    """A linear layer whose weights are a sparse matrix: ``x W^T + bias``.
+    """A linear layer with a sparse matrix as its weights: ``x W^T + bias``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class SparseLinear(_OfPattern):
         Whether something is added.
     weight : Tensor, shape (nnz,), optional
         The weights row by row; by default uniform in ``+-1/sqrt(k)`` for the average number ``k``
-        of weights in a row, as those of ``torch.nn.Linear``.
+        of weights in a row, as in ``torch.nn.Linear``.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class SparseLinear(_OfPattern):
         Parameters
         ----------
         linear : torch.nn.Linear
-            Its mask by ``torch.nn.utils.prune`` says where weights are; else those that are not
-            zero.
+            Its mask by ``torch.nn.utils.prune`` marks the weights; without one, the nonzero weights
+            are kept.
         """
         weight = linear.weight.detach()
         mask = getattr(linear, "weight_mask", weight != 0).bool()
@@ -151,7 +151,7 @@ class SparseLinear(_OfPattern):
         return made if self.bias is None else made + self.bias
 
     def extra_repr(self) -> str:
-        """Return what stands between the parentheses."""
+        """Return the settings for the module's ``repr``."""
         return (
             f"in_features={self.shape[1]}, out_features={self.shape[0]}, nnz={self.nnz}, "
             f"bias={self.bias is not None}"
@@ -279,7 +279,7 @@ class GraphAttention(nn.Module):
 
 
 class SparseAttention(_OfPattern):
-    """Attention of several heads in which each position meets those of a pattern alone.
+    """Attention of several heads in which each position meets only the positions of a pattern.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class SparseAttention(_OfPattern):
         return int((self.last.long() - self.first).sum()) if self._is_mask else super().nnz
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return as many features for each position of ``x``, shape (..., length, embed_dim)."""
+        """Return an array of the shape of ``x``, (..., length, embed_dim)."""
         q, k, v = (
             part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
             for part in self.project_in(x).chunk(3, -1)

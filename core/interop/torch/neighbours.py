@@ -45,7 +45,7 @@ def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed:
     key = _key(dtype, mean, transposed)
     new = key not in A._pattern
     if new and indptr.is_cuda and torch.cuda.is_current_stream_capturing():
-        return make()  # what a graph writes is there only after a replay of it
+        return make()  # a captured result exists only after a replay
     return A._pattern.get(key, make)
 
 

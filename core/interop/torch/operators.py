@@ -236,9 +236,9 @@ def _attention_backward(
     """Return the gradients of attention with few passes over arrays of entries.
 
     Weights are ``exp(s - largest)`` divided by the total of their row. It is the rows of a dense
-    operand that are divided, which are fewer than the entries. What is subtracted in each row of
-    the weights' gradients is ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022,
-    appendix B.2).
+    operand that are divided, which are fewer than the entries. The number subtracted in each row of
+    the weights' gradients is ``<gradient_i, out_i>`` (Dao et al., *FlashAttention*, 2022, appendix
+    B.2).
     """
     indptr, indices, values, C, B, D, _, alpha, _ = inputs
     _, _, of_values, of_C, of_B, of_D, *_ = needs
@@ -246,11 +246,11 @@ def _attention_backward(
     queries = alpha * C
     dots = sddmm(*pattern, queries, B, "auto")
     # Memory of one's own is written over, unless derivatives of this are to come. New arrays of
-    # entries cost more than what is computed in them.
+    # entries cost more than the computation in them.
     over = not torch.is_grad_enabled()
     s = dots if values is None else dots * values
-    # A constant: weights are the same whatever is subtracted from all scores of a row.
-    # Relative to minus infinity, others of it would be NaN.
+    # A constant: weights do not depend on a number subtracted from all scores of a row. Subtracting
+    # minus infinity would give NaN. Relative to minus infinity, others of it would be NaN.
     largest = segment_max(*pattern, s.detach(), n)
     largest = largest.masked_fill(largest == -torch.inf, 0)
     spread = segment_spread(*pattern, largest, n)
@@ -284,9 +284,9 @@ def fusedmm_backward_of(
     if has_kernel(gradient):
         return fusedmm_gradients(inputs, needs, gradient, out, log_totals)
     if narrow.itemsize < 4 and gradient.device.type == "cpu":
-        # Scores, weights and their gradients in float32: rounded to 16 bits, they are what made
-        # gradients 2 to 3 times less accurate than those of PyTorch's dense attention. The host's
-        # kernels widen their operands anyhow; those of GPUs are faster on 16 bits.
+        # Scores, weights and their gradients in float32: rounded to 16 bits, they made gradients 2
+        # to 3 times less accurate than PyTorch's dense attention. The host's kernels widen their
+        # operands in any case; kernels of GPUs are faster on 16 bits.
         found = fusedmm_backward_of(_widened(inputs), needs, None, gradient.float())
         return tuple(None if x is None else x.to(narrow) for x in found)
     if inputs[6] == "softmax" and narrow.itemsize >= 4:
@@ -295,7 +295,7 @@ def fusedmm_backward_of(
     _, _, of_values, of_C, of_B, of_D, *_ = needs
     pattern, n = (indptr, indices), B.shape[-2]
     of_rows = Pattern(indptr, indices, (C.shape[-2], n))
-    # What the forward pass did not keep is sampled again: s, then p = f(s).
+    # Samples that the forward pass did not keep are computed again: s, then p = f(s).
     dots = sddmm(*pattern, C, B, "auto")
     s = alpha * dots if values is None else alpha * dots * values
     p = edge_weights(of_rows, edge, s)
@@ -362,7 +362,7 @@ sddmm = define(
 
 
 def _with_edge(of_arguments: Any) -> tuple[Any, ...]:
-    """Return what is there for the arguments of ``fusedmm_softmax`` for those of ``fusedmm``."""
+    """Return arguments of ``fusedmm_softmax`` as arguments of ``fusedmm``."""
     *tensors, alpha, kernel = of_arguments
     return (*tensors, None, alpha, kernel)
 

@@ -27,7 +27,7 @@ from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
 
 
 class Pattern(NamedTuple):
-    """The places of the entries of a matrix, by compressed rows, in tensors.
+    """The positions of the entries of a matrix, by compressed rows, in tensors.
 
     Functions of this package take it in place of a matrix. It may be an argument of compiled and
     transformed functions, which then work for other patterns too.
@@ -67,15 +67,15 @@ class _Known(NamedTuple):
 _known: dict[tuple[Any, ...], _Known] = {}
 _lock = threading.Lock()
 
-#: What tensors were found to be, by the objects themselves: compiled functions and autograd hand
-#: over the same ones in each call.
+#: The matrices of tensors, by identity: compiled functions and autograd pass the same tensors in
+#: each call.
 _seen = Seen[Csr]()
 
 
 def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
     """Return the matrix of a pattern in tensors; it must not outlive them.
 
-    What was prepared for it is stored for as long as the tensors live and are not written into.
+    Its prepared data are stored for as long as the tensors live and are not written into.
     """
     found = _seen.get(indptr, indices, columns)
     if found is not None:
@@ -167,9 +167,9 @@ class Tensors:
     pattern : Pattern
         Its pattern.
     sparse : object
-        What :mod:`.layouts` makes of these.
+        The structures that :mod:`.layouts` makes of these.
     products : dict
-        What :mod:`.known_products` knows of products with this matrix.
+        The products with this matrix that :mod:`.known_products` keeps.
     """
 
     __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "products", "sparse")
@@ -188,13 +188,13 @@ class Tensors:
         self._values: Any = None
 
     def are_of(self, A: Csr) -> bool:
-        """Return whether they are those of a matrix, whose entries may have been sorted since."""
+        """Return whether they belong to a matrix with entries that may have been sorted since."""
         return self._owner() is A and self._indices is A.indices
 
     def values(self) -> Tensor:
         """Return the values, made a tensor again where the matrix has another array of them."""
         owner = self._owner()
-        assert owner is not None  # whoever asks holds the matrix
+        assert owner is not None  # the caller holds the matrix
         if self._array is not owner.data:
             with outside_of_transforms():
                 self._array, self._values = owner.data, tensor_of(owner.data)
@@ -219,9 +219,9 @@ def tensors_of(A: Csr) -> Tensors:
     return found
 
 
-# PyTorch's compiler takes what these return as it is. Their arguments are numbers, because the one
-# of PyTorch 2.11 passes no objects on. Where a compiled function takes ``id`` of a matrix, the
-# compiler checks that the matrix is the same. The caller holds the matrix.
+# PyTorch's compiler inserts the results of these functions as they are. Their arguments are
+# numbers, because the one of PyTorch 2.11 passes no objects on. Where a compiled function takes
+# ``id`` of a matrix, the compiler checks that the matrix is the same. The caller holds the matrix.
 
 
 @torch.compiler.assume_constant_result
@@ -243,13 +243,13 @@ def data_of(identity: int) -> Tensor:
 
 
 def with_id(identity: int) -> Csr:
-    """Return the matrix that ``id`` gave a number of, which somebody holds."""
+    """Return the matrix with this ``id``, which the caller keeps alive."""
     found: Csr = ctypes.cast(identity, ctypes.py_object).value
     return found
 
 
 def of_one_size(tensor: Tensor) -> Tensor:
-    """Return a tensor whose size the compiler takes for a constant."""
+    """Return a tensor with a size that the compiler takes for a constant."""
     # As torch._dynamo.mark_static does, which is of no effect while the compiler traces: with
     # dynamic=True the compiler would take the size of a constant for one that may change.
     tensor._dynamo_static_indices = {0}

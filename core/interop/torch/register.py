@@ -2,9 +2,8 @@
 
 Every operator is linear or smooth in its tensors of floating-point numbers, takes integers that
 describe a pattern, and returns one new tensor, which others may follow that serve the derivatives
-of it and have none. What autograd, forward mode, ``vmap``, autocast,
-FakeTensor and the compiler ask is registered for the dispatcher, so that none of them
-looks into the kernel.
+of it and have none. Every hook for autograd, forward mode, ``vmap``, autocast, FakeTensor and the
+compiler is registered for the dispatcher, so that none of them looks into the kernel.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ LIBRARY = Library("wollemi", "DEF")
 
 Operator = Callable[..., Any]
 
-#: Devices whose tensors a kernel takes; AMD's are "CUDA" to PyTorch.
+#: Devices with tensors that a kernel takes; AMD's are "CUDA" to PyTorch.
 DEVICES = ("CPU", "CUDA")
 
-#: What is left of a call below autograd where no mode and no transform waits for it.
+#: The dispatch keys of a call below autograd without modes and transforms.
 _KERNELS_ALONE = {
     _C.DispatchKeySet(getattr(_C.DispatchKey, device)).raw_repr() for device in DEVICES
 }
@@ -55,7 +54,7 @@ def define(
     schema : str
         PyTorch's signature; integer tensors come first and are constants.
     kernel : callable
-        Computes the result: a tensor, or a tuple of it and of what serves its derivatives.
+        Computes the result: a tensor, or a tuple of it and of tensors for its derivatives.
     fake : callable
         Returns an empty result of the right shape, dtype and device.
     backward : callable
@@ -90,7 +89,7 @@ def define_without_derivatives(
     schema : str
         PyTorch's signature.
     kernel, fake : callable
-        As those of :func:`define`.
+        The parameters of :func:`define`.
     optional : bool
         Whether the last argument, a list of booleans, says which results are wanted. The others
         are empty, and ``vmap`` adds no axis to them.
@@ -199,14 +198,14 @@ def _asks_for_gradients(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
 
 
 def _keep(ctx: Any, places: tuple[int, ...], args: tuple[Any, ...], out: Any) -> None:
-    """Save what derivatives are made of: arguments, the result, and what follows it."""
+    """Save the tensors for derivatives: arguments, the result, and its auxiliary tensors."""
     ctx.places = [i for i in places if args[i] is not None]
     ctx.others = [None if i in places else a for i, a in enumerate(args)]
     ctx.several = isinstance(out, tuple)
     made = out if ctx.several else (out,)
     if ctx.several:
         ctx.mark_non_differentiable(*made[1:])
-        ctx.set_materialize_grads(False)  # of what has no gradient, zeros would be made
+        ctx.set_materialize_grads(False)  # no zeros for missing gradients
     tensors = [args[i] for i in ctx.places]
     ctx.save_for_backward(*tensors, *made)
     if forward_ad._current_level >= 0:

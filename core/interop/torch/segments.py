@@ -1,8 +1,7 @@
 """Sums over the entries of each row, values of rows for each entry, and the softmax of rows.
 
 A segment is a row of a pattern: ``indptr[i]:indptr[i + 1]`` of the last axis. Operators take the
-whole pattern, ``indptr, indices, ..., columns``, because that is how what is prepared for it is
-found again.
+whole pattern, ``indptr, indices, ..., columns``, because their prepared data are found by it.
 """
 
 from __future__ import annotations

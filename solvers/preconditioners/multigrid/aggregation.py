@@ -16,13 +16,13 @@ from .classical import MOST_ROUNDS, ROUNDS
 if TYPE_CHECKING:
     from ....core.executor import Array
 
-#: Rounds in which rows that have no root beside them join the aggregate of a neighbour.
+#: Rounds in which rows without an adjacent root join the aggregate of a neighbour.
 JOINING = 3
 
 #: Divided by the bound of the spectrum: the factor of the smoothing step (Vanek, Mandel, Brezina).
 SMOOTHING = 4.0 / 3.0
 
-#: What aggregates and their interpolation are made by.
+#: The operations of aggregates and their interpolation.
 RUNS = (
     "coarsen.count_coupled", "coarsen.coupled", "coarsen.spread", "coarsen.decide", "coarsen.join",
     "coarsen.open_keys", "coarsen.roots", "coarsen.label", "coarsen.unknowns",
@@ -49,7 +49,7 @@ def node_matrix(A: Csr, size: int) -> Csr:
 
 
 def coupled_part(C: Csr, theta: float) -> Csr:
-    """Return the entries off the diagonal that are large beside both of its values."""
+    """Return the entries off the diagonal that are large relative to both of its values."""
     arguments = (*row_bounds(C), C.indices, C.data, C.diagonal(), theta)
     return filled(C, C.shape, coarsen.count_coupled, coarsen.coupled, *arguments)
 

@@ -40,7 +40,7 @@ COUPLED = 0.08
 #: Entries of a row of the interpolation over two steps.
 AGGRESSIVE_WIDTH = 6
 
-#: What bounds of spectra, smoothers and the coarsest level run.
+#: The operations of bounds of spectra, smoothers and the coarsest level.
 CYCLES_RUN = (
     "facts.mirrored", "coarsen.radius", "coarsen.start", "coarsen.power", "values.largest",
     "vector.largest", "smooth.begin", "smooth.go_on", "smooth.residual", "smooth.resume",
@@ -63,22 +63,22 @@ class Amg(Multigrid):
         takes aggregation if ``near_null`` is given or the matrix is a ``Bsr`` with blocks, else
         classical.
     theta : float, optional
-        What a strong coupling is, between 0 and 1: for ``"classical"`` as a part of the largest one
-        of the row (0.25); for ``"aggregation"`` as a part of the diagonals (0.08 for nodes of
-        several unknowns, 0 for scalar equations), halved on each level.
+        The threshold of a strong coupling, between 0 and 1: for ``"classical"`` as a part of the
+        largest one of the row (0.25); for ``"aggregation"`` as a part of the diagonals (0.08 for
+        nodes of several unknowns, 0 for scalar equations), halved on each level.
     near_null : array, shape (n,) or (n, m), optional
         Vectors that the matrix nearly maps to zero, :func:`wollemi.rigid_body_modes` for
         elasticity; the constant by default (one for each unknown of a block).
     block_size : int, optional
-        Unknowns of a node, which follow one another; those of a ``Bsr`` by default, else 1, or 2 or
-        3 with the rigid body modes of two or three dimensions.
+        Unknowns of a node, which follow one another; the block size of a ``Bsr`` by default, else
+        1, or 2 or 3 with the rigid body modes of two or three dimensions.
     width : int, optional
         Entries of a row of the interpolation at most, for ``"classical"``; 0 keeps all. By default
         4, and 6 where rows of the matrix have 18 entries or more on average.
     aggressive : int
-        So many of the finest levels are made by two steps at once, for ``"classical"``: the level
-        between is left out, and six entries of a row of the product of both interpolations are
-        kept (all if ``width`` is 0). The levels have half as many entries or fewer, which takes
+        This number of the finest levels is made by two steps at once, for ``"classical"``: the
+        level between is left out, and six entries of a row of the product of both interpolations
+        are kept (all if ``width`` is 0). The levels have half the entries or fewer, which takes
         less memory and time for a cycle, and more iterations: many more where coefficients jump
         from cell to cell.
     smoother, cycle, sweeps, coarsest, dtype, executor
@@ -112,11 +112,11 @@ class Amg(Multigrid):
 
     For CG the cycle is Hermitian if the matrix is. ``print(M)`` shows the levels.
 
-    Of a matrix that a group shares, each member makes coarse rows or aggregates of its own rows
-    alone, and takes what couples them to others into account as if it were on the diagonal: so
-    interpolation needs no other member, and the constant is still interpolated as it is. A level of
-    at most 8,192 rows is gathered: every member has all further levels, and does their work. The
-    levels depend on the members, and iterations grow a little with their number.
+    For a matrix that a group shares, each member makes coarse rows or aggregates of its own rows
+    alone, and treats couplings to other members as if they were on the diagonal: so interpolation
+    needs no other member, and the constant is still interpolated exactly. A level of at most 8,192
+    rows is gathered: every member has all further levels, and does their work. The levels depend on
+    the members, and iterations grow a little with their number.
 
     References
     ----------
@@ -364,7 +364,7 @@ class Amg(Multigrid):
         return size
 
     def _near_null_space(self, A: Matrix, size: int) -> Array:
-        """Return the near null space as a block: what is given, or a constant for each unknown."""
+        """Return the near null space as a block: the given one, or a constant for each unknown."""
         n, executor, given = A.local_rows, A.executor, self._near_null
         if given is None:
             return executor.from_host(np.tile(np.eye(size, dtype=A.dtype), (n // size, 1)))
@@ -409,7 +409,7 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray[Any, Any]:
     Raises
     ------
     InvalidArgument
-        If the coordinates are not those of points in two or three dimensions, or not finite.
+        If the coordinates do not belong to points in two or three dimensions, or are not finite.
 
     Examples
     --------

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ....core.executor import Array
     from ....core.formats import Matrix
 
-#: Entries of a row of the interpolation that are kept, and where rows of the matrix have so many
-#: entries on average.
+#: Entries of a row of the interpolation that are kept, for short rows of the matrix and for rows
+#: with this mean number of entries.
 WIDTH, WIDTH_OF_LONG_ROWS = 4, 6
 LONG_ROWS = 18
 
@@ -24,11 +24,11 @@ LONG_ROWS = 18
 #: hierarchies need more than eight rounds.
 ROUNDS = 4
 
-#: Rounds after which rows would have been decided, whatever the matrix: a round decides one at
-#: least, and in practice most.
+#: Rounds after which all rows of any matrix are decided: a round decides one at least, and in
+#: practice most.
 MOST_ROUNDS = 1_000
 
-#: What :func:`strong_part`, :func:`coarse_rows` and :func:`interpolation` run.
+#: The operations of :func:`strong_part`, :func:`coarse_rows` and :func:`interpolation`.
 RUNS = (
     "coarsen.count_strong", "coarsen.strong", "coarsen.rank", "coarsen.select", "coarsen.reject",
     "coarsen.chosen", "coarsen.count_nearest", "coarsen.nearest", "coarsen.count_weights",
@@ -45,8 +45,8 @@ def strong_part(A: Csr, theta: float) -> Csr:
     A : Csr
         Without duplicates.
     theta : float
-        Between 0 and 1: an entry is strong if it couples at least that much of what the largest
-        of its row does.
+        Between 0 and 1: an entry is strong if it is at least this part of the largest coupling of
+        its row.
     """
     arguments = (*row_bounds(A), A.indices, A.data, theta)
     return filled(A, A.shape, coarsen.count_strong, coarsen.strong, *arguments)
@@ -101,8 +101,8 @@ def interpolation(A: Csr, S: Csr, state: Array, number: Array, count: int, width
     """Return the interpolation from coarse rows, the MM-ext of the reference.
 
     A fine row takes from the coarse rows that it depends on strongly, and, through fine ones, from
-    those that these depend on: ``-D^-1 (A_FF + D_beta) D_beta^-1 A_FC``, one product of sparse
-    matrices. The largest ``width`` entries of a row are kept and scaled to its sum.
+    the coarse rows that these depend on: ``-D^-1 (A_FF + D_beta) D_beta^-1 A_FC``, one product of
+    sparse matrices. The largest ``width`` entries of a row are kept and scaled to its sum.
 
     References
     ----------

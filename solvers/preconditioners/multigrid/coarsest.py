@@ -35,8 +35,8 @@ def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
     A : Matrix
         Of the coarsest level.
     asked : {"dense"} or Settings or callable
-        What ``coarsest=`` says: the dense inverse, settings of a solver or a preconditioner, or a
-        function of ``A`` that makes one.
+        The value of ``coarsest=``: the dense inverse, settings of a solver or a preconditioner, or
+        a function of ``A`` that makes one.
     """
     if asked == "dense":
         return dense_inverse(A)
@@ -55,7 +55,7 @@ def coarsest_solver(A: Matrix, asked: Any) -> LinOp:
 
 
 def inverse_of_large(A: Matrix) -> LinOp:
-    """Return what solves on a level that could not be made coarser and has many rows.
+    """Return the solver of a level that could not be made coarser and has many rows.
 
     Such a matrix has no strong couplings: it is diagonal, a mass matrix, or has many small
     components. Small components are inverted; else a polynomial in the matrix stands in for the
@@ -167,8 +167,8 @@ def dense_inverse(A: Matrix) -> Dense:
 def inverted(S: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the inverse of a matrix scaled to a diagonal of 1, or its pseudo-inverse, unscaled.
 
-    A matrix whose condition number is beyond its dtype is singular: that of a problem with
-    Neumann's conditions, for instance.
+    A matrix with a condition number beyond its dtype is singular: a problem with Neumann's
+    conditions, for instance.
     """
     if S.shape[0] == 0:
         return S

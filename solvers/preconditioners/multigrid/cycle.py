@@ -40,7 +40,7 @@ class Walk:
         self.dtype = coarsest.dtype
 
     def solve(self, b: Array, x: Array) -> None:
-        """Set ``x`` to what one cycle from 0 makes of ``b``."""
+        """Set ``x`` to the result of one cycle from 0 for ``b``."""
         self._visit(0, b, x, self.cycle, from_zero=True)
 
     def _visit(self, at: int, b: Array, x: Array, cycle: str, from_zero: bool) -> None:

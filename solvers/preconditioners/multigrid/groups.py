@@ -1,4 +1,4 @@
-"""Levels that a group of executors shares, and those that every member has."""
+"""Levels that a group of executors shares, and levels that every member has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GATHERED = 8192
 
 
 def lumped(A: Any) -> Csr:
-    """Return a member's block, with what couples its rows to other members on the diagonal.
+    """Return a member's block, with its rows' couplings to other members on the diagonal.
 
     Rows keep their sums, so that interpolation within the block takes the constant to itself where
     the matrix has rows that add up to zero.
@@ -76,10 +76,10 @@ def without_empty_rows(A: SharedCsr) -> SharedCsr:
 
 
 def gathered(A: SharedCsr, make: Callable[[Csr], Any]) -> Gathered:
-    """Return what every member makes of the whole matrix, as an operator of their parts."""
+    """Return the result of every member for the whole matrix, as an operator of their parts."""
     alone = A.executor.as_member(None)
     inner: LinOp = make(Csr(A.to_local(), executor=alone))
-    # what the host drives adds up by itself: it stays with an executor that is alone
+    # an operator driven by the host has its own sums: it stays with an executor that is alone
     return Gathered(A, inner.to(A.executor) if inner.resident else inner)
 
 

@@ -33,7 +33,7 @@ class Level:
     R : Matrix, shape (m, n)
         Restricts residuals to it.
     before, after : Smoother
-        What smooths before the next level is visited, and after.
+        The smoothers before the next level is visited, and after.
     """
 
     A: Matrix
@@ -124,7 +124,7 @@ def checked_levels(
     InvalidArgument
         If a level is no tuple of matrices, or there is none.
     ShapeMismatch
-        If neighbouring levels do not fit; names the level.
+        If adjacent levels do not fit; names the level.
     """
     found: list[tuple[Matrix, Matrix | None, Matrix | None]] = []
     for number, one in enumerate(given):
@@ -152,8 +152,8 @@ def _matrix(part: Any, number: int, executor: Executor | str | None) -> Matrix:
     made = as_linop(part, executor)
     if not isinstance(made, Matrix):
         raise InvalidArgument(
-            f"level {number}: expected matrices, got {type(part).__name__}: an operator whose "
-            "entries are not known has no diagonal to smooth with"
+            f"level {number}: expected matrices, got {type(part).__name__}: an operator without "
+            "known entries has no diagonal to smooth with"
         )
     return made if executor is None else made.to(executor)
 

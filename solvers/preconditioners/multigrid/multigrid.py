@@ -65,12 +65,12 @@ class Multigrid(Preconditioner):
         How the coarsest level is solved: by its dense inverse (a pseudo-inverse if it is singular),
         settings of a solver, or a function of its matrix that makes one.
     dtype : dtype, optional
-        What levels are stored and computed in, such as ``"float32"`` below a float64 solver; that
-        of the matrix by default. Columns are scaled on the way, so that small residuals do not
-        leave the range. With ``"bfloat16"`` or ``"float16"`` the matrices of levels are stored in
-        that, and vectors and everything else are of float32; for real matrices. What rounding takes
-        from a row of ``A`` or ``P`` is one more entry of the row, so that constant vectors are
-        treated as in float32.
+        The precision in which levels are stored and computed, such as ``"float32"`` below a float64
+        solver; the precision of the matrix by default. Columns are scaled on the way, so that small
+        residuals do not leave the range. With ``"bfloat16"`` or ``"float16"`` the matrices of
+        levels are stored in that, and vectors and everything else are of float32; for real
+        matrices. The rounding error of a row of ``A`` or ``P`` is one more entry of the row, so
+        that constant vectors are treated as in float32.
     executor : Executor or str, optional
         Where it lives; that of the matrix by default.
 
@@ -114,9 +114,9 @@ class Multigrid(Preconditioner):
 
     levels: list[Level]
     coarsest: LinOp
-    #: What the matrices of levels are multiplied by.
+    #: The factor of the matrices of levels.
     _unit: float
-    #: What ``smoother=`` says, with what was chosen for the matrix.
+    #: The value of ``smoother=``, with the choices for the matrix.
     _settled: Any
     #: Makes the operators of coarser levels again; made by the first update.
     _products: list[Galerkin] | None
@@ -145,7 +145,8 @@ class Multigrid(Preconditioner):
         self.smoother, self.cycle, self.coarse_solver = smoother, cycle, coarsest
         self.sweeps = _pair(sweeps)
         asked = None if dtype is None else stored_dtype(dtype)
-        #: What matrices of levels are stored in, if it is lower than what is computed in.
+        #: The storage dtype of the matrices of levels, if it is lower than the dtype of the
+        #: computation.
         self.level_storage = None if asked is None or not is_narrow(asked) else asked
         self.level_dtype = asked if self.level_storage is None else np.dtype(np.float32)
 
@@ -232,7 +233,7 @@ class Multigrid(Preconditioner):
         self._begin()
 
     def _coarsest(self, A: Matrix) -> LinOp:
-        """Return what solves on the coarsest level."""
+        """Return the solver of the coarsest level."""
         return coarsest_solver(A, self.coarse_solver)
 
     def _unit_of(self, matrices: Sequence[Matrix]) -> float:
@@ -265,7 +266,7 @@ class Multigrid(Preconditioner):
         return np.result_type(real, np.complex64) if is_complex(outer) else real
 
     def _begin(self) -> None:
-        """Make what applications share."""
+        """Make the data that applications share."""
         self._walk = Walk(self.levels, self.coarsest, self.cycle, self.sweeps)
         self._temporaries = tuple(Temporary() for _ in range(4))
 
@@ -289,7 +290,7 @@ class Multigrid(Preconditioner):
     # ---- applying
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        alpha = alpha * self._unit  # the levels are those of the matrix times that
+        alpha = alpha * self._unit  # the levels belong to the matrix times that
         if self.coarsest.dtype != self.dtype:
             self._apply_in_precision(x, y, alpha, beta)
         elif alpha == 1 and beta == 0:
@@ -356,7 +357,7 @@ class Multigrid(Preconditioner):
         return self._adjoint(lambda part: part.T)
 
     def _adjoint(self, turn: Callable[[LinOp], LinOp]) -> Self:
-        """Exchange what comes before the coarse level with what comes after it."""
+        """Exchange the smoothing before the coarse level and after it."""
         made = super()._remade(turn)
         made._products = None
         made.levels = [level.turned(turn) for level in self.levels]
@@ -365,10 +366,10 @@ class Multigrid(Preconditioner):
         made._begin()
         return made
 
-    # ---- what people look at
+    # reports for users
 
     def report(self) -> Report:
-        """Return what the levels are: rows, entries, complexities, memory."""
+        """Return the properties of the levels: rows, entries, complexities, memory."""
         return report_of(self)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a hierarchy looks like, as a table."""
+"""The levels of a hierarchy, as a table."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Report:
     Attributes
     ----------
     title : str
-        What it is a report of.
+        The preconditioner of the report.
     rows, entries : list of int
         Of the matrix of each level.
     interpolation : list of int
         Entries of the interpolation from the next level; 0 of the last level.
     nbytes : int
-        Of all matrices, those of the finest level included.
+        Of all matrices, with the finest level.
     seconds : dict of str to float
         Time of the set-up by phase.
     """
@@ -38,12 +38,12 @@ class Report:
 
     @property
     def operator_complexity(self) -> float:
-        """Entries of all levels divided by those of the finest."""
+        """Entries of all levels divided by the entries of the finest."""
         return sum(self.entries) / max(self.entries[0], 1)
 
     @property
     def grid_complexity(self) -> float:
-        """Rows of all levels divided by those of the finest."""
+        """Rows of all levels divided by the rows of the finest."""
         return sum(self.rows) / max(self.rows[0], 1)
 
     def __str__(self) -> str:

@@ -31,7 +31,7 @@ DAMPING = 4.0 / 3.0
 
 
 class Smoother:
-    """``x += weight M (b - A x)``, or what a preconditioner has of its own for that.
+    """``x += weight M (b - A x)``, or a preconditioner's own method for that.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def smoothers_of(
     A : Matrix
         Of the level.
     asked : str, Settings, type, callable, or a pair of those
-        What ``smoother=`` says; a callable makes a preconditioner of ``A``.
+        The value of ``smoother=``; a callable makes a preconditioner of ``A``.
     is_hermitian : callable
         Tells whether the matrix of the finest level is Hermitian; asked where that matters.
     """
@@ -104,7 +104,7 @@ def smoothers_of(
 
 
 def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
-    """Return what is asked for, with Chebyshev's interval where nothing says it.
+    """Return the requested smoother, with Chebyshev's interval where it is not given.
 
     All levels have the one that suits the matrix of the finest: in coarser ones, which are products
     of sums, mirror images differ by more than rounding.

@@ -239,7 +239,7 @@ def test_what_needs_arrays_says_what_to_do(ask: Any, remedy: str) -> None:
     ],
 )
 def test_functions_that_read_entries_name_it(ask: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"PlannedMatrix, whose arrays plan_only\(\) gave up: give"):
+    with pytest.raises(error, match=r"PlannedMatrix without arrays \(plan_only\(\) gave"):
         ask(planned(unequal()))
 
 

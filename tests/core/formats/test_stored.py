@@ -103,7 +103,7 @@ def test_new_values_are_rounded_and_reach_what_was_made(A: Any) -> None:
     assert same is A
     A.data *= 2
     np.testing.assert_array_equal(transpose.to_dense(), A.to_dense().T)
-    with pytest.raises(wl.errors.InvalidArgument, match=r"update those of A.T"):
+    with pytest.raises(wl.errors.InvalidArgument, match=r"update the values of A.T"):
         transpose.update_values(values)
 
 
