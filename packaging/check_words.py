@@ -1,8 +1,8 @@
 """Count vague words in comments, docstrings, messages and pages, and compare with the limits.
 
 ``check_words.py`` fails where a folder has more of a group of words than ``word_limits.json``
-allows, per 1,000 words, and names the lines. ``--lower`` lowers the limits to the present counts;
-nothing raises them. ``--table`` prints all counts, ``--show FOLDER`` the lines of one folder.
+allows, per 1,000 words, and names the lines. ``--lower`` lowers the limits to the present counts,
+or to 0.9; nothing raises them. ``--table`` prints all counts, ``--show FOLDER`` the lines of one folder.
 
 The text of a file is, by its kind: comments, docstrings and messages of Python; comments of C++;
 prose of Markdown, without blocks and spans of code. A message is a string of four words or more.
@@ -73,6 +73,9 @@ _CODE_SPAN = re.compile(r"``.*?``|`[^`\n]*`")
 
 #: Limits are multiples of this rate, so that a page of new text rarely needs another limit.
 STEP = 0.3
+
+#: No limit is lowered below this rate: the words have a few proper uses.
+LEAST = 0.9
 
 Line = tuple[str, int, str]
 
@@ -210,8 +213,8 @@ def lowered() -> dict[str, dict[str, float]]:
 
 
 def _limit(rate: float) -> float:
-    """Return the smallest limit that a rate meets."""
-    return round(ceil(round(rate / STEP, 6)) * STEP, 1)
+    """Return the smallest limit that a rate meets, and no less than :data:`LEAST`."""
+    return max(round(ceil(round(rate / STEP, 6)) * STEP, 1), LEAST)
 
 
 def table() -> str:

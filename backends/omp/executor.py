@@ -180,7 +180,7 @@ class OmpExecutor(Executor):
         kernel: str,
         order: Array | None = None,
     ) -> ForeignProduct | None:
-        """Return what native handlers call a product by."""
+        """Return the key of a product for native handlers."""
         return foreign.bind(self, product, A, columns, dtype, kernel, order)
 
     def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:

@@ -181,5 +181,5 @@ class LoneLinks(ThreadLinks):
     largest = norm = sum
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if somebody has asked the group to stop."""
+        """Raise KeyboardInterrupt if a caller has asked the group to stop."""
         self._obey(self.interrupts())

@@ -44,7 +44,7 @@ OF_INDEFINITE = 6.0
 #: Iterations of BiCGSTAB relative to CG for the same levels.
 BICGSTAB = 0.6
 
-#: What one iteration of a method takes in relation to CG's, without preconditioner.
+#: The time of one iteration of a method relative to CG's, without preconditioner.
 RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 2.5}
 
 #: Applications of a preconditioner in one iteration.

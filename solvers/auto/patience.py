@@ -39,7 +39,7 @@ FIRST = 30
 #: without a look at the other candidates.
 NEAR = 0.5
 
-#: Iterations of which the time counts: the first ones prepare what the others use.
+#: Iterations that are timed: the first ones include preparations.
 TIMED = 20
 
 #: The fewest and the most iterations between two looks.

@@ -127,7 +127,7 @@ class Pool:
         return self.make.direct(self.properties.fill)
 
     def _small(self) -> Candidate:
-        """Return the direct solver of a small matrix, whose factors are not estimated."""
+        """Return the direct solver of a small matrix, without an estimate of its factors."""
         solved = self.make.rates.direct + self.make.rates.small * self.A.nnz
         return Candidate(DIRECT, setup=solved, per_iteration=0.1 * solved, iterations=1)
 

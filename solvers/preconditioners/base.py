@@ -98,7 +98,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return self._matrix.local_rows
 
     def _part(self, A: Any) -> Any:
-        """Return what the parts are made of: of a matrix that a group shares, a member's block."""
+        """Return the matrix of the parts: for a matrix that a group shares, a member's block."""
         if A.partition is None:
             return A
         if works_alone(A.executor) or self.over_groups != "products":
