@@ -53,7 +53,7 @@ def systems(n):
     }
 
 
-#: What is compared, and the solvers that it is for.
+#: The preconditioners to compare, with their solvers.
 PRECONDITIONERS = {
     "none": ("Cg", "Bicgstab"),
     "jacobi": ("Cg", "Bicgstab"),

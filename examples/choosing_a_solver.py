@@ -75,13 +75,13 @@ def table():
         print(f"| {name}, {S.shape[0]} unknowns | " + " | ".join(cells) + " |")
 
 
-#: Boxes of the picture: text, centre, and what leads on from it: the answer and the next box.
+#: Boxes of the picture: text, centre, and the next box for each answer.
 QUESTIONS = {
     "square": ("is A square?", (0.5, 0.94), {"yes": "hermitian", "no": "lsmr"}),
     "hermitian": ("is A Hermitian?", (0.5, 0.78), {"yes": "definite", "no": "varies"}),
     "definite": ("positive definite?", (0.22, 0.6), {"yes": "cg", "no": "minres"}),
     "varies": ("does M vary?", (0.72, 0.6), {"yes": "fgmres", "no": "memory"}),
-    "memory": ("room for 30 vectors,\nor M good?", (0.78, 0.4), {"yes": "gmres", "no": "idr"}),
+    "memory": ("memory for 30\nvectors, or M good?", (0.78, 0.4), {"yes": "gmres", "no": "idr"}),
 }
 ANSWERS = {
     "lsmr": ("least squares", (0.88, 0.94)),

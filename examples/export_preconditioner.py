@@ -12,7 +12,7 @@ line = sp.diags_array([-1.0, 2.4, -1.3], offsets=[-1, 0, 1], shape=(20, 20))
 A = wl.Csr(sp.csr_array(sp.kronsum(line, line)))
 M = wl.preconditioners.Ilu(A, sweeps="exact", apply="exact")
 
-# the inverse of M, column by column: what an approximation of A looks like
+# the inverse of M, column by column: an approximation of A
 approximation = np.linalg.inv(M.to_dense())
 difference = np.linalg.norm(approximation - A.to_dense()) / np.linalg.norm(A.to_dense())
 print(f"{M}\ndiffers from A by {difference:.1%}")

@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as folder:
     wl.write(Path(folder) / "b.mtx", b)
     assert np.array_equal(wl.io.read_vector(Path(folder) / "b.mtx"), b)
 
-    # a file that is not what it says it is ends in an error that names the place
+    # a malformed file ends in an error that names the position
     broken = Path(folder) / "broken.mtx"
     broken.write_text("%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4.0\n")
     try:

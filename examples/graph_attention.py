@@ -3,9 +3,8 @@
     python examples/graph_attention.py [steps] [cpu|cuda]
 
 The graph is the citation network PubMed from the folder that WOLLEMI_MATRICES names, or one that
-is made here. What is to be learnt is made too: nodes have random features, and their class is the
-largest of what their neighbourhood has on average, so a layer that attends to it can tell. Needs
-PyTorch.
+is made here. The data are made too: nodes have random features, and their class is the largest mean
+feature of their neighbourhood, so a layer that attends to it can learn it. Needs PyTorch.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Heat that changes what it flows through: a time step of a film is one solve with multigrid.
+"""Heat in a film with changing conductivity: a time step is one solve with multigrid.
 
     python examples/heat.py [cells] [steps] [executor]
 

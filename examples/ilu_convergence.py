@@ -1,4 +1,4 @@
-"""How many sweeps an incomplete factorization needs, beside the factors made row by row.
+"""The number of sweeps that an incomplete factorization needs, compared with exact factors.
 
 A sweep improves all entries of the factors at once (Chow and Patel), so that no row waits for
 another. The question is how many sweeps are worth their time; the picture answers it.
@@ -15,7 +15,7 @@ b = np.ones(A.shape[0])
 
 
 def iterations(M) -> int:
-    """Return what BiCGSTAB takes with a preconditioner."""
+    """Return the iterations of BiCGSTAB with a preconditioner."""
     result = wl.solvers.Bicgstab(A, M, rtol=1e-8).solve(b)
     assert result.converged
     return result.iterations

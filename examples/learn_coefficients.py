@@ -1,11 +1,11 @@
-"""Learn how well each part of a plate conducts heat, from temperatures measured at some places.
+"""Learn how well each part of a plate conducts heat, from temperatures measured at some points.
 
     python examples/learn_coefficients.py [steps] [cpu|cuda]
 
 The plate is a grid of cells; between two cells heat flows in proportion to the geometric mean of
 their conductivities. The steady temperatures solve ``A(c) u = q`` with a sparse matrix ``A``. The
-gradient of the misfit with respect to all conductivities takes one more solve, whatever their
-number. A small penalty on differences between cells makes the problem well posed. Needs PyTorch.
+gradient of the misfit with respect to all conductivities takes one more solve, for any number of
+them. A small penalty on differences between cells makes the problem well posed. Needs PyTorch.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Beside other libraries: SciPy's functions take our matrices, and ours take their operators."""
+"""Other libraries: SciPy's functions take wollemi matrices, and wollemi takes their operators."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ x, info = spla.minres(A, b, rtol=1e-8)
 largest = spla.eigsh(A, k=1, return_eigenvectors=False)[0]
 print(f"SciPy's minres: info {info}; largest eigenvalue by ARPACK {largest:.6f}")
 
-# what reads the entries wants SciPy's own matrix
+# functions that read the entries need SciPy's own matrix
 print(f"connected components: {sp.csgraph.connected_components(A.to_scipy())[0]}")
 
 # a factorization of SciPy is a preconditioner of ours

@@ -1,4 +1,4 @@
-"""A sixth backend: NumPy that counts what it is asked to do.
+"""A sixth backend: NumPy that counts its operations.
 
 A package would declare it as an entry point, and it would be found by its name everywhere:
 
@@ -17,7 +17,7 @@ from wollemi.core.operation import KernelTable
 from wollemi.core.operations import vector
 from wollemi.core.registry import Backend, register_backend
 
-# What is not in this table is looked up in the parent's.
+# Kernels that are not in this table are looked up in the parent's.
 kernel = KernelTable("counting", parent=reference_kernels)
 
 
@@ -30,7 +30,7 @@ def norm(executor, x, value):
 
 
 class CountingExecutor(ReferenceExecutor):
-    """The reference executor, with a book of what was run."""
+    """The reference executor, with a record of its operations."""
 
     kernels = kernel
 

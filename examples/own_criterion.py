@@ -1,4 +1,4 @@
-"""A criterion of your own, and a logger that counts: when a solve ends, and what it took."""
+"""A criterion of your own, and a logger that counts: the end of a solve, and its cost."""
 
 import numpy as np
 

@@ -36,7 +36,7 @@ for name in ("reference", "omp"):
     print(executor.name, y.ravel())
     assert np.array_equal(y.ravel(), [2.0, -0.0, -1.0])
 
-# What no backend has, is refused with what to do about it.
+# An operation without a kernel is refused with a remedy.
 missing = declare("example.missing", "x: in T[n,k]", "nothing", over=("n", "k"))
 try:
     wl.executor("reference").run(missing, x)

@@ -1,8 +1,8 @@
 """A solver of your own, with steps of your own, on every executor that is here.
 
 A step is written once, as a function over the names of a workspace. On the reference executor it
-runs as it is; the compiled backends compile what was traced of it, and omp, for which there is no
-compiler at run time, evaluates it in blocks of rows. Nothing is rebuilt.
+runs as it is; the compiled backends compile its trace, and omp, which has no compiler at run time,
+evaluates it in blocks of rows. Nothing is rebuilt.
 """
 
 import numpy as np

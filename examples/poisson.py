@@ -1,4 +1,4 @@
-"""A Poisson equation on a line, whose solution is known: how the error falls with the width."""
+"""A Poisson equation on a line with a known solution: how the error falls with the width."""
 
 from itertools import pairwise
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 
-# a grid whose points were numbered at random
+# a grid with points numbered at random
 line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(40, 40))
 S = sp.csr_array(sp.kronsum(line, line))
 shuffled = np.random.default_rng(0).permutation(S.shape[0])

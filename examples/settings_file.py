@@ -1,4 +1,4 @@
-"""A solver from a file: what is solved with what is data, not code."""
+"""A solver from a file: the method and its options are data, not code."""
 
 import json
 import tempfile
@@ -30,7 +30,7 @@ result = read.on(A).solve(b)
 print(f"{result.iterations} iterations, {result.reason}")
 assert result.converged
 
-# a misspelt option is an error that names those that there are
+# a misspelt option is an error that lists the options
 try:
     wl.solvers.from_settings({"solver": "gmres", "restarts": 30})
 except wl.errors.InvalidArgument as error:

@@ -2,10 +2,10 @@
 
     python examples/train_models.py [steps] [gcn|gat|transformer|mlp ...]
 
-A graph convolution and graph attention on a random graph, a small transformer whose positions
+A graph convolution and graph attention on a random graph, a small transformer with positions that
 attend to a causal window, and a pruned perceptron. Both versions of a model begin with the same
-weights.
-Where PyTorch Geometric is installed, its layers train the two graph models too. Needs PyTorch.
+weights. Where PyTorch Geometric is installed, its layers train the two graph models too. Needs
+PyTorch.
 """
 
 import sys
@@ -51,7 +51,7 @@ def a_graph() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 class Gcn(nn.Module):
-    """Two convolutions of whatever kind."""
+    """Two convolutions of any kind."""
 
     def __init__(self, convolution: type, *first: object) -> None:
         super().__init__()

@@ -86,7 +86,7 @@ def build(root: Path, dist: Path) -> Path:
         **os.environ,
         "WOLLEMI_AARCH64_ROOT": str(root),
         "CMAKE_TOOLCHAIN_FILE": str(ROOT / "packaging/aarch64.cmake"),
-        # What the build asks Python about the platform that it builds for.
+        # The build's questions to Python about the target platform.
         "_PYTHON_HOST_PLATFORM": "linux-aarch64",
         "SETUPTOOLS_EXT_SUFFIX": f".cpython-{VERSION.replace('.', '')}-aarch64-linux-gnu.so",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -104,7 +104,7 @@ def build(root: Path, dist: Path) -> Path:
 
 
 def install(wheel: Path, site: Path) -> None:
-    """Unpack the wheel and the wheels of what it requires."""
+    """Unpack the wheel and the wheels of its requirements."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wheels = site.parent / "wheels"
     platforms = [part for name in PLATFORMS for part in ("--platform", name)]

@@ -2,7 +2,8 @@
 
 ``check_words.py`` fails where a folder has more of a group of words than ``word_limits.json``
 allows, per 1,000 words, and names the lines. ``--lower`` lowers the limits to the present counts,
-or to 0.9; nothing raises them. ``--table`` prints all counts, ``--show FOLDER`` the lines of one folder.
+or to 0.9; nothing raises them. ``--table`` prints all counts, ``--show FOLDER`` the lines of one
+folder.
 
 The text of a file is, by its kind: comments, docstrings and messages of Python; comments of C++;
 prose of Markdown, without blocks and spans of code. A message is a string of four words or more.

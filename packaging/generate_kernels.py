@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src/wollemi"
 
-# What an installed package has in one folder is in two here.
+# One folder of an installed package is two folders here.
 _spec = spec_from_file_location(
     "wollemi", PACKAGE / "__init__.py", submodule_search_locations=[str(PACKAGE), str(ROOT)]
 )

@@ -1,4 +1,4 @@
-"""Try what a release gives to users: ``make release-check`` (minutes; needs a package index).
+"""Test the files of a release: ``make release-check`` (minutes; needs a package index).
 
 1. sdist and wheel are small enough, and hold no records and no tools of the build.
 2. The wheel links to libraries alone that every manylinux system has, so there is nothing to graft.
@@ -33,14 +33,14 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
 BUILD_REQUIREMENTS = (*SETTINGS["build-system"]["requires"], "cmake>=3.24", "ninja")
 
-#: Extras for who works on wollemi; the others are for users. The harness is published beside it.
+#: Extras for who works on wollemi; the others are for users. The harness is published separately.
 OF_DEVELOPERS = ("bench", "dev", "docs", "lint", "test")
 
 #: A wheel has three instruction levels, of 5.6 MB at most, and kernels for three GPUs in 12;
 #: PyPI's limit is 100, ours is that of a quick download.
 MEGABYTES = 35
 
-#: What kernels are compiled for with a wheel: the names of the archives, and of the GPUs.
+#: The targets of kernels in a wheel: the names of the archives, and of the GPUs.
 KERNELS = {"sm_80": "sm_80", "sm_90a": "sm_90", "sm_100": "sm_100"}
 
 FIND_KERNELS = """
@@ -51,7 +51,7 @@ for name in sys.argv[1:]:
 print("the archives have the kernels of", *sys.argv[1:])
 """
 
-#: What auditwheel leaves to the system, of all that a module of C++ needs.
+#: The libraries that auditwheel leaves to the system.
 SYSTEM_LIBRARIES = {"libstdc++", "libm", "libgcc_s", "libc", "libpthread", "ld-linux"}
 
 FIRST_SOLVE = """
@@ -98,7 +98,7 @@ def only(pattern: str) -> Path:
 
 
 def check_contents(wheel: Path, sdist: Path) -> None:
-    """Compare sizes and names with what a release may hold."""
+    """Compare sizes and names with the limits of a release."""
     for file in (wheel, sdist):
         megabytes = file.stat().st_size / 1e6
         say(f"{file.name}: {megabytes:.1f} MB")
@@ -116,7 +116,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
 
 
 def check_libraries(wheel: Path) -> None:
-    """Find what the native modules link to."""
+    """Check the libraries that the native modules link to."""
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(wheel).extractall(folder)
         for module in Path(folder).rglob("*.so"):
@@ -176,7 +176,7 @@ def check_versions(wheel: Path, folder: Path) -> None:
 
 
 def check_extras(wheel: Path, folder: Path) -> None:
-    """Resolve what each extra asks for, downloading what says what a package requires."""
+    """Resolve the requirements of each extra, with downloads of metadata only."""
     python = environment(folder / "extras")
     failed = []
     for extra in PROJECT["optional-dependencies"]:
@@ -219,7 +219,7 @@ def check_python(python: str, sdist: Path, folder: Path) -> None:
 def main() -> None:
     """Make all checks; the first that fails ends the program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--quick", action="store_true", help="skip the checks that take minutes")
     parser.add_argument("--python", action="append", default=[], help="another Python to build for")
     given = parser.parse_args()
     wheel, sdist = only("wollemi-*.whl"), only("wollemi-*.tar.gz")

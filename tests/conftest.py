@@ -1,4 +1,4 @@
-"""What every test shares: fixed seeds, and a hypothesis that repeats itself."""
+"""The common part of all tests: fixed seeds, and a hypothesis that repeats itself."""
 
 import os
 import signal
@@ -34,15 +34,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-#: What ``make test-all`` sets: tests that are marked rare run too.
+#: The setting of ``make test-all``: tests that are marked rare run too.
 RUNS_ALL = "WOLLEMI_TEST_ALL"
 
-#: What was not run because it is rare.
+#: Tests that were not run because they are rare.
 LEFT: list[pytest.Item] = []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave what is slow and finds nothing in most changes to those who ask for it."""
+    """Leave slow tests that find nothing in most changes to ``make test-all``."""
     if os.environ.get(RUNS_ALL) or "rare" in config.option.markexpr:
         return
     left = rare_among(items)
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was left; with several workers none of them collects here."""
+    """Report the skipped tests; with several workers none of them collects here."""
     if not os.environ.get(RUNS_ALL):
         count = f"{len(LEFT)} " if LEFT else ""
         terminalreporter.write_line(f"{count}rare tests are left to make test-all")
@@ -64,7 +64,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _operations_are_taken_back() -> Iterator[None]:
-    """What a test declares, no other test finds; what the library declares for it, it keeps."""
+    """No test finds another test's declarations; the library's declarations for it stay."""
     with OPERATIONS.locally():
         yield
         declared = [one for one in OPERATIONS if one.step is not None]

@@ -1,4 +1,4 @@
-"""Which tests are left to ``make test-all``: what is slow and finds nothing in most changes.
+"""The tests that only ``make test-all`` runs: slow ones that find nothing in most changes.
 
 - Tests that are marked ``rare``.
 - Of a test that is marked ``pairs``, the combinations of parameters that show no new pair: every
@@ -6,11 +6,11 @@
 - Where each operation and dtype is a program that takes a second to compile, the dtypes and widths
   of indices that other programs of the same text stand for.
 - On such an executor, of tests that have a program for each group of operations, or for each of
-  them, those of all operations of a group but one; each is compared with the reference there.
+  them, the tests of all operations of a group but one; each is compared with the reference there.
 - On such an executor, of a test that is marked ``one_where_compiled``, all combinations of its
   parameters but one: each of them needs programs of its own.
-- On such an executor, most tests of what knows no backend (solvers, formats, files): a file has one
-  test there. What these compute is tested on the other executors, solvers are driven there in
+- On such an executor, most tests that do not depend on backends (solvers, formats, files): a file
+  has one test there. Their results are tested on the other executors, solvers are driven there in
   tests/backends, and each operation that they call is compared with the reference.
 """
 
@@ -33,10 +33,10 @@ COMPILED_BY_PROGRAM = ("dpcpp", "lockstep")
 #: The fixtures that are executors.
 EXECUTORS = ("executor", "on")
 
-#: Where tests of a backend are; others are of what knows none.
+#: The folder of tests of backends.
 OF_BACKENDS = "tests/backends/"
 
-#: The file whose tests are of all operations, everywhere.
+#: The file with tests of all operations, everywhere.
 OF_ALL = "tests/backends/test_equals_reference.py"
 
 #: The same of values that are stored in a lower precision than the computed one.
@@ -98,7 +98,7 @@ def is_rare(item: pytest.Item) -> bool:
 
 
 def of_which_one_is_enough(item: pytest.Item) -> tuple[str, ...] | None:
-    """Return what names the tests of which one is run where programs are compiled; or None."""
+    """Return the group of tests of which one runs where programs are compiled; or None."""
     if not _runs_programs(item):
         return None
     file = item.nodeid.partition("::")[0]

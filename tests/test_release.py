@@ -1,4 +1,4 @@
-"""What a release consists of: its files and licences. `make release-check` tries the wheel."""
+"""The parts of a release: its files and licences. `make release-check` tries the wheel."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_native_module_needs_no_openmp_runtime():
 
 
 def refused_by_cmake(folder: Path, *options: str) -> str:
-    """Return what CMake says of an environment without a compiler."""
+    """Return CMake's message in an environment without a compiler."""
     tools = Path(sys.executable).parent  # make test puts them there
     cmake, ninja = shutil.which("cmake", path=tools), shutil.which("ninja", path=tools)
     if cmake is None or ninja is None:

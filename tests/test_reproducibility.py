@@ -1,4 +1,4 @@
-"""What docs/reproducibility.md promises and no other test keeps."""
+"""The promises of docs/reproducibility.md that no other test keeps."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Trap:
-    """An object whose pickle makes a file when it is read."""
+    """An object with a pickle that makes a file when it is read."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark

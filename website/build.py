@@ -1,6 +1,6 @@
 """The site: ``make site`` writes it into ``build/site/html``, without a network.
 
-The pages are the Markdown files of the checkout, in the same places, so that a link that works
+The pages are the Markdown files of the checkout, with the same paths, so that a link that works
 there works here. Four parts are made: the tutorials, which are notebooks that run; the gallery,
 which runs every example and shows its output and plots; the support matrix and the measurements;
 and the reference, a page for each public module with every public name. MkDocs with the Material
@@ -24,7 +24,7 @@ from .gallery import write_gallery
 from .places import PAGES, ROOT
 from .tutorials import write_tutorials
 
-#: What of the checkout is on the site, in the same places.
+#: The files of the checkout that are on the site, with the same paths.
 COPIED = (
     "README.md",
     "CHANGELOG.md",
@@ -63,7 +63,7 @@ def copy_pages() -> None:
 
 
 def with_links(text: str, folder: Path) -> str:
-    """Return Markdown whose links to folders and programs lead to their pages on the site.
+    """Return Markdown with links to folders and programs replaced by links to their pages.
 
     Parameters
     ----------

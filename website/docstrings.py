@@ -22,7 +22,7 @@ ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):`~?(?P<target>[^`]+)`
 
 
 def separated(text: str, signature: Mapping[str, inspect.Parameter]) -> str:
-    r"""Return a docstring whose parameters have an entry each, with their defaults.
+    r"""Return a docstring with an entry for each parameter, and their defaults.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _entry(name: str, kind: str | None, parameter: inspect.Parameter | None) -> 
 
 
 def signature_of(place: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a class or function by its place, none where Python shows none."""
+    """Return the parameters of a class or function by its path, none where Python shows none."""
     parts = place.split(".")
     value: Any = None
     for i in range(len(parts) - 1, 0, -1):
@@ -111,7 +111,7 @@ def linked(text: str, places: dict[str, str]) -> str:
     ----------
     text : str
         A docstring.
-    places : dict
+    The path of each name on the site, as of :func:`public_names`.
         Where the site has each name, as of :func:`public_names`.
 
     Examples

@@ -1,4 +1,4 @@
-"""The gallery: a page for each program of ``examples/``, with what it prints and draws."""
+"""The gallery: a page for each program of ``examples/``, with its output and plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.api.record import version
 
 from .places import PAGES, ROOT, WORK
 
-#: The programs, in the order in which somebody would read them.
+#: The programs, in reading order.
 GROUPS = {
     "First steps": (
         "first_solve",
@@ -70,9 +70,9 @@ SECONDS = 600
 HEAD = """\
 # Examples
 
-Programs to copy from. `make site` ran each of them and shows what it printed and drew; the tests
-run them, too. Those who know Ginkgo find
-[its example programs beside ours](../docs/coming-from-ginkgo.md).
+Programs to copy from. `make site` ran each of them and shows its output and plots; the tests
+run them, too. Users of Ginkgo find
+[its example programs next to wollemi's](../docs/coming-from-ginkgo.md).
 """
 
 
@@ -100,9 +100,9 @@ def title_of(example: Path) -> str:
 
 
 def outcome(example: Path) -> dict[str, Any]:
-    """Return what an example prints, and the pictures it draws, as files.
+    """Return the output of an example, and its pictures, as files.
 
-    It runs once for each text that it has; ``build/site/outcomes`` keeps what came of it.
+    It runs once for each version of its text; ``build/site/outcomes`` keeps the output.
     """
     arguments = ARGUMENTS.get(example.name, [])
     text = example.read_bytes() + f"{version()} {arguments}".encode()

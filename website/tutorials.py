@@ -1,4 +1,4 @@
-"""The tutorials: notebooks that are kept as Python files, run here and shown with what came out.
+"""The tutorials: notebooks that are kept as Python files, run here and shown with their output.
 
 A file of ``docs/tutorials`` is text in the percent format of Jupytext, so that a change of it can
 be read; the tests run it as a program. The site has its page, and the notebook to download.
@@ -15,7 +15,7 @@ from tests.api.record import version
 
 from .places import PAGES, ROOT, WORK
 
-#: The tutorials, in the order in which somebody would read them.
+#: The tutorials, in reading order.
 TUTORIALS = ("first_solve", "choosing", "gpu", "several_gpus", "graphs", "your_own")
 FOLDER = ROOT / "docs/tutorials"
 SECONDS = 300
@@ -50,7 +50,7 @@ def write_tutorials() -> None:
 def outcome(name: str) -> Path:
     """Run a tutorial; return the folder with its page, its pictures and its notebook.
 
-    It runs once for each text that it has; ``build/site/outcomes`` keeps what came of it.
+    It runs once for each version of its text; ``build/site/outcomes`` keeps the output.
     """
     text = (FOLDER / f"{name}.py").read_text()
     made_from = f"{text} {version()} {Path(__file__).read_text()}"
@@ -88,7 +88,7 @@ def run(name: str, text: str, folder: Path) -> None:
     )
     for file, data in resources["outputs"].items():
         (folder / Path(file).name).write_bytes(data)
-    # links to tutorials in the text are to files, those of the site to pages
+    # links to tutorials in the text name files; links of the site name pages
     page = re.sub(r"\]\((\w+)\.py\)", r"](\1.md)", page)
     heading, _, rest = page.strip().partition("\n")
     link = f"[The notebook]({name}.ipynb) of this page."

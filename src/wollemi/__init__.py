@@ -130,7 +130,7 @@ __all__ = [
 ]
 
 #: By module the names that are imported from it when they are first used. Type checkers and editors
-#: see those under `if TYPE_CHECKING`, which are the same.
+#: see the same names under `if TYPE_CHECKING`.
 _SOURCES = {
     "": "distributed graph linalg loggers masks preconditioners reorder solvers stop",
     "core": "errors io",
@@ -161,7 +161,7 @@ if not TYPE_CHECKING:
     _find, __dir__ = _deferred_names(__name__, _SOURCES)
 
     def __getattr__(name):
-        """Import what a name stands for; the version is read from the disk."""
+        """Import the object of a name; the version is read from the disk."""
         if name == "__version__":
             from importlib.metadata import version
 

@@ -7,7 +7,7 @@ from .core.registry import backend
 
 
 def ReferenceExecutor() -> Executor:
-    """Return the executor that defines what is right: NumPy, one step after the other."""
+    """Return the executor that defines correct results: NumPy, one step after the other."""
     return backend("reference").make("")
 
 
@@ -34,7 +34,7 @@ def CudaExecutor(device: int = 0) -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or what drives it is missing; says what to install.
+        If there is none, or its driver is missing; says how to install it.
     """
     return backend("cuda").make(str(device))
 
@@ -45,7 +45,7 @@ def HipExecutor(device: int = 0) -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or what drives it is missing; says what to install.
+        If there is none, or its driver is missing; says how to install it.
     """
     return backend("hip").make(str(device))
 
@@ -61,6 +61,6 @@ def DpcppExecutor(device: str = "default") -> Executor:
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or what drives it is missing; says what to install.
+        If there is none, or its driver is missing; says how to install it.
     """
     return backend("dpcpp").make("" if device == "default" else device)

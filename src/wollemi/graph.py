@@ -18,7 +18,7 @@ def _of_tensors() -> Any:
 
 
 def batch(graphs: list[Graph]) -> Graph:
-    """Return graphs of tensors beside each other as one: blocks of a diagonal."""
+    """Return graphs of tensors as one: blocks of a diagonal."""
     made: Graph = _of_tensors().batch(graphs)
     return made
 
@@ -26,9 +26,9 @@ def batch(graphs: list[Graph]) -> Graph:
 def additive_attention(
     graph: Any, target: Any, source: Any, x: Any, *, negative_slope: float = 0.2
 ) -> Any:
-    """Return what nodes take from the sources of their edges, weighed by sums of two numbers.
+    """Return a node's sum over the sources of its edges, weighted by sums of two numbers.
 
-    The arguments are those of :func:`wollemi.core.interop.torch.graphs.additive_attention`.
+    The arguments are described in :func:`wollemi.core.interop.torch.graphs.additive_attention`.
     """
     given = graph, target, source, x
     return _of_tensors().additive_attention(*given, negative_slope=negative_slope)
@@ -37,15 +37,15 @@ def additive_attention(
 def edge_softmax(graph: Any, scores: Any) -> Any:
     """Return the softmax over the edges that end at the same node.
 
-    The arguments are those of :func:`wollemi.core.interop.torch.graphs.edge_softmax`.
+    The arguments are described in :func:`wollemi.core.interop.torch.graphs.edge_softmax`.
     """
     return _of_tensors().edge_softmax(graph, scores)
 
 
 def gspmm(graph: Any, op: str, reduce_op: str, lhs_data: Any = None, rhs_data: Any = None) -> Any:
-    """Return what the messages along its incoming edges come to, for every node.
+    """Return the aggregate of the messages along the incoming edges of every node.
 
-    The arguments are those of :func:`wollemi.core.interop.torch.graphs.gspmm`.
+    The arguments are described in :func:`wollemi.core.interop.torch.graphs.gspmm`.
     """
     return _of_tensors().gspmm(graph, op, reduce_op, lhs_data, rhs_data)
 
@@ -58,8 +58,8 @@ def gsddmm(
     lhs_target: str = "u",
     rhs_target: str = "v",
 ) -> Any:
-    """Return one message an edge, made of what is at its ends or on it.
+    """Return one message an edge, made from the features of its ends or of the edge.
 
-    The arguments are those of :func:`wollemi.core.interop.torch.graphs.gsddmm`.
+    The arguments are described in :func:`wollemi.core.interop.torch.graphs.gsddmm`.
     """
     return _of_tensors().gsddmm(graph, op, lhs_data, rhs_data, lhs_target, rhs_target)

@@ -1,4 +1,4 @@
-"""Who may watch a solve, and what an executor does meanwhile."""
+"""The watchers of a solve, and of the executor meanwhile."""
 
 from .core.events import Allocation, Application, Copy, watch
 from .core.loggers import Counts, History, Logger, Progress, Snapshot, Stream

@@ -1,6 +1,6 @@
 """The public names with their signatures, as lines of text: ``make api`` writes them down.
 
-A line is a name, what it is, and its signature without annotations::
+A line is a name, its kind, and its signature without annotations::
 
     wollemi.solve function (A, b, *, method='auto', M='auto', rtol=1e-05)
     wollemi.Csr.T property
@@ -25,7 +25,7 @@ from typing import Any
 RECORD = Path(__file__).with_name("public_names.txt")
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
-#: What a program may import. ``wollemi.core`` is for extensions: docs/api-stability.md.
+#: The modules that a program may import. ``wollemi.core`` is for extensions: docs/api-stability.md.
 MODULES = (
     "wollemi",
     "wollemi.distributed",
@@ -108,7 +108,7 @@ def public_module(name: str) -> types.ModuleType:
 
 
 def names_of(module: types.ModuleType) -> list[str]:
-    """Return what a module offers: its ``__all__``, or the classes that it defines."""
+    """Return the names that a module offers: its ``__all__``, or the classes that it defines."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return sorted(listed)

@@ -1,4 +1,4 @@
-"""What a signature cannot say of an operation's inputs: values that belong together."""
+"""Inputs of operations that depend on one another, beyond their signatures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _sorted(values: dict[str, Any], extents: dict[str, int]) -> None:
 
 
 def _the_softmax(values: dict[str, Any], extents: dict[str, int]) -> None:
-    """Put what the forward product leaves where its gradients read it."""
+    """Store the results of the forward product as inputs of its gradients."""
     given = (values[name] for name in ("A", "values", "C", "B", "D") if name in values)
     results = values["E"], values["log_totals"]
     is_mask = "values" not in values
@@ -74,7 +74,7 @@ def _some_lost_digits(values: dict[str, Any], extents: dict[str, int]) -> None:
 
 
 def _some_are_missing(values: dict[str, Any], extents: dict[str, int]) -> None:
-    """Let there be no extra vectors for half of the columns, and NaN in their place."""
+    """Let there be no extra vectors for half of the columns, and NaN instead."""
     missing = slice(0, (extents["k"] + 1) // 2)
     values["size"][:, missing] = 0
     values["extra"][:, :, missing] = np.nan
@@ -329,7 +329,7 @@ def _room_for_rows(values: dict[str, Any]) -> None:
     values["new_values"] = np.full(room, np.nan, values["values"].dtype)
 
 
-# What a signature cannot say of an operation's inputs.
+# Properties of an operation's inputs that its signature cannot state.
 def _norms_in_and_out_of_range(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Let every third column meet its threshold at once, and every third be out of range."""
     values["least"][:] = 0

@@ -58,7 +58,7 @@ def compare(on: Executor, pair: tuple[str, str], rng: np.random.Generator) -> No
                 assert_near(f"{operation.name}: {name}", got[name], expected, rounded, pair)
 
 
-#: Of the largest number of a block; what is added up has a few hundred terms.
+#: Relative to the largest number of a block; sums have a few hundred terms.
 UNITS = 2000
 
 

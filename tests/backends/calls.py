@@ -1,4 +1,4 @@
-"""Calls of operations, made from their signatures: what is declared tomorrow is tested tomorrow."""
+"""Calls of operations, made from their signatures: new operations are tested without new tests."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .awkward import Block, Pattern
 CAPACITY, BATCH = 3, 2
 # No norm of these tests is near either: a column converges by both executors' sums, or by none.
 NEVER, ALWAYS = 0.0, 1e6
-# What must survive between the rows of a strided block, and in memory that is not asked for.
+# Values that must survive between the rows of a strided block, and in memory that is not written.
 GAP, GARBAGE = -1234.5, {"i": -77, "u": 201, "f": np.nan, "c": np.nan, "V": np.nan}
 BLOCK_SHAPES = ((1, 1), (2, 2), (3, 3), (2, 3), (4, 4), (5, 1))
 SLICE_SIZES = (32, 4, 8, 64, 3)
-# What parameters of kind str may be, where a kernel need not be the automatic one.
+# The values of parameters of kind str, where a kernel need not be the automatic one.
 CHOICES = {
     "edge": ("identity", "sigmoid", "softmax"),
     "product": ("spmv", "spmm", "sddmm", "fusedmm"),
@@ -68,8 +68,8 @@ class Argument:
             for member in ("iterations", "norm", "threshold", "history"):
                 executor.copy_into(getattr(status, member), self.value[member].copy())
             return status, {f"{name}.{m}": getattr(status, m) for m in Status.FIELDS}
-        # What belongs to a basis is contiguous as the basis is; other blocks have rows any distance
-        # apart.
+        # Parts of a basis are contiguous like the basis; other blocks have any distance between
+        # rows.
         if self.value.ndim != 2 or self.parameter.dims[0] == "s":
             native = executor.from_host(self.value.copy())
             return native, {name: native}
@@ -88,7 +88,7 @@ class Call:
     extents: dict[str, int]
 
     def run(self, executor: Executor) -> dict[str, Any]:
-        """Run the operation; return every array after it, and what it returned, on the host."""
+        """Run the operation; return every array after it, and its result, on the host."""
         native, arrays = [], {}
         for argument in self.arguments:
             placed, parts = argument.place(executor)
@@ -206,7 +206,7 @@ class _Maker:
 
     def _array(self, parameter: Parameter, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         kind, rng = parameter.kind, self.rng
-        if kind in ("T", "S"):  # what is stored in a lower dtype has tests of its own
+        if kind in ("T", "S"):  # lower storage dtypes have tests of their own
             return numbers(rng, shape, self.dtype)
         if kind == "R":
             return rng.uniform(0.5, 1.5, shape).astype(self.real)
@@ -276,7 +276,7 @@ class _Maker:
         return Pattern("random", (shape[0], shape[1]), tuple(places))
 
     def _mask(self, pattern: Pattern) -> Mask:
-        """Return a mask of the pattern's shape with about as many entries; some rows are empty."""
+        """Return a mask of the pattern's shape with about equally many entries; some rows are empty."""
         (m, n), rng = pattern.shape, self.rng
         first = np.sort(rng.integers(0, n + 1, m))
         reach = 2 * len(pattern.places) // max(m, 1) + 1

@@ -1,7 +1,7 @@
-"""What compilers made for tests, kept between runs: it is found by all that it depends on.
+"""Compiled programs of tests, kept between runs under a key of all their inputs.
 
 It is in the user's cache (``$WOLLEMI_CACHE_DIR``, or ``~/.cache/wollemi``), so that all checkouts
-share it, as they share what a compiler cache keeps.
+share it, like a compiler cache.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wollemi.core.kernel_text import without_comments
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-#: Asked once: tests set other folders for what they try.
+#: Asked once: some tests set other folders.
 KEPT = root() / "tests"
 MADE = CodeCache("compiled", ".bin", folder=KEPT / "compiled")
 
 
 def keeping_cubins(compiler: Any) -> Callable[..., bytes]:
-    """Return ``compile_source`` of the module that calls NVRTC, with what it made kept.
+    """Return ``compile_source`` of the module that calls NVRTC, with its results kept.
 
     Sources that do not compile are compiled each time.
     """

@@ -1,4 +1,4 @@
-"""The executors under test: one of each backend that is here, or those that the environment names.
+"""The executors under test: one of each installed backend, or the ones that the environment names.
 
 ``WOLLEMI_TEST_EXECUTORS=omp:1,omp:3`` tests these two.
 """
@@ -47,7 +47,7 @@ def executor(request: pytest.FixtureRequest) -> wl.Executor:
 
 @pytest.fixture(scope="session", autouse=True)
 def cubins_are_kept() -> Iterator[None]:
-    """Have no test compile for NVIDIA's GPUs what an earlier run has compiled."""
+    """Let no test compile a program for NVIDIA's GPUs that an earlier run has compiled."""
     try:
         found = find_spec("cuda.bindings") is not None
     except ModuleNotFoundError:

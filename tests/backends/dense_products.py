@@ -1,4 +1,4 @@
-"""Matrices for products with dense ones, and what these should be."""
+"""Matrices for products with dense ones, and the expected results."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def host(executor: wl.Executor, array: Any) -> Any:
 
 
 def assert_near(got: Any, want: Any, size: Any, dtype: np.dtype[Any], terms: int = 0) -> None:
-    """Fail unless errors are ten units in the last place of what was added up.
+    """Fail unless errors are at most ten ulps of the summed terms.
 
     Equal terms round alike: a sum of n of them, one after the other, loses n / 4 units.
     """
     assert got.shape == want.shape
     assert got.dtype == dtype
-    # a 16-bit result is rounded once; its sums are those of float32
+    # a 16-bit result is rounded once; its sums are in float32
     added = terms / 4 * eps(np.dtype(np.float32) if dtype.name in ML_DTYPES else dtype)
     allowed = (UNITS * eps(dtype) + added) * (np.abs(size) + eps(dtype))
     assert (np.abs(wide(got) - want) <= allowed).all()

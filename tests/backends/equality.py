@@ -1,4 +1,4 @@
-"""Equal to the reference: what every operation is called with, and what counts as equal."""
+"""Equal to the reference: the arguments of every operation, and the meaning of equality."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ try:
 except ImportError:
     ml_dtypes = None
 
-#: Of so many inputs a step has one, in each dtype.
+#: A step has one of this number of inputs, in each dtype.
 SHARES = 4
 RARE = pytest.mark.rare
 
 
 def cases() -> list[Any]:
-    """Return what each operation is called with.
+    """Return the arguments of each operation.
 
     Every operation sees every value dtype with every index dtype, and every value dtype with every
     pattern (or number of rows); blocks are spread over them, each dtype starting at another one.
-    The functors of steps are made by one rule: each step has its share of the inputs, and steps of
-    other numbers the others; all of them are left to those who ask for what is rare.
+    The functors of steps are made by one rule: each step has its share of the inputs, and the other
+    steps the rest; ``make test-all`` runs all of them.
     """
     found = []
     for number, operation in enumerate(OPERATIONS):
@@ -52,12 +52,12 @@ def cases() -> list[Any]:
 
 
 def dtypes_of(operation: Operation) -> list[str]:
-    """Return what ``T`` may be; NumPy has bfloat16 where the package that gives it is here."""
+    """Return the values of ``T``; NumPy has bfloat16 where the package for it is installed."""
     return [d for d in operation.dtypes if d != "bfloat16" or ml_dtypes is not None]
 
 
 def require_kernel(executor: wl.Executor, operation: Operation) -> None:
-    """Leave out what has no kernel: that fails once, where kernels are counted."""
+    """Skip an operation without a kernel: that fails once, where kernels are counted."""
     if not executor.supports(operation):
         pytest.skip(f"{operation.name} has no kernel on {executor.name}")
 
@@ -83,7 +83,7 @@ def assert_equals_reference(
 
 
 def assert_near(name: str, have: Any, want: Any, tolerance: Any) -> None:
-    """Fail unless two arrays differ by the tolerance at most, or are Inf or NaN in one place."""
+    """Fail unless two arrays differ by the tolerance at most, or are Inf or NaN in one element."""
     with np.errstate(invalid="ignore"):
         same = (have == want) | (np.isnan(have) & np.isnan(want))
         near = np.abs(have - want) <= tolerance

@@ -43,14 +43,14 @@ KNOWN_GAPS: dict[str, dict[str, str]] = {
             ),
             "they serve tensors of PyTorch, none of which live there",
         ),
-        "csr.fusedmm_backward": "its gradients are those of csr.sddmm and csr.spmm there",
+        "csr.fusedmm_backward": "csr.sddmm and csr.spmm make its gradients there",
         **dict.fromkeys(
             (
                 "mask.fusedmm_backward",
                 "csr.fusedmm_softmax_backward",
                 "mask.fusedmm_softmax_backward",
             ),
-            "gradients are asked for by PyTorch, whose tensors are elsewhere",
+            "PyTorch asks for gradients, and its tensors are elsewhere",
         ),
     },
 }

@@ -51,7 +51,7 @@ def _graph(values: dict[str, Any], extents: dict[str, int], count: str = "") -> 
 
 
 def _edges(n: int, rng: Any) -> tuple[Any, Any]:
-    """Return the places of a diagonal and of some four more a row; row and column 1 have none."""
+    """Return the positions of a diagonal and some four more a row; row and column 1 have none."""
     others = rng.integers(0, max(n, 1), (2, 4 * n))
     if n > 4:
         others = others[:, (others != 1).all(axis=0)]
@@ -129,7 +129,7 @@ def _room(values: dict[str, Any], m: int, count: str) -> None:
 
 
 def _product(values: dict[str, Any], extents: dict[str, int]) -> None:
-    """Make two matrices, the right one sorted, and the places of their product."""
+    """Make two matrices, the right one sorted, and the positions of their product."""
     m, index, dtype = extents["m"], values["begin"].dtype, values["values"].dtype
     rng = np.random.default_rng(m)
     full = rng.random((9, 11)) < 0.4

@@ -1,6 +1,6 @@
-"""What tests need beside Python: in CI it has to be there, elsewhere its absence skips them.
+"""Requirements of tests besides Python: CI must have them, elsewhere their absence skips tests.
 
-Each reason says what is missing, and where the test does run.
+Each reason names the missing part, and where the test runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def tool(here: bool, why: str) -> pytest.MarkDecorator:
 
 
 def swept(values: Iterable[Any], usual: Iterable[Any]) -> list[Any]:
-    """Return parameters, those that are not usual marked as rare: ``make test-all`` runs them."""
+    """Return parameters, unusual ones marked as rare: ``make test-all`` runs them."""
     common = list(usual)
     return [value if value in common else rarely(value) for value in values]
 
@@ -55,7 +55,7 @@ def package(name: str, *, in_ci: bool = True) -> Any:
     Parameters
     ----------
     name : str
-        What is imported.
+        The imported modules.
     in_ci : bool
         Whether CI has it: its absence is a failure there.
     """

@@ -21,7 +21,7 @@ from .cuda.loop.fake_cuda import FakeArray
 #: Every solver of the package that is not driven by the host, found as users find them.
 SOLVERS = {kind.__name__: kind for kind in registry.SOLVERS.values() if not kind.BY_HOST}
 
-#: What a solver would find by products, which make nothing here.
+#: The values that a solver would find by products, which make nothing here.
 SETTINGS: dict[str, dict[str, Any]] = {"Chebyshev": {"bounds": (1.0, 2.0)}}
 
 #: Each without and with a preconditioner on the device.
@@ -30,8 +30,8 @@ SOLVES = [(name, jacobi) for name in SOLVERS for jacobi in (False, True)]
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
-#: What one kernel cannot run: operations that are not element-wise and that no pass knows, and
-#: sums that are larger than the mailboxes of its grid barriers.
+#: Loops that one kernel cannot run: operations that are not element-wise and that no pass knows,
+#: and sums that are larger than the mailboxes of its grid barriers.
 _IN_GRAPHS = {("Fgmres", True)} | {
     (name, jacobi) for name in ("Gcrotmk", "Idr", "Lgmres") for jacobi in (False, True)
 }
@@ -54,7 +54,7 @@ class _Nothing(KernelTable):
     """Kernels that do nothing, of all operations."""
 
     def find(self, operation: Operation) -> Callable[..., Any] | None:
-        """Return a kernel; a composite operation is what it is made of."""
+        """Return a kernel; a composite operation runs its parts."""
         return None if operation.parts is not None else lambda executor, *arguments: None
 
 
@@ -93,7 +93,7 @@ FAKE = FakeExecutor()
 
 
 class FakeCsr(Csr):
-    """A matrix whose transpose is another one, since nothing is sorted here."""
+    """A matrix with another one as its transpose, since nothing is sorted here."""
 
     @property
     def T(self) -> Any:
@@ -138,7 +138,7 @@ def recorded_solver(
 ) -> Program:
     """Return the program of an iteration of a solver."""
     A = fake_matrix(rows, dtype)
-    jacobi = jacobi or solver is wl.solvers.Multigrid  # whose cycle needs entries that are numbers
+    jacobi = jacobi or solver is wl.solvers.Multigrid  # its cycle needs numeric entries
     M = Diagonal._from_arrays(FAKE, (rows, rows), FakeArray((rows,), dtype)) if jacobi else None
     made = solver(A, M, **settings)
     work = made.take_workspace(dtype, columns)

@@ -9,7 +9,7 @@ from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 
 
 def simt_groups() -> list[tuple[str, int, bool]]:
-    """Return what makes a program: a file, a size of blocks, and whether indices have a dtype."""
+    """Return the key of a program: a file, a size of blocks, and whether indices have a dtype."""
     return list(dict.fromkeys(group_of(kernel) for kernel in simt_kernels()))
 
 

@@ -1,4 +1,4 @@
-"""Matrices whose values are stored in a lower precision, held against the reference."""
+"""Matrices with values stored in a lower precision, compared with the reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .awkward import Pattern
 from .calls import REFERENCE, matrix, numbers
 from .tolerance import UNITS
 
-#: What is computed in, and what is stored.
+#: The dtype of the computation, and the storage dtype.
 PAIRS = tuple((T, S) for T, lower in STORED_UNDER.items() for S in lower)
 
 #: Columns and the gap behind each row of the blocks.
@@ -59,7 +59,7 @@ def product(on: Executor, A: Any, exact: Csr, columns: int, gap: int, rng: Any) 
     REFERENCE.run(operations.csr_spmv, exact, x_view.copy(), want, 0.75, -1.25)
     REFERENCE.run(operations.csr_spmv, positive, abs(x_view).astype(dtype), size, 0.75, 1.25)
     given, native = (on.from_host(a.copy())[:, :columns] for a in (x, y))
-    for _ in range(2):  # the second time with what the first has found out
+    for _ in range(2):  # the second time with stored results of the first
         on.copy_into(native, on.from_host(y_view.copy()))
         on.run(operations.csr_spmv, A, given, native, 0.75, -1.25)
         got = on.to_host(on.copy(native))

@@ -1,4 +1,4 @@
-"""Attention whose scores are sums of two numbers: against the definition, on every executor."""
+"""Attention with scores that are sums of two numbers: against the definition, on every executor."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def scale(x: dict[str, np.ndarray[Any, Any]]) -> float:
 
 
 def defined(A: wl.Csr, x: dict[str, np.ndarray[Any, Any]], b: int) -> dict[str, Any]:
-    """Return what the operations are to give, by dense matrices of each head in float64."""
+    """Return the expected results of the operations, by dense matrices of each head in float64."""
     m, n = A.shape
     target, source, D, G = (
         x[name][b].astype(np.float64) for name in ("target", "source", "D", "G")

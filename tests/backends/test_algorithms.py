@@ -75,7 +75,7 @@ def test_every_algorithm_for_vectors_is_right(
         except InvalidArgument as why:
             assert "cannot run" in str(why)
             continue
-        for _ in range(2):  # the second time with what the first has found out
+        for _ in range(2):  # the second time with stored results of the first
             native = executor.from_host(y.copy())
             executor.run(operations.csr_spmv, B, executor.from_host(x), native, 0.75, -1.25)
             got = executor.to_host(native)
@@ -104,7 +104,7 @@ def test_every_algorithm_for_matrices_is_right(
             operands.append(numbers(rng, (n, 7), "float32"))
         function = getattr(wl, product)
         want = wide(function(host, *operands))
-        positive = host._with_data(abs(host.data))  # abs(host) adds up what is stored twice
+        positive = host._with_data(abs(host.data))  # abs(host) adds up duplicates
         size = wide(function(positive, *map(abs, operands)))
         for name in executor.algorithms.names(product):
             if name in ROUNDING:

@@ -18,13 +18,13 @@ ROWS = 100_003
 #: Many blocks of a GPU, and more than the omp backend gives to one thread (kSerialElements). The
 #: reference goes from row to row in Python for some of them, several times for the tolerance.
 ROWS_OF_MAPS = 16_411
-#: Rows that have so many entries, for what visits these.
+#: Rows with many entries, for operations over entries.
 ROWS_OF_ENTRIES = 6_007
 MAPS = [o for o in OPERATIONS if o.is_map]
 ONE = Block("one", 1, alpha=0.75, beta=-1.25)
 THREE = Block("three", 3, alpha=0.75, beta=-1.25, gap=1, stopped=(1,))
 
-#: What visits the rows of a matrix has no columns that several vectors could be.
+#: Operations over the rows of a matrix have no columns for several vectors.
 IN_BLOCKS = [
     pytest.param(o, block, id=f"{o.name}-{block}")
     for o in MAPS

@@ -1,4 +1,4 @@
-"""However an executor drives an iteration, it does what the plain loop does."""
+"""Every way to drive an iteration has the results of the plain loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation, on every executor that is here, does what the reference does."""
+"""Every operation, on every installed executor, has the results of the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of matrices with far more columns than memory could have places for."""
+"""Sums and products of matrices with far more columns than memory could hold."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def giant(on):
 
 @pytest.fixture
 def both(executor):
-    """Return the executor and the reference, whose answers are worked out by hand here."""
+    """Return the executor and the reference; the expected results are worked out by hand here."""
     return "reference", executor
 
 

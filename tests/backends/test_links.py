@@ -20,7 +20,7 @@ SUMMED = [operation for operation in OPERATIONS if operation.adds_up]
 
 
 class Alone(Links):
-    """The totals of a group of one member; counts what it is asked."""
+    """The totals of a group of one member; counts its calls."""
 
     def __init__(self, executor: wl.Executor) -> None:
         self.executor = executor
@@ -57,7 +57,7 @@ class Twins(Alone):
 
 @pytest.fixture
 def member(executor: wl.Executor) -> Iterator[wl.Executor]:
-    """An executor whose links a test may set."""
+    """An executor with links that a test may set."""
     yield executor
     executor.links = None
 

@@ -22,7 +22,7 @@ from .needs import tool
 
 INF = np.inf
 N = 1200
-#: Scores of rows: what a softmax has to be careful with.
+#: Scores of rows: the difficult cases of a softmax.
 ROWS = {
     "none": [],
     "one": [2.0],
@@ -64,7 +64,7 @@ def on(request: Any) -> Any:
 
 
 def awkward(index: str) -> wl.Csr:
-    """Return a matrix whose values are the scores."""
+    """Return a matrix with the scores as values."""
     scores = np.concatenate([np.array(row, np.float32) for row in ROWS.values()])
     lengths = [len(row) for row in ROWS.values()]
     indices = np.concatenate([np.arange(length) for length in lengths])
@@ -101,7 +101,7 @@ def does(A: wl.Csr, kernel: str, dtype: str) -> bool:
 
 
 def attend(on: Any, operation: Any, A: Any, *given: Any, kernel: str = "auto") -> tuple[Any, Any]:
-    """Return the result and the logarithms of totals; of memory that nobody has cleaned."""
+    """Return the result and the logarithms of totals, written to uninitialized memory."""
     C, D = given[-3], given[-1]
     batch, m, _ = C.shape
     real = np.float32 if C.dtype.itemsize < 4 else C.dtype
@@ -165,7 +165,7 @@ def test_those_of_masks_are_too(on: Any, dtype: str, p: int) -> None:
 
 
 def assert_near(found: Any, expected: Any, T: np.dtype[Any]) -> None:
-    """Fail unless both are sums of some hundred terms that were rounded in other places."""
+    """Fail unless both are sums of some hundred terms that were rounded in other orders."""
     for have, want in zip(found, expected, strict=True):
         if have is not None:
             scale = 1 + np.abs(want).max(initial=0.0)

@@ -1,4 +1,4 @@
-"""Attention with masks of intervals, beside the same pattern with entries."""
+"""Attention with masks of intervals, compared with the same pattern with entries."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def gradients(
     alpha: float,
     needs: tuple[bool, ...] = (True,) * 3,
 ) -> list[Any]:
-    """Return the gradients for C, B and D; of memory that nobody has cleaned."""
+    """Return the gradients for C, B and D, written to uninitialized memory."""
     there = [executor.from_host(x.copy()) for x in given]
     out = [
         executor.from_host(np.full(x.shape, np.nan).astype(x.dtype)) if want else None
@@ -167,7 +167,7 @@ def test_nothing_of_the_size_of_the_entries_is_stored() -> None:
     mask = wl.masks.sliding_window(n, window, executor=executor)
     rng = np.random.default_rng(0)
     given = [numbers(rng, (1, n, 4), np.dtype(np.float32)) for _ in range(4)]
-    # The first calls load what is loaded once. Threads keep some memory, in huge pages.
+    # The first calls load one-time data. Threads keep some memory, in huge pages.
     small = wl.masks.sliding_window(256, 64, executor=executor)
     few = [x[:, :256] for x in given]
     wl.fusedmm(small, *few[:3], edge="softmax")

@@ -78,7 +78,7 @@ def test_the_diagonal_has_their_dtype(A, dtype):
 
 
 def test_duplicates_are_added_in_float32_and_rounded_once(executor, dtype):
-    # one after the other in 16 bits, the small ones would vanish beside 2048
+    # one after the other in 16 bits, the small ones would vanish next to 2048
     many = wl.Csr(([2048.0] + 8 * [1.0], 9 * [0], [0, 9]), executor=executor).astype(dtype)
     many.sum_duplicates()
     assert many.nnz == 1

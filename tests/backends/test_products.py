@@ -372,7 +372,7 @@ def test_softmax_of_infinite_scores_is_the_references(
     D = np.random.default_rng(1).uniform(1, 2, (n, columns)).astype(T)
     if use_values:
         matrices = [(scores, indices, indptr, ones, np.ones((n, 1), T), D, len(rows))]
-    else:  # a matrix for each row, whose scores are those of B
+    else:  # a matrix for each row, with the scores of B
         matrices = [
             (np.ones(length, T), np.arange(length), np.array([0, length]), np.ones((1, 1), T),
              np.concatenate([np.array(row), np.zeros(n - length)])[:, None].astype(T), D, 1)

@@ -50,7 +50,7 @@ def gradients(
     alpha: float = 0.5,
     needs: tuple[bool, ...] = (True,) * 4,
 ) -> list[Any]:
-    """Return the gradients for values, C, B and D; of memory that nobody has cleaned."""
+    """Return the gradients for values, C, B and D, written to uninitialized memory."""
     C, B, D, _ = given
     blocks = C.shape[0]
     shapes = ((blocks, A.nnz), C.shape, B.shape, D.shape)
@@ -68,7 +68,7 @@ def gradients(
 
 
 def in_float64(A: wl.Csr, given: list[Any], edge: str, values: Any, alpha: float) -> Any:
-    """Return the gradients of the first block, and sizes of what they are sums of."""
+    """Return the gradients of the first block, and the sizes of their terms."""
     H = A.to("reference")
     rows, columns = rows_of(H), H.indices
     C, B, D, G = (wide(x[0]) for x in given)

@@ -50,7 +50,7 @@ def on(request: Any) -> Any:
 
 
 def pattern(index: str) -> wl.Csr:
-    """Return a pattern with rows of many lengths, unsorted, with places that come twice."""
+    """Return a pattern with rows of many lengths, unsorted, with duplicates."""
     rng = np.random.default_rng(3)
     lengths = np.zeros(M, np.int64)
     lengths[list(LENGTHS)] = list(LENGTHS.values())

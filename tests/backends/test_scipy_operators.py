@@ -1,4 +1,4 @@
-"""Subclasses of SciPy's LinearOperator do what they do in SciPy, on every executor.
+"""Subclasses of SciPy's LinearOperator work as in SciPy, on every executor.
 
 ``tests/reference/test_scipy_operators.py`` runs the same tests on the reference executor.
 """
@@ -53,7 +53,7 @@ class Returning(OnlyMatvec):
 
 
 class WithoutInit(SciPyOperator):
-    """Sets what SciPy's constructor would, except the dtype."""
+    """Sets the attributes that SciPy's constructor would set, except the dtype."""
 
     def __init__(self, entries):
         self.shape, self.entries = entries.shape, entries
@@ -77,7 +77,7 @@ def with_adjoint(name, entries):
 @pytest.mark.parametrize("cls", [OnlyMatvec, OnlyMatmat, WithoutInit])
 def test_one_product_is_enough(executor, cls, entries):
     if cls is WithoutInit and hasattr(aslinearoperator(np.eye(1)), "_xp"):
-        pytest.skip("this SciPy needs its constructor to be called; runs with those before 1.18")
+        pytest.skip("this SciPy needs its constructor to be called; runs with versions before 1.18")
     operator = wl.as_linop(cls(entries), executor)
     assert operator.executor == executor and operator.shape == entries.shape
     expected = np.dtype(float) if entries.dtype.kind == "i" else entries.dtype
@@ -109,7 +109,7 @@ def test_what_has_another_number_of_elements_is_refused(executor, change):
     given.dtype = np.dtype(float)
     operator = wl.as_linop(given, executor)
     for x in (X, BLOCK):
-        # SciPy 1.18 reshapes what it gets, and says so itself if it cannot.
+        # SciPy 1.18 reshapes results, and reports it if it cannot.
         with pytest.raises(
             ValueError, match=r"Returning: _matvec returned .*\(3,\) or \(3, 1\)|cannot reshape"
         ):

@@ -12,7 +12,7 @@ import wollemi as wl
 from .awkward import PATTERNS
 from .storage import PAIRS, compare
 
-#: One index dtype with each pair: half as many programs.
+#: One index dtype with each pair: half the programs.
 INDEX = dict(zip(PAIRS, ("int32", "int64", "int32", "int64", "int32", "int64"), strict=True))
 
 
@@ -80,7 +80,7 @@ def test_dense_matrices_are_multiplied_by_what_is_stored(
 ) -> None:
     S = wl.Csr(laplacian(6), executor=executor).stored("float32")
     exact = S.tocsr().to_dense()
-    monkeypatch.setattr(type(S), "asformat", None)  # what widens all values
+    monkeypatch.setattr(type(S), "asformat", None)  # it would widen all values
     for shape in ((36, 5), (3, 36, 2), (36,)):
         B, C = rng.random(shape), rng.random(shape)
         assert np.allclose(wl.spmm(S, B), exact @ B)
@@ -112,7 +112,7 @@ def test_the_diagonal_is_read_without_widening_the_matrix(
     data, indices = [0.1, 5.0, 0.2, 0.3, 7.0], [0, 2, 1, 1, 0]
     A = wl.Csr((np.array(data), indices, [0, 2, 4, 5]), shape=(3, 3), executor=executor)
     S = A.stored("float32")
-    monkeypatch.setattr(type(S), "asformat", None)  # what widens all values
+    monkeypatch.setattr(type(S), "asformat", None)  # it would widen all values
     stored = np.array(data, np.float32).astype(np.float64)
     found = np.asarray(S.executor.to_host(S.diagonal()))
     assert found.dtype == np.float64

@@ -56,7 +56,7 @@ class Mutant(ReferenceExecutor):
 
 
 def inexact(array: Any, before: Any) -> Any:
-    """Return what is ten times as far away as is allowed; nothing is zero any more."""
+    """Return values ten times beyond the tolerance; nothing is zero any more."""
     changed = (array * (1 + 10 * UNITS * epsilon(array.dtype))).astype(array.dtype)
     changed[changed == 0] = least(array.dtype)
     return changed
@@ -78,7 +78,7 @@ def forgetful(array: Any, before: Any) -> Any:
 
 
 def lazy(array: Any, before: Any) -> Any:
-    """Return what was there."""
+    """Return the old values."""
     return before
 
 
@@ -120,7 +120,7 @@ def test_a_mistake_is_caught_with_every_dtype(
 
 
 def test_a_unit_of_many_inputs_is_no_mistake(rng: np.random.Generator) -> None:
-    # of so many numbers that have no column in common, some moved little in two draws
+    # of several thousand numbers without a common column, some moved little in two draws
     block = Block("one", 1, alpha=0.75, beta=-1.25)
     operation = OPERATIONS["coarsen.orthonormalize"]
     call = make(operation, block, MANY, None, "float64", "int64", rng)

@@ -1,13 +1,12 @@
-"""How far a kernel may be from the reference: ten units in the last place of what was added up.
+"""The permitted distance of a kernel from the reference: ten ulps of the summed terms.
 
-Never a constant that somebody found to work.
+Never a constant found by trial.
 
 - Linear products with a matrix are sums of products. The same sums over absolute values say how
   large the terms are.
-- Other operations also subtract, divide and take roots. What ten units in the last place of every
-  input do to the reference's result is what they may do to a kernel's. Random changes cancel in a
-  sum of n terms, where rounding need not: such results get the factor sqrt(n) between the two
-  (Cauchy and Schwarz).
+- Other operations also subtract, divide and take roots. A kernel's result may change as the
+  reference's does if every input changes by ten ulps. Random changes cancel in a sum of n terms,
+  where rounding need not: such results get the factor sqrt(n) between the two (Cauchy and Schwarz).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NOT_LINEAR = {
     *("csr.softmax", "csr.softmax_backward"),
     *("csr.additive_attention", "csr.additive_attention_backward"),
 }
-# Subtract numbers that may be equal whatever the inputs are: those of two entries in one place.
+# Subtract numbers that may be equal for all inputs: of two entries of one position.
 SUBTRACT_EQUALS = {"csr.fusedmm_backward", "mask.fusedmm_backward"}
 # Take the arrays of a matrix instead, and add up its values.
 SUMS_OF_ENTRIES = {"rows.total", "rows.diagonal"}
@@ -39,7 +38,7 @@ DRAWS, DRAWS_OF_MANY, MANY = 8, 2, 10_000
 def allowed(call: Call, expected: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """Return by name how much each array of values may differ from ``expected``.
 
-    What is not named must not differ at all: indices, counts, and what the operation only reads.
+    Arrays that are not named must not differ at all: indices, counts, and inputs of the operation.
     """
     read_only = {a.parameter.name for a in call.arguments if a.parameter.intent == "in"}
     values = {
@@ -106,7 +105,7 @@ def _moved(
                 distance = np.nan_to_num(np.abs(wide(after[name]) - wide(array)), posinf=0.0)
             moved[name] = np.maximum(moved[name], distance)
     for name, distance in moved.items():
-        # what has one dimension has a sum of its own in each element
+        # an array of one dimension has a sum of its own in each element
         over = tuple(range(distance.ndim - 1))
         column = distance.max(axis=over, initial=0) if over else distance
         moved[name] = column * np.sqrt(max(_summed(call, name), 1))

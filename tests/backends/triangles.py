@@ -90,7 +90,7 @@ def _sweep(values: dict[str, Any], extents: dict[str, int]) -> None:
 
 
 def _narrow(values: dict[str, Any], extents: dict[str, int]) -> None:
-    """Let sizes be compared within a factor of 2, or places of entries of one size."""
+    """Let sizes be compared within a factor of 2, or positions of entries of one size."""
     n, rng = extents["n"], np.random.default_rng(extents["n"])
     index, dtype = values["indices"].dtype, values["values"].dtype
     values["rows"], values["indices"], _ = _pattern(n, rng, index, below=True)
@@ -142,7 +142,7 @@ def _fitness(values: dict[str, Any], extents: dict[str, int]) -> None:
 
 
 def _large(values: dict[str, Any], extents: dict[str, int]) -> None:
-    """Let some entries be too small, or smaller than what their row or column allows.
+    """Let some entries be too small, or smaller than the limit of their row or column.
 
     Where entries are counted alone, some have just the size of the limit.
     """

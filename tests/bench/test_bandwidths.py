@@ -1,4 +1,4 @@
-"""The memory: all streams once for a size, then what is needed beside a contest."""
+"""The memory: all streams once for a size, then the streams that a contest needs."""
 
 from __future__ import annotations
 

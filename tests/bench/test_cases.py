@@ -1,4 +1,4 @@
-"""The generators: what they claim of their matrices is so, and every run makes the same ones."""
+"""The generators: their matrices have the stated properties, the same in every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wollemi bench compare``: planted slow-downs are found, noise is not, what differs is said."""
+"""``wollemi bench compare``: planted slow-downs are found, noise is not; differences are told."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .made import ENVIRONMENT, of_samples, record, timed, write
 
 @pytest.fixture
 def compared(tmp_path):
-    """Return what compares records that were written to files and read back."""
+    """Return a function that compares records after writing and reading files."""
 
     def compared(old, new, tolerance=0.05, before=(), now=()):
         a = write(tmp_path / "old.jsonl", old, **dict(before))
@@ -120,7 +120,7 @@ def test_a_peer_of_another_version_does_not_stand_for_the_machine(compared):
     assert compared(old, new, now=other).regressions
 
 
-# ---- what else can become of a contender
+# other changes of a contender
 
 
 def test_a_contender_of_ours_that_fails_now_is_a_regression(compared):
@@ -287,11 +287,11 @@ def test_what_was_measured_again_counts_once_and_contenders_do_not_mix(tmp_path)
     assert contest.peers == []
 
 
-# ---- beside busy processes
+# with busy processes
 
 
 def beside(seconds, name="wollemi", busy=2, alone=1e-3, **given):
-    """Return a record of a time alone and one beside busy processes."""
+    """Return a record of a time alone and one with busy processes."""
     spread = timed(seconds, **given)
     return record(
         name, alone, busy=busy, busy_seconds=spread["seconds"], busy_samples=spread["samples"]

@@ -89,7 +89,7 @@ def test_what_comes_once_is_paid_for_after_so_many_calls():
 
 
 class Cheating(Peer):
-    """A library whose product is fast and wrong."""
+    """A library with a fast and wrong product."""
 
     name = "cheating"
 
@@ -149,7 +149,7 @@ class Leaving(Named):
 
 class Telling(Named):
     def spmv(self, S, x):
-        print("what is printed goes nowhere")
+        print("printed text is discarded")
         return lambda: S @ x + 0 * os.getpid()
 
 class Wrong(Named):
@@ -173,7 +173,7 @@ def test_a_crash_is_a_record_and_the_others_go_on(planted):
         planted.Telling("telling"),
     ]
     with closing(Runners(own_process=True)) as runners:
-        for _ in range(2):  # and what crashed is there again in the next contest
+        for _ in range(2):  # and a crashed library is back in the next contest
             held = run(spmv.tasks([case("stencil5:6")]), REFERENCE, peers, runners, QUICK)
             by_name = {record.contender: record for record in held}
             assert by_name["crashing"].trouble == "failed: its process ended with SIGSEGV"

@@ -162,7 +162,7 @@ def test_a_flush_of_the_device_writes_more_than_its_cache(gpu):
 
 
 class OneCall(spmv.Product):
-    """A problem whose only contender is a call of the fake device."""
+    """A problem with a call of the fake device as its only contender."""
 
     def __init__(self, gpu):
         super().__init__(case("stencil5:3").matrix())

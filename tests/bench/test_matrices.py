@@ -1,4 +1,4 @@
-"""Graphs and layers that suites know by name are found in a folder; what is not there is said."""
+"""Graphs and layers that suites know by name are found in a folder; missing ones are reported."""
 
 from __future__ import annotations
 

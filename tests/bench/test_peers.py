@@ -1,4 +1,4 @@
-"""Other libraries on CPUs and GPUs: what they compute, and what they cannot."""
+"""Other libraries on CPUs and GPUs: their results, and their limits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_pyamg_solves_where_it_is(monkeypatch):
 
 
 def plain_numba(monkeypatch):
-    """Put plain Python in the place of compiled loops: what they compute is the same."""
+    """Replace compiled loops by plain Python with the same results."""
     module = SimpleNamespace(
         njit=lambda **_: lambda function: function,
         prange=range,
@@ -107,7 +107,7 @@ def test_peers_of_a_gpu_are_those_that_compute_there():
 
 @pytest.mark.parametrize("peer", peers(SimpleNamespace(properties={}, backend="cuda")))
 def test_a_peer_of_a_gpu_without_one_is_absent_or_fails_by_itself(peer):
-    """What it raises here is what a report has on such a machine: the others go on."""
+    """A report on such a machine has its error here: the others go on."""
     S = case("stencil5:3").matrix()
     for ask in (lambda: peer.spmv(S, np.ones(9)), lambda: peer.ml("spmm", S, [np.ones((9, 2))])):
         with pytest.raises(Exception):  # noqa: B017  each library has its own

@@ -28,7 +28,7 @@ TASKS = [
 
 
 def told(made):
-    """Return what kinds of problems these are, and their sizes or why there are none."""
+    """Return the kinds of these problems, and their sizes or why there are none."""
     return [
         str(one) if isinstance(one, Exception) else (type(one).__name__, one.S.shape, one.S.nnz)
         for one in made

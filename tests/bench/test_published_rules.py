@@ -1,4 +1,4 @@
-"""Rules of papers are contenders, and pages say what each choice loses."""
+"""Rules of papers are contenders, and pages report the loss of each choice."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_rule_whose_kernel_an_executor_lacks_is_absent():
         offers["wollemi dgsparse rule"].make()
 
 
-# ---- what each choice loses
+# the loss of each choice
 
 TIMES = {
     "wollemi": ("a", 1.0e-3),

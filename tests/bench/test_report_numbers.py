@@ -1,4 +1,4 @@
-"""What reports compute: ratios and their spread, slopes, the rule's loss, what goes together."""
+"""The numbers of reports: ratios and their spread, slopes, the rule's loss, groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .made import of_samples, record, write
 
 @pytest.fixture
 def held(tmp_path):
-    """Return what makes contests of records."""
+    """Return a function that makes contests of records."""
     return lambda *records: recorded_contests(read(write(tmp_path / "r.jsonl", records)))
 
 
@@ -120,7 +120,7 @@ def test_without_other_kernels_there_is_no_loss_to_speak_of(held):
     assert numbers.loss(contest) is None
 
 
-# ---- what belongs together
+# groups
 
 
 def test_cases_of_one_suite_and_operation_are_a_series(held):

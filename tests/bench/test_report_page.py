@@ -1,4 +1,4 @@
-"""``wollemi bench report``: what a page says, and that it is well formed and needs no network."""
+"""``wollemi bench report``: the content of a page, which is well formed and needs no network."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def section(text: str, title: str) -> str:
     return text.partition(f"### {title}\n")[2].partition("\n##")[0]
 
 
-# ---- what is said
+# content
 
 
 def test_the_three_questions_are_answered(runs):
@@ -222,7 +222,7 @@ def test_ours_is_told_in_the_papers_unit(tmp_path, unit, expected):
 
 
 class Page(HTMLParser):
-    """Collects what a page is made of, and sees to it that every tag is closed."""
+    """Collects the parts of a page, and checks that every tag is closed."""
 
     VOID = ("meta", "img", "br", "link")
 

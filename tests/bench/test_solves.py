@@ -1,4 +1,4 @@
-"""What is timed of solvers and with what it is compared."""
+"""The timed solves and their comparisons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCE = wl.ReferenceExecutor()
 
 
 def held(problem):
-    """Return what became of our solver."""
+    """Return the outcome of wollemi's solver."""
     with closing(Runners(own_process=False)) as runners:
         contest = Contest(problem, libraries(REFERENCE, []))
         ((ours,), _) = contest.run(runners, Settings(3, 1e-4, 0.1))
@@ -38,7 +38,7 @@ def test_a_cycle_of_gmres_reads_half_of_its_basis_twice_an_iteration():
     A = wl.Csr(S, executor="reference")
     cost = solve.iteration_cost("gmres", A, spmv.random_vector(10_000, np.float64), solve.RESTART)
     vectors = (cost.bytes / solve.RESTART - A.nbytes) / (10_000 * 8)
-    # 31 for the basis, 8 for the rest of an iteration, and what a cycle begins and ends with
+    # 31 for the basis, 8 for the rest of an iteration, and the vectors at the ends of a cycle
     assert 39 < vectors < 42
 
 

@@ -1,4 +1,4 @@
-"""What a run drew can be kept, and a later run computes the same products."""
+"""The drawn inputs of a run can be kept, and a later run computes the same products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work beside iterations: every piece gives what SciPy's does, and wrong results are seen."""
+"""Work besides iterations: every part has SciPy's results, and wrong results are found."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ def test_the_elliptic_systems_are_what_their_names_say():
     body = beam(3)
     assert body.modes is not None
     assert body.modes.shape == (body.matrix.shape[0], 6)
-    # rows whose nodes touch no held one carry rigid motions without force
+    # rows of free nodes carry rigid motions without force
     free = np.repeat(body.points[:, 0] > 1.5 / 3, 3)
     assert abs(body.matrix @ body.modes)[free].max() < 1e-12

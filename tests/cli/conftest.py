@@ -16,7 +16,7 @@ from wollemi.cli import main
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended and what it said."""
+    """The end of a command and its output."""
 
     status: int
     out: str

@@ -1,4 +1,4 @@
-"""``wollemi doctor``: what it finds, and what it says to do."""
+"""``wollemi doctor``: its findings, and its remedies."""
 
 from __future__ import annotations
 

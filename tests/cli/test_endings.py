@@ -1,4 +1,4 @@
-"""How a command ends when somebody stops it, or nobody listens."""
+"""The end of a command that is stopped, or has no reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wollemi info``, ``wollemi kernels`` and what all commands share."""
+"""``wollemi info``, ``wollemi kernels`` and the common part of all commands."""
 
 from __future__ import annotations
 

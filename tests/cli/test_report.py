@@ -1,4 +1,4 @@
-"""``wollemi solve --report``: one file that needs nothing beside it."""
+"""``wollemi solve --report``: one file without other files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCE = ("--executor", "reference")
 
 
 class Tags(HTMLParser):
-    """Checks that tags are closed in order, and collects what a page loads."""
+    """Checks that tags are closed in order, and collects the files that a page loads."""
 
     def __init__(self) -> None:
         super().__init__()

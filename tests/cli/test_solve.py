@@ -1,4 +1,4 @@
-"""``wollemi solve``: what it prints, what it writes, how it ends."""
+"""``wollemi solve``: its output, its files, its end."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# What several backends share: text that all compile, and what the two on CuPy have in common.
+# The shared parts of backends: text that all compile, and the common part of the two on CuPy.
 SHARED = {"unified": set(), "simt": {"unified"}, "cpu": set(), "gpu": {"unified", "simt"}}
 BACKENDS = {"reference", "omp", "cuda", "hip", "dpcpp"}
 # Run by the build, outside of the package.
@@ -32,7 +32,7 @@ def modules(folder: str) -> list[Path]:
 
 
 def imports(file: Path) -> set[tuple[str, ...]]:
-    """Return what a module imports, as the parts of absolute names within the checkout."""
+    """Return the imports of a module, as the parts of absolute names within the checkout."""
     package = file.parts[:-1]
     found: set[tuple[str, ...]] = set()
     for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
@@ -124,7 +124,7 @@ def test_importing_the_package_imports_nothing_optional(run_python) -> None:
     )
 
 
-#: What takes long to import and is needed by few: the package takes 0.25 s, NumPy included.
+#: Slow imports that few users need: the package takes 0.25 s, NumPy included.
 SLOW = ("scipy", "importlib.metadata", "email", "asyncio", "multiprocessing", "unittest")
 
 

@@ -1,4 +1,4 @@
-"""Operators meet NumPy and SciPy: they are answered, or told what to write instead."""
+"""Operators meet NumPy and SciPy: results, or errors that name the alternative."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_no_operator_is_true_or_false(op):
 
 
 class Foreign:
-    """What knows how to be multiplied by an operator."""
+    """An object that can be multiplied by an operator."""
 
     def __rmatmul__(self, other):
         return "mine from the right"
@@ -134,7 +134,7 @@ def test_what_is_no_array_is_left_to_itself(op):
 
 
 class Odd:
-    """What has methods where arrays have facts."""
+    """An object with methods where arrays have attributes."""
 
     def __init__(self, array):
         self.array = array

@@ -1,4 +1,4 @@
-"""Expressions of matrices are matrices, and what has no home follows what has one."""
+"""Expressions of matrices are matrices, and parts without a home follow the others."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ def entry(code: CodeCache, key: str = "key") -> Path:
 
 
 def refused(code: CodeCache, home: Path) -> str:
-    """Keep an entry; return what is said about the folder, which must have been left alone."""
+    """Keep an entry; return the message about the folder, which must have been left alone."""
     with pytest.warns(RuntimeWarning, match="compiled code is not kept") as said:
         code.save("key", b"code")
     assert len(said) == 1
@@ -49,7 +49,7 @@ def refused(code: CodeCache, home: Path) -> str:
     return str(said[0].message)
 
 
-# ---- whose it is
+# owners
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -140,7 +140,7 @@ def test_the_users_own_cache_is_where_it_is_without_a_choice(monkeypatch, tmp_pa
     assert cache.root() == tmp_path / ".cache" / "wollemi"
 
 
-# ---- what it holds
+# contents
 
 
 def test_an_entry_is_made_once(code):

@@ -9,7 +9,7 @@ from wollemi.core.errors import InvalidMatrix
 
 from ..backends.conftest import executor_names
 
-#: What may leave the device: sums and ends, not arrays.
+#: The bytes that may leave the device: sums and ends, not arrays.
 FEW_BYTES = 1024
 
 
@@ -20,7 +20,7 @@ FEW_BYTES = 1024
     ]
 )
 def device(request, monkeypatch):
-    """An executor with memory of its own, whose ``to_host`` counts what it copies."""
+    """An executor with memory of its own, with a ``to_host`` that counts its copies."""
     if request.param not in executor_names():
         pytest.skip(f"{request.param} is not here")
     on = wl.executor(request.param)
@@ -73,7 +73,7 @@ def test_compressed_arrays_stay_on_the_device(device, format, shaped, dtype, ind
 def test_coordinates_are_ordered_on_the_device(device, cls, shaped):
     rng = np.random.default_rng(5)
     row, col = rng.integers(0, 300, 5000), rng.integers(0, 40, 5000)
-    row[rng.random(5000) < 0.1] = 7  # a long row, and places that occur twice
+    row[rng.random(5000) < 0.1] = 7  # a long row, and duplicates
     data = rng.integers(-5, 5, 5000).astype("float64")
     S = sp.coo_array((data, (row, col)), shape=(300, 40))
     arrays = there(device, data, row.astype("int32"), col.astype("int32"))

@@ -16,7 +16,7 @@ from wollemi.core.registry import Backend
 
 
 class SixthExecutor(ReferenceExecutor):
-    """A backend of somebody else's: the reference's memory, another name, and one kernel."""
+    """A user's backend: the reference's memory, another name, and one kernel."""
 
     kernels = KernelTable("sixth")
 
@@ -42,7 +42,7 @@ SIXTH = Backend("sixth", SixthExecutor, lambda: ["sixth", "sixth:1"], lambda: Si
 
 @pytest.fixture
 def install(monkeypatch):
-    """Install backends as entry points: name and what the module's BACKEND is, or raises."""
+    """Install backends as entry points: a name, and the module's BACKEND or its error."""
     real = registry.entry_points
     points = []
 

@@ -1,4 +1,4 @@
-"""What ``import wollemi`` loads, and that whatever it leaves is found when it is needed."""
+"""The imports of ``import wollemi``; later imports are found when they are needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import wollemi as wl
 
 ROOT = Path(__file__).parents[2]
 
-#: Modules that nobody needs to import the package.
+#: Modules that the import of the package does not need.
 LATER = (
     "numpy scipy torch jax cupy dpctl mpi4py matplotlib typer rich ml_dtypes pyamg",
     "importlib.metadata wollemi_bench wollemi.backends wollemi.cli wollemi.interop wollemi.solvers",
@@ -22,7 +22,7 @@ LATER = (
 
 
 def run(program: str) -> str:
-    """Run a program in a process of its own and return what it prints."""
+    """Run a program in a process of its own and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Files: what is written is read again, and what is damaged is named."""
+"""Files: written files are read again, and damage is reported with its position."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def test_an_executor_that_is_not_here_is_not_the_files_fault(tmp_path):
         wl.read(tmp_path / "a.mtx", executor="abacus")
 
 
-# ---- mutations: whatever is done to a file, it is read or it is named
+# mutations: every changed file is read or reported
 
 
 def mutations() -> st.SearchStrategy[list[tuple[str, int, bytes]]]:

@@ -1,4 +1,4 @@
-"""Files that would fill the memory, by what they hold or by what they announce."""
+"""Files that would fill the memory, by their content or by their announced sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
 }
-# What the header of an archive says, and its arrays do not fill.
+# The announced sizes of an archive that its arrays do not fill.
 ANNOUNCED = {
     "format": b"csr",
     "shape": np.array([2, 1 << 31]),
@@ -150,7 +150,7 @@ def test_there_is_memory():
 
 
 def test_reading_takes_about_the_memory_of_scipys_reader(tmp_path):
-    """Beyond what imports take, from processes of their own, for C++ allocates too."""
+    """Beyond the memory of imports, from processes of their own, for C++ allocates too."""
     rng = np.random.default_rng(0)
     entries = 400_000
     lines = b"".join(

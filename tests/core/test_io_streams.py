@@ -1,4 +1,4 @@
-"""Files that are open, compressed, huge by announcement, or not what they seem."""
+"""Open, compressed, huge and malformed files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def S(rng: np.random.Generator) -> Any:
 
 
 class Trickle:
-    """A file that gives what it likes: no seeking, and few bytes at a time."""
+    """A file with short reads: no seeking, and few bytes at a time."""
 
     def __init__(self, content: bytes, step: int = 5) -> None:
         self._content, self._step = io.BytesIO(content), step
@@ -190,7 +190,7 @@ def test_every_format_of_scipy_is_read(tmp_path, rng, scipy_format, is_array):
     assert np.array_equal(wl.io.read_vector(tmp_path / "a.npz"), S.toarray())
 
 
-# ---- what ended the process
+# errors that ended the process
 
 
 GOOD = {

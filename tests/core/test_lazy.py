@@ -1,4 +1,4 @@
-"""Sums, products, multiples and transposes of operators, and what has no such meaning."""
+"""Sums, products, multiples and transposes of operators, and operands without such a meaning."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What users call on any operator: products, sums, scalings, transposes, and results in place."""
+"""Users' methods of operators: products, sums, scalings, transposes, and results in place."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -227,12 +227,12 @@ def test_a_real_factor_does_not_widen(op):
     assert A.apply(np.ones(2, np.float32), alpha=np.float64(0.5)).dtype == np.float32
 
 
-# ---- places
+# executors
 
 
 def test_an_array_of_another_device_is_refused(op):
     class Elsewhere:
-        """What CuPy's arrays look like from afar."""
+        """The attributes of CuPy's arrays."""
 
         shape, ndim, dtype = (3,), 1, np.dtype(float)
 
@@ -243,7 +243,7 @@ def test_an_array_of_another_device_is_refused(op):
         op(D).apply(Elsewhere())
 
 
-# ---- what SciPy's users write
+# the code of SciPy's users
 
 
 def test_sparse_matrices_of_scipy_meet_operators_on_either_side(op):

@@ -1,4 +1,4 @@
-"""What a user's own callable must be and return, and operators of SciPy on every executor."""
+"""Requirements of a user's callable and its results; operators of SciPy on every executor."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_a_block_of_another_shape_is_refused(executor):
 
 
 class Doubling(SciPyOperator):
-    """Written for NumPy, as what derives from SciPy's class is."""
+    """Written for NumPy, like subclasses of SciPy's class."""
 
     def __init__(self):
         super().__init__(np.float64, (3, 3))

@@ -1,4 +1,4 @@
-"""Recorded programs: which operations an iteration has, and what each reads and writes."""
+"""Recorded programs: the operations of an iteration, and the arrays that each reads and writes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_solver_is_recorded(name, jacobi):
     products = [call for call in program if call.operation.name == "csr.spmv"]
     assert products and len(program) > len(products)
     scaled = "vector.scale_rows" in {call.operation.name for call in program}
-    assert scaled == (jacobi or name == "Multigrid")  # whose smoother is Jacobi's
+    assert scaled == (jacobi or name == "Multigrid")  # its smoother is Jacobi's
 
 
 def test_a_composite_operation_is_what_it_is_made_of():

@@ -1,4 +1,4 @@
-"""What a result tells, and what a profile sees."""
+"""The attributes of a result, and the content of a profile."""
 
 import warnings
 from dataclasses import replace

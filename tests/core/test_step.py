@@ -1,4 +1,4 @@
-"""Steps: what tracing says of them, what it refuses, and that all ways to run one agree."""
+"""Steps: their traces, refused steps, and equal results of all ways to run one."""
 
 from __future__ import annotations
 

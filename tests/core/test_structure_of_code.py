@@ -24,7 +24,7 @@ FOLDERS = (
 #: A lower limit on files splits one idea over several of them.
 LINES_OF_FILE, LINES_OF_FUNCTION, PATHS = 800, 80, 20
 
-#: What is longer or has more paths, and why that is right.
+#: Longer files and functions with more paths, and the reasons.
 EXCEPTIONS = {
     "backends/omp/generate.py entry": "the text of an entry, a condition for each kind of argument",
     "solvers/auto/choose.py solve": "a docstring of 90 lines: every option of the usual entry",
@@ -52,7 +52,7 @@ def parsed(file: Path) -> ast.Module:
 
 
 def paths_of(function: ast.AST) -> int:
-    """Return the cyclomatic complexity: one, and one for every place where the way parts."""
+    """Return the cyclomatic complexity: one, and one for every branch."""
     count = 1
     for node in ast.walk(function):
         if isinstance(node, _BRANCHES):
@@ -116,7 +116,7 @@ def imported_when_loaded(file: Path, known: set[tuple[str, ...]]) -> set[tuple[s
 def test_imports_have_no_circles() -> None:
     known = {module(f): f for f in files(".py")}
     needs = {name: imported_when_loaded(file, set(known)) for name, file in known.items()}
-    # What needs nothing is taken away, and again, until there is nothing or a circle left.
+    # Modules that need nothing are removed repeatedly, until none or a cycle is left.
     while free := [name for name, needed in needs.items() if not needed & needs.keys()]:
         for name in free:
             del needs[name]

@@ -52,7 +52,7 @@ def grid(n: int, contrast: float = 1.0) -> Any:
 
 
 def by_rows(S: Any, kind: str) -> Any:
-    """Return a matrix of one executor whose products are sums of rows, as of a part's transpose.
+    """Return a matrix of one executor with products as sums of rows, as in a part's transpose.
 
     The first products of a ``.T`` go by columns on ``omp``, in another order where rows are added
     up by lanes.

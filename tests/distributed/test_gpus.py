@@ -17,7 +17,7 @@ from .conftest import grid, line, scattered
 
 pytestmark = pytest.mark.gpu
 
-# Multicast on NVLink is not there on every machine whose GPUs say that they have it.
+# Multicast on NVLink is missing on some machines with GPUs that announce it.
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 
 
@@ -68,7 +68,7 @@ def test_solvers_on_gpus(gpus: wl.distributed.Group, name: str, columns: int, rn
     b = rng.standard_normal((600, columns))
     alone = getattr(wl.solvers, name)(wl.Csr(S, executor="omp"), rtol=1e-8).solve(b)
     solver = getattr(wl.solvers, name)(wl.distribute(S, gpus), rtol=1e-8)
-    for _ in range(2):  # the second time from what was captured
+    for _ in range(2):  # the second time from the capture
         found = solver.solve(b)
         assert found.converged
         assert abs(found.iterations - alone.iterations) <= (5 if name == "Bicgstab" else 1)
@@ -84,7 +84,7 @@ def test_multigrid_on_gpus(
     np.testing.assert_allclose((A @ A).to_local().toarray(), (S @ S).toarray(), atol=1e-10)
     expected = wl.solvers.Cg(alone, wl.preconditioners.Amg(alone), rtol=1e-8).solve(b)
     cg = wl.solvers.Cg(A, wl.preconditioners.Amg(A, coarse_rows=20), rtol=1e-8)
-    for _ in range(2):  # the second time from what was captured
+    for _ in range(2):  # the second time from the capture
         found = cg.solve(b)
         assert found.converged and found.iterations <= expected.iterations + 4
         np.testing.assert_allclose(found.x, expected.x, atol=1e-5)

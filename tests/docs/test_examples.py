@@ -1,4 +1,4 @@
-"""Whatever the documentation shows, runs."""
+"""Every example of the documentation runs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_attention_learns_on_a_gpu_what_it_learns_on_a_cpu(tmp_path):
 
 
 def modules_with_examples() -> list[str]:
-    """Return the modules whose docstrings show a session."""
+    """Return the modules with a session in their docstrings."""
     found = []
     for folder in FOLDERS:
         for file in (ROOT / folder).rglob("*.py"):
@@ -132,7 +132,7 @@ def test_the_page_of_algorithms_is_current():
     tables = algorithm_tables()
     missing = [name for name in ("cuda", "hip", "dpcpp") if name not in tables]
     if missing:
-        pytest.skip(f"not loaded here: {', '.join(missing)}; make test installs what these need")
+        pytest.skip(f"not loaded here: {', '.join(missing)}; make test installs their requirements")
     made = algorithms_page(tables)
     kept = (ROOT / "docs/algorithms.md").read_text()
     assert kept == made, "run: wollemi kernels --algorithms --markdown > docs/algorithms.md"

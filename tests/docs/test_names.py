@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 COMING = sorted((ROOT / "docs").glob("coming-from-*.md"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-#: What the letters of the pages stand for.
+#: The meaning of the letters on the pages.
 MATRIX = wl.Csr(np.eye(2))
 SOLVER = wl.solvers.Cg(MATRIX)
 LETTERS = {
@@ -46,7 +46,7 @@ def resolve(dotted: str) -> None:
 
 
 def code_of(page: Path) -> str:
-    """Return what a page shows as code, within lines and in blocks of Python."""
+    """Return the code on a page, within lines and in blocks of Python."""
     text = page.read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     return "\n".join(

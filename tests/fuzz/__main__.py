@@ -52,7 +52,7 @@ def search(target: Target, seconds: float, seed: int, folder: Path) -> None:
 
 
 def main() -> int:
-    """Search in a process of its own; tell what ended it."""
+    """Search in a process of its own; report the error that ended it."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seconds", type=float, default=60.0)

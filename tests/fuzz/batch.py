@@ -16,14 +16,14 @@ MEMORY = 1 << 30
 
 
 class Target(NamedTuple):
-    """What is searched for defects.
+    """The program under test.
 
     Parameters
     ----------
     name : str
         By which it is asked for.
     examples : SearchStrategy
-        Of whatever it takes.
+        Of its argument.
     check : callable
         Fails on an example that shows a defect; is given it and a folder to work in.
     """
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 def run_batch(target: Target, folder: Path, seed: int, count: int) -> None:
-    """Check so many examples; the one at hand is in the file ``last``."""
+    """Check ``count`` examples; the current one is in the file ``last``."""
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -51,7 +51,7 @@ def run_batch(target: Target, folder: Path, seed: int, count: int) -> None:
         (folder / "last").write_text(repr(example), encoding="utf-8")
         target.check(example, folder)
 
-    # What a shape alone would take must be refused, not allocated, whatever this machine has.
+    # The memory for a shape alone must be refused, not allocated, on every machine.
     convert, memory = (
         import_module(f"wollemi.core.{name}") for name in ("formats.convert", "files.memory")
     )

@@ -1,4 +1,4 @@
-"""Random matrices and what is made of them equal the same in NumPy; wrong arrays are refused."""
+"""Random matrices and expressions of them equal NumPy's; wrong arrays are refused."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _leaf(draw: st.DrawFn, shape: tuple[int, int]) -> tuple[Any, ...]:
 
 @st.composite
 def trees(draw: st.DrawFn, shape: tuple[int, int], depth: int = DEPTH) -> tuple[Any, ...]:
-    """Return expressions whose value has a shape."""
+    """Return expressions with a value of a shape."""
     m, n = shape
     if depth == 0 or draw(st.integers(0, 3)) == 0:
         return _leaf(draw, shape)
@@ -91,7 +91,7 @@ def trees(draw: st.DrawFn, shape: tuple[int, int], depth: int = DEPTH) -> tuple[
 
 @st.composite
 def expressions(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Return an expression, where it is computed, and what it is applied to."""
+    """Return an expression, its executor, and its argument."""
     shape = draw(st.integers(0, EXTENT)), draw(st.integers(0, EXTENT))
     operand = draw(st.sampled_from(("vector", "column", "block", "fortran", "reversed", "strided",
                                     "none")))  # fmt: skip
@@ -212,7 +212,7 @@ def _in_other_form(kind: str, how: str, a: Value) -> Value:
     return a._replace(ours=made)
 
 
-# ---- what must hold
+# properties
 
 
 def _operand(kind: str, rows: int, dtype: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whatever is done to a file, it is read, or it is named in an InvalidMatrix."""
+"""Every changed file is read, or it is named in an InvalidMatrix."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 FORMATS = (None, "csr", "csc", "coo", "ell", "sellp", "hybrid", "bsr", "dense")
 
-#: Rows and columns up to which what was read is multiplied, which makes dense vectors.
+#: Rows and columns up to which a matrix is multiplied, which makes dense vectors.
 SMALL = 1 << 16
 
 
 class Example(NamedTuple):
-    """A file, what is done to it, and how it is read."""
+    """A file, its changes, and the way it is read."""
 
     ending: str
     compression: str
@@ -105,7 +105,7 @@ def arrays() -> list[np.ndarray]:  # type: ignore[type-arg]
             square + 1j, np.arange(3, dtype=np.uint64), np.array([True, False])]  # fmt: skip
 
 
-# ---- what is done to them
+# changes
 
 _INTERESTING = (b"9999999999", b"-1", b"0", b"-", b"\n", b"\r", b" ", b"%", b"nan", b"1e999", b".5",
                 b"inf", b"2147483648", b"9223372036854775807", b"18446744073709551616", b"\0",
@@ -113,7 +113,7 @@ _INTERESTING = (b"9999999999", b"-1", b"0", b"-", b"\n", b"\r", b" ", b"%", b"na
 
 
 def changes() -> st.SearchStrategy[list[tuple[str, float, bytes]]]:
-    """Return strategies of changes: what, where (0 to 1), with what."""
+    """Return strategies of changes: kind, position (0 to 1), bytes."""
     what = st.one_of(st.binary(min_size=1, max_size=4), st.sampled_from(_INTERESTING))
     how = st.sampled_from(("replace", "insert", "cut", "drop", "double", "number"))
     return st.lists(st.tuples(how, st.floats(0, 1), what), max_size=4)
@@ -133,7 +133,7 @@ def changed(content: bytes, wanted: list[tuple[str, float, bytes]]) -> bytes:
             content = content[:at] + content[at + len(what) :]
         elif how == "double":
             content = content[:at] + content[at // 2 :]
-        else:  # in the place of the next number
+        else:  # instead of the next number
             start = next((i for i in range(at, len(content)) if content[i : i + 1].isdigit()), at)
             end = start
             while content[end : end + 1].isdigit():
@@ -183,7 +183,7 @@ _STRANGE = st.one_of(
 
 @st.composite
 def archive_examples(draw: st.DrawFn) -> Example:
-    """Return archives whose arrays, their bytes, or whose own bytes are changed."""
+    """Return archives with changed arrays, changed bytes of arrays, or of the archive."""
     members = dict(draw(st.sampled_from(archives())))
     for name in draw(st.lists(st.sampled_from(sorted(members)), max_size=2)):
         if draw(st.booleans()):
@@ -215,7 +215,7 @@ def archive_examples(draw: st.DrawFn) -> Example:
     return Example(".npz", "", content, draw(st.sampled_from(FORMATS)), draw(st.booleans()))
 
 
-# ---- what must hold
+# properties
 
 
 def check(example: Example, folder: Path) -> None:

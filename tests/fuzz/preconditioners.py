@@ -26,7 +26,7 @@ NAMES = (
     "amg:coarse_rows=4,smoother=ssor",
 )  # fmt: skip
 
-#: Hermitian for a Hermitian matrix, whatever the executor.
+#: Hermitian for a Hermitian matrix, on every executor.
 HERMITIAN = (
     "jacobi", "blockjacobi", "ssor", "ic", "ict", "fsai", "polynomial", "chebyshev",
 )  # fmt: skip
@@ -37,7 +37,7 @@ STRUCTURES = ("hermitian", "dominant", "empty row", "any", "grid")
 
 @st.composite
 def setups(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Return the name of a preconditioner and what a matrix is made of."""
+    """Return the name of a preconditioner and the parts of a matrix."""
     dtype = draw(st.sampled_from(DTYPES))
     widest = 37 if np.finfo(dtype).maxexp < 1000 else 300
     exponent = draw(st.one_of(st.just(0), st.integers(-widest, widest)))

@@ -1,4 +1,4 @@
-"""What several tests of other libraries need."""
+"""Helpers of several tests of other libraries."""
 
 from __future__ import annotations
 

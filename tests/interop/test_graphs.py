@@ -31,7 +31,7 @@ def graph() -> wl.graph.Graph:
 
 
 class EdgeIndex:
-    """What a list of edges of PyTorch Geometric's offers, without that package."""
+    """The attributes of a list of edges of PyTorch Geometric's, without that package."""
 
     sort_order, is_undirected = None, False
 
@@ -46,7 +46,7 @@ class EdgeIndex:
 
 
 class DglGraph:
-    """What a graph of DGL offers, without that package."""
+    """The attributes of a graph of DGL, without that package."""
 
     def __init__(self, edges: Any, nodes: int, kinds: int = 1) -> None:
         self.pairs, self.nodes, self.canonical_etypes = edges, nodes, [("n", "e", "n")] * kinds

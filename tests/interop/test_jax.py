@@ -1,4 +1,4 @@
-"""Sparse arrays of JAX, and stand-ins that offer what they do."""
+"""Sparse arrays of JAX, and stand-ins with their attributes."""
 
 from __future__ import annotations
 

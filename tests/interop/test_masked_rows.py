@@ -1,4 +1,4 @@
-"""A row whose scores are all minus infinity is 0, and so are its gradients."""
+"""A row with scores of minus infinity only is 0, and so are its gradients."""
 
 from __future__ import annotations
 

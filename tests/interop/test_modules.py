@@ -1,4 +1,4 @@
-"""Layers against dense ones of PyTorch, and what users do with modules."""
+"""Layers against dense ones of PyTorch, and users' operations on modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/coming-from-scipy.md says of functions of other libraries: which take our matrices."""
+"""The statements of docs/coming-from-scipy.md on functions that take wollemi matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of a GPU: the results, gradients and transforms are those of the CPU."""
+"""Tensors of a GPU: the results, gradients and transforms equal the CPU's."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_batches_of_gradients_and_gradients_without_memory() -> None:
     want = torch.autograd.grad(out, leaves, gradient, retain_graph=True)
     for batch, one in zip(got, want, strict=True):
         torch.testing.assert_close(batch, torch.stack([one, 2 * one]))
-    # what sum() hands back has one number in memory
+    # the gradient of sum() has one number in memory
     of_sum = torch.autograd.grad(out.sum(), leaves, retain_graph=True)
     want = torch.autograd.grad(out, leaves, torch.ones_like(out))
     for got_one, one in zip(of_sum, want, strict=True):

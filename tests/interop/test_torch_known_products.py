@@ -1,4 +1,4 @@
-"""Products with tensors like those of a product before pass the dispatcher by, and no others do."""
+"""Products with tensors of a known layout pass the dispatcher by, and no others do."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def dispatched(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def A(monkeypatch: pytest.MonkeyPatch) -> wl.Csr:
-    """A matrix on an emulated GPU, whose arrays share their memory with tensors of the host."""
+    """A matrix on an emulated GPU with arrays that share their memory with tensors of the host."""
     monkeypatch.setattr(blocks, "native_of", lambda on, tensor: native(tensor.detach().numpy()))
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((M, N)) < 0.4, rng.random((M, N)), 0.0).astype(np.float32)

@@ -25,7 +25,7 @@ M, N, K = 12, 10, 6
 
 @pytest.fixture
 def A(monkeypatch: pytest.MonkeyPatch) -> wl.Csr:
-    """A matrix on an emulated GPU, whose arrays share their memory with tensors of the host."""
+    """A matrix on an emulated GPU with arrays that share their memory with tensors of the host."""
     monkeypatch.setattr(blocks, "native_of", lambda on, tensor: native(tensor.numpy()))
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((M, N)) < 0.4, 1.0, 0.0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What PyTorch traces, compiles, batches or differentiates gives the numbers of the plain call."""
+"""Traced, compiled, batched and differentiated calls have the results of the plain call."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def test_module(name: str, replaced: Mapping[str, Mapping[str, Any]]) -> ModuleT
     name : str
         The module; the test module that asks is skipped if the installed library has no tests.
     replaced : mapping
-        By the name of a module, what the test module finds there instead of the module's own
-        while it is imported.
+        By the name of a module, the replacement that the test module finds there while it is
+        imported.
     """
     try:
         spec = importlib.util.find_spec(name)

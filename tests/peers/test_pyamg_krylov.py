@@ -1,4 +1,4 @@
-"""PyAMG's own tests of its Krylov methods, run with ours in the places of those that we have."""
+"""PyAMG's own tests of its Krylov methods, run with wollemi's methods."""
 
 import importlib.util
 from typing import Any

@@ -20,7 +20,7 @@ globals().update({n: test for n, test in tests_of(lobpcg).items() if n not in LE
 
 
 def eigsh(*arguments: Any, **options: Any) -> Any:
-    """Skip the deliberate difference: SciPy solves with what has no entries by GMRES."""
+    """Skip the deliberate difference: SciPy solves with operators without entries by GMRES."""
     try:
         return wl.linalg.eigsh(*arguments, **options)
     except wl.errors.InvalidArgument as error:

@@ -1,4 +1,4 @@
-"""What products and solves launch on a GPU is what a wheel has: the same names, the same texts."""
+"""The launches of products and solves on a GPU are in the wheel: the same names, the same texts."""
 
 from __future__ import annotations
 

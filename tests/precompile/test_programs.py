@@ -1,4 +1,4 @@
-"""A wheel's kernels are those that a device asks for: names and texts, and so keys, are equal."""
+"""A wheel's kernels are the ones that a device asks for: equal names, texts and so keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..backends.lockstep.executor import LockstepExecutor
 from ..backends.needs import nvrtc, tool
 from .known import known
 
-#: What the driver says of an H200, as far as anybody asks.
+#: The driver's values for an H200, as far as the code reads them.
 H200 = {
     "name": b"NVIDIA H200",
     "major": 9,
@@ -78,7 +78,7 @@ def test_kernels_for_a_width_have_the_texts_that_a_device_asks_for(h200, value):
 
 
 class Recorder(LockstepExecutor):
-    """Emulated waves, whose plans are those of a GPU; keeps the programs of iterations."""
+    """Emulated waves with the plans of a GPU; keeps the programs of iterations."""
 
     def __init__(self) -> None:
         super().__init__(32)
@@ -90,7 +90,7 @@ class Recorder(LockstepExecutor):
 
 
 def kernels_of(executor: Recorder, device: Any) -> Iterator[tuple[str, str]]:
-    """Yield what the graphs of recorded programs are made of."""
+    """Yield the parts of the graphs of recorded programs."""
     for program in executor.programs:
         graph = SimpleNamespace(executor=SimpleNamespace(device=device))
         for step in steps_of(program.expanded()):

@@ -29,7 +29,7 @@ def real_matrix(name: str) -> wl.Csr:
 
 @cache
 def scipy_outcomes() -> dict[tuple[str, str, str], dict[str, str]]:
-    """Return what SciPy needed for each matrix, method and preconditioner."""
+    """Return SciPy's cost for each matrix, method and preconditioner."""
     if not FOLDER:
         return {}
     with open(Path(FOLDER) / "SCIPY_ITERATIONS.csv") as file:

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def columns(*vectors: Any) -> np.ndarray[Any, Any]:
-    """Return the block whose columns are ``vectors``, of floats unless they are complex."""
+    """Return the block with the columns ``vectors``, of floats unless they are complex."""
     block = np.array(vectors).T
     return np.ascontiguousarray(block if block.dtype.kind == "c" else block.astype(float))
 

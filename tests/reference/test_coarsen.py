@@ -72,7 +72,7 @@ def test_couplings_beside_both_diagonals(matrix):
         matrix, (4, 4), coarsen.count_coupled, coarsen.coupled,
         *row_bounds(matrix), matrix.indices, matrix.data, d, 0.25,
     )  # fmt: skip
-    # |a|^2 >= 0.0625 * 4 = 0.25, or 0.0625 * 64 = 4 beside the last row
+    # |a|^2 >= 0.0625 * 4 = 0.25, or 0.0625 * 64 = 4 in the last row
     np.testing.assert_array_equal(S.indptr, [0, 1, 3, 4, 4])
 
 

@@ -12,7 +12,7 @@ S = 3
 
 
 def basis(*vectors):
-    """Return a basis of one column whose first vectors are given."""
+    """Return a basis of one column with the given first vectors."""
     block = unset(S, len(vectors[0]), 1)
     for i, vector in enumerate(vectors):
         block[i, :, 0] = vector

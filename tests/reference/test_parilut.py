@@ -9,7 +9,7 @@ from wollemi.core.operations import parilut
 
 
 def triangle(executor, entries, n=4):
-    """Return a matrix of entries by place."""
+    """Return a matrix of entries by position."""
     dense = np.zeros((n, n))
     for place, value in entries.items():
         dense[place] = value

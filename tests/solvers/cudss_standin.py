@@ -30,7 +30,7 @@ MatchingAlg = IntEnum("MatchingAlg", {"NONE": 0, "MAX_DIAG_PRODUCT": 5})
 
 _DTYPES = {0: "f4", 1: "f8", 4: "c8", 5: "c16", 10: "i4", 24: "i8"}
 
-#: What lives, by its handle, and the phases that were executed.
+#: Live objects, by handle, and the executed phases.
 alive: dict[int, Any] = {}
 phases: list[str] = []
 #: How many of the next phases find no memory.

@@ -1,4 +1,4 @@
-"""What GMRES does with the dtype of its basis."""
+"""GMRES with dtypes of its basis."""
 
 from __future__ import annotations
 

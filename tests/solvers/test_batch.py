@@ -1,4 +1,4 @@
-"""Solves of many systems of one pattern: a verdict for each, whatever the others are."""
+"""Solves of many systems of one pattern: a verdict for each, independent of the others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_dtype_is_solved(executor, dtype) -> None:
 
 
 def spoiled(data, b, pattern):
-    """Return a batch with bad members at known places: NaN, zero, singular, badly scaled."""
+    """Return a batch with bad members at known indices: NaN, zero, singular, badly scaled."""
     data, b = data.copy(), b.copy()
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     data[1, 5] = np.nan

@@ -64,7 +64,7 @@ def test_no_solve_ends_worse_than_it_began(on, name, solver, dtype, rng):
         found = residual(A, result.x, b)
         assert np.all(np.isfinite(result.x))
         assert np.all(found <= unit * residual(A, start, b) + noise), result
-        # and the norm that is told is that of what is returned
+        # and the reported norm belongs to the returned iterate
         np.testing.assert_allclose(result.residual_norm, found, rtol=1e-3, atol=noise.max())
 
 

@@ -1,4 +1,4 @@
-"""Inverses of blocks on the diagonal: where the blocks are, and what they do."""
+"""Inverses of blocks on the diagonal: the positions of the blocks, and their effect."""
 
 import pickle
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Block CG: right-hand sides that share a space, dependent ones, and what it cannot do."""
+"""Block CG: right-hand sides that share a space, dependent ones, and its limits."""
 
 import numpy as np
 import pytest

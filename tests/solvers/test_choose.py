@@ -1,4 +1,4 @@
-"""wl.solve chooses well, and says what."""
+"""wl.solve chooses well, and reports its choice."""
 
 import inspect
 
@@ -162,7 +162,7 @@ def shift(n: int) -> np.ndarray:
 
 
 def chemistry(n: int) -> np.ndarray:
-    """Return a matrix like those of chemical plants: not symmetric, few values on the diagonal."""
+    """Return a matrix like a chemical plant's: not symmetric, few values on the diagonal."""
     rng = np.random.default_rng(1)
     S = shift(n) * rng.lognormal(0, 2, n) + np.diag(rng.random(n) * (np.arange(n) % 10 == 0))
     return S + np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.01))

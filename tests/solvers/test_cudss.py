@@ -160,7 +160,7 @@ def test_vectors_of_the_device_stay_there(place, monkeypatch):
 
 def test_everything_is_given_back(place):
     if place.backend == "cuda":
-        pytest.skip("the stand-in counts what lives")
+        pytest.skip("the stand-in counts live objects")
     gc.collect()
     before = len(cudss_standin.alive)
     solver = Direct(wl.Csr(convection(4), executor=place), engine="cudss")

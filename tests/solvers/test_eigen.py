@@ -396,7 +396,7 @@ def test_svds_refuses_what_does_not_fit():
         wl.linalg.svds(wl.Csr(S), k=4, which="SM", maxiter=1)
 
 
-# ---- what they are made of
+# their parts
 
 
 def test_dependent_columns_are_left_out(rng):

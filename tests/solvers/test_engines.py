@@ -14,7 +14,7 @@ from wollemi.solvers.direct import engines
 
 from .conftest import DTYPES, block, convection, poisson
 
-#: What each engine gives beside solutions, and which matrices it takes.
+#: The results of each engine besides solutions, and the matrices that it takes.
 DETERMINANT = ("superlu", "umfpack", "cholmod")
 INERTIA = (("cholmod", "float64"), ("cholmod", "complex128"), ("pardiso", "float64"))
 HERMITIAN_ONLY = ("cholmod",)

@@ -1,4 +1,4 @@
-"""The verdict is on what is returned, whatever the scale of the system."""
+"""The verdict refers to the returned iterate, for every scale of the system."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_only_the_column_that_leaves_the_range_is_called_so(on, solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_what_no_entry_multiplies_must_be_finite_too(on, solver):
-    # column 1 has no entries, so that no residual shows what is in x there
+    # column 1 has no entries, so that no residual shows the value of x there
     A = wl.Csr(sp.csr_array(np.array([[1.0, 0.0], [0.0, 0.0]])), executor=on)
     M = wl.Diagonal(np.array([1.0, np.inf]), executor=on)
     result = getattr(wl.solvers, solver)(A, M).solve(np.array([1.0, 0.0]))

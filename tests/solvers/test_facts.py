@@ -1,4 +1,4 @@
-"""What is found out about a matrix: right, found once, up to date, and on the device."""
+"""Properties of a matrix: correct, computed once, up to date, and on the device."""
 
 import numpy as np
 import pytest
@@ -121,4 +121,4 @@ def test_rows_that_nearly_add_up_to_zero_are_counted_in_large_matrices(on, dtype
     assert find_facts(wl.Csr(S, executor=on)).looks_elliptic
     heavier = sp.csr_array(S + sp.eye_array(1600, dtype=dtype))
     assert find_facts(wl.Csr(heavier, executor=on)).balanced == 0
-    assert find_facts(wl.Csr(poisson(8, dtype), executor=on)).balanced == 0  # nobody asks
+    assert find_facts(wl.Csr(poisson(8, dtype), executor=on)).balanced == 0  # not computed

@@ -94,7 +94,7 @@ def test_callbacks_see_iterates_and_norms(on, name, rng):
         assert len(iterates) == found.iterations
         bound = np.array(norms) * (1 + 1e-6) + 1e-12
         assert (np.array(true) <= bound).all()
-        if name != "Tfqmr":  # whose norm is a bound
+        if name != "Tfqmr":  # its norm is a bound
             np.testing.assert_allclose(true, norms, rtol=1e-5, atol=1e-13)
     assert true[-1] <= 1e-8
 
@@ -119,7 +119,7 @@ def test_a_limit_of_iterations_is_kept(on, name, rng):
 @pytest.mark.parametrize("name", FAMILY)
 def test_new_values_are_followed(on, name, rng):
     S, solver = made(name, on, "jacobi", rtol=1e-9)
-    if name == "Minres":  # whose M must be positive definite
+    if name == "Minres":  # its M must be positive definite
         S, solver = made(name, on, rtol=1e-9)
     b = rng.standard_normal(S.shape[0])
     solver.solve(b)

@@ -1,4 +1,4 @@
-"""What a solve does beside its iterations: how often it verifies, and what it writes and reads."""
+"""The cost of a solve besides its iterations: verifications, writes and reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tridiagonal(n: int = 60) -> Any:
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
-    """Return what omp has played since, in order."""
+    """Return the later replays of omp, in order."""
     kind = type(wl.executor("omp"))
     play, seen = kind.play, list[Replay]()
 

@@ -1,4 +1,4 @@
-"""The functions with SciPy's signatures do what SciPy's do."""
+"""The functions with SciPy's signatures have SciPy's results."""
 
 import inspect
 
@@ -11,7 +11,7 @@ import wollemi as wl
 from .conftest import convection, poisson
 
 NAMES = ["cg", "bicgstab", "cgs", "gmres"]
-#: Those whose limit of iterations is of products or of cycles, and of symmetric matrices.
+#: The functions with a limit on products or cycles, and the ones for symmetric matrices.
 OTHERS = ["bicg", "gcrotmk", "lgmres", "minres", "qmr", "tfqmr"]
 
 

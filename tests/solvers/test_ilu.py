@@ -176,7 +176,7 @@ def test_exact_factors_are_refused_where_rows_are_not_gone_through(on, rng):
 
 
 def shifted(n: int) -> sp.csr_array:
-    """Return a matrix whose large entries stand beside the diagonal, which has zeros."""
+    """Return a matrix with large entries next to the diagonal, which has zeros."""
     rng = np.random.default_rng(5)
     S = np.roll(np.diag(rng.lognormal(0, 3, n)), 1, axis=0)
     return sp.csr_array(S + 0.05 * np.tril(rng.random((n, n)) * (rng.random((n, n)) < 0.05), -1))

@@ -1,4 +1,4 @@
-"""What is kept with a matrix for the next call: used, right, bounded, and freed with it."""
+"""Data kept with a matrix for the next call: used, right, bounded, and freed with it."""
 
 import gc
 import pickle
@@ -257,9 +257,7 @@ def test_solvers_are_kept_with_the_matrix_and_go_with_its_values_and_preconditio
     twin = weakref.ref(next(iter(A._for_solvers.operands.values()))[1])
     del M
     wl.linalg.cg(A, b)
-    wl.linalg.cg(
-        A, b, M=wl.Diagonal(np.full(100, 0.5))
-    )  # whoever comes next finds the old one gone
+    wl.linalg.cg(A, b, M=wl.Diagonal(np.full(100, 0.5)))  # the next caller finds the old one gone
     gc.collect()
     assert twin() is None
     A.update_values(2 * A.data)

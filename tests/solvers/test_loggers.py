@@ -1,4 +1,4 @@
-"""What loggers are told: residuals of both kinds, products, copies and allocations."""
+"""The reports to loggers: residuals of both kinds, products, copies and allocations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MINRES: what it minimizes, singular systems, and preconditioners."""
+"""MINRES: the minimized norm, singular systems, and preconditioners."""
 
 import numpy as np
 import pytest
@@ -138,7 +138,7 @@ def test_least_squares_with_a_preconditioner(on, rng):
     b = rng.standard_normal(144)
     M = wl.Diagonal(1 / S.diagonal(), executor=on)
     found = wl.solvers.Minres(wl.Csr(S, executor=on), M, rtol=1e-8).solve(b)
-    # what is minimized is the norm that M defines
+    # the minimized norm is the one that M defines
     assert found.stops == [Stop.LEAST_SQUARES]
     weight = 1 / np.sqrt(S.diagonal())
     exact = np.linalg.lstsq(weight[:, None] * S.toarray(), weight * b, rcond=1e-10)[0]

@@ -1,4 +1,4 @@
-"""Levels of multigrid whose matrices are stored in 16 bits."""
+"""Levels of multigrid with matrices stored in 16 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incomplete factors whose pattern is found by sweeps."""
+"""Incomplete factors with a pattern found by sweeps."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What an operator makes once, it makes before an iteration is recorded."""
+"""Operators prepare one-time data before an iteration is recorded."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .conftest import poisson
 
 
 class Remembering(Cg):
-    """A solver of somebody else with an option of its own."""
+    """A user's solver with an option of its own."""
 
     def __init__(self, A, M=None, *, memory=3, **settings):
         super().__init__(A, M, **settings)

@@ -1,4 +1,4 @@
-"""The side that M stands on: what is made small, and the verdict, which is the same."""
+"""The side of M: the minimized norm, and the verdict, which is the same."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_bicgstab_from_the_left_does_as_on_the_system_times_M(on, rng):
         wl.Csr(S, executor=on), wl.Dense(M, executor=on), side="left", stop=wl.stop.Iterations(4)
     ).solve(b)
     np.testing.assert_allclose(left.x, both.x, rtol=1e-8, atol=1e-10)
-    # what is observed is the norm of b - A x
+    # the observed norm is the norm of b - A x
     np.testing.assert_allclose(left.residuals[-1], np.linalg.norm(b - S @ left.x), rtol=1e-8)
 
 

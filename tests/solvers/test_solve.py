@@ -1,4 +1,4 @@
-"""Every solver solves what it is for, on every executor, in every dtype."""
+"""Every solver solves its class of systems, on every executor, in every dtype."""
 
 import numpy as np
 import pytest

@@ -304,7 +304,7 @@ def test_a_number_of_iterations_gives_the_iterate_of_that_moment(on):
 
 
 class Halved(stop.Criterion):
-    """Ends a solve when the residual is half of what it was at first."""
+    """Ends a solve when the residual is half of its first value."""
 
     def __init__(self, every=1):
         self.every = every

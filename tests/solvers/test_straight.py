@@ -1,4 +1,4 @@
-"""A first cycle that nobody watches has one wait for the device, and changes nothing but that."""
+"""A first cycle without watchers waits once for the device, and is otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def equal(one: Result, other: Result) -> bool:
 
 @pytest.fixture
 def went(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what straight cycles came to."""
+    """Return the results of straight cycles."""
     seen: list[Any] = []
 
     def noting(solve: Any) -> Any:

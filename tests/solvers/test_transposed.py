@@ -1,4 +1,4 @@
-"""BiCG, QMR and TFQMR: their recurrences, and what they say where these break down."""
+"""BiCG, QMR and TFQMR: their recurrences, and their verdicts on breakdowns."""
 
 import numpy as np
 import pytest

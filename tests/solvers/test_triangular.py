@@ -12,7 +12,7 @@ from .conftest import DTYPES, block
 
 
 def triangle(rng: np.random.Generator, n: int, dtype: str) -> np.ndarray:
-    """Return a matrix whose triangles are well conditioned."""
+    """Return a matrix with well conditioned triangles."""
     S = block(rng, (n, n), dtype) * (rng.random((n, n)) < 0.2) / np.sqrt(max(n, 1))
     return (S + 2 * np.eye(n)).astype(dtype)
 

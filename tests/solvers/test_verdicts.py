@@ -83,7 +83,7 @@ def test_cg_solves_a_consistent_singular_system(on):
 
 @pytest.mark.parametrize("solver", ["Bicgstab", "Cgs"])
 def test_a_division_by_zero_is_called_a_breakdown(on, solver):
-    # for a rotation <r, A r> = 0 from the start, whatever the shadow residual's restart
+    # for a rotation <r, A r> = 0 from the start, for every restart of the shadow residual
     A = wl.Csr(np.array([[0.0, 1.0], [-1.0, 0.0]]), executor=on)
     result = getattr(wl.solvers, solver)(A).solve(np.array([1.0, 0.0]))
     assert result.stops == [Stop.BREAKDOWN]

@@ -1,8 +1,7 @@
 """The command line: ``wollemi info | doctor | solve | kernels | bench``.
 
-Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 nobody reads what is
-printed. Whatever is the user's to mend ends in one line on standard error; a traceback is a defect
-of ours.
+Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 closed pipe. Every error
+that the user can repair ends in one line on standard error; a traceback is a defect of wollemi.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-#: What a shell makes of Ctrl-C.
+#: The exit status of a shell after Ctrl-C.
 INTERRUPTED = 130
 
 

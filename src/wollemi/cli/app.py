@@ -1,4 +1,4 @@
-"""The commands, and how what they raise is said."""
+"""The commands, and the messages of their errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 for command in (info, doctor, solve, kernels):
     app.command()(guarded(command))
-# Its arguments, --help among them, are those of the commands of another package.
+# Its arguments, --help among them, belong to the commands of another package.
 app.command(
     add_help_option=False,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},

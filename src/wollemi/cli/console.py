@@ -15,10 +15,10 @@ from . import INTERRUPTED
 
 SOLVED, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
-#: What a shell makes of a pipe that nobody reads any more.
+#: The exit status of a shell after a closed pipe.
 CLOSED_PIPE = 141
 
-#: Columns of what goes into a file or a pipe, where there is no terminal to ask.
+#: Columns of output to a file or a pipe, without a terminal to ask.
 WIDTH_WITHOUT_TERMINAL = 110
 
 
@@ -34,12 +34,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(*arguments, **options)
             finally:
-                sys.stdout.flush()  # here, and not after everything, where nobody catches
+                sys.stdout.flush()  # here, and not at exit, where no handler catches errors
         except KeyboardInterrupt:
             complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # what is left in the buffer goes nowhere when Python ends
+            # Python discards the rest of the buffer at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(CLOSED_PIPE) from None
 
@@ -62,5 +62,5 @@ class _Console(Console):
 
 
 def complain(message: str) -> None:
-    """Say what is wrong in one line on standard error."""
+    """Print the error in one line on standard error."""
     print(f"wollemi: {' '.join(message.split())}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``wollemi doctor``: does the installation work, and what to do where it does not."""
+"""``wollemi doctor``: tests the installation and prints remedies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ State = Literal["ok", "not here", "failed"]
 UNKNOWNS = 400
 RTOL = 1e-8
 
-#: What a product may differ from SciPy's, relative to its largest element: a few roundings.
+#: The permitted difference of a product from SciPy's, relative to its largest element: a few
+#: roundings.
 TOLERANCE = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -41,13 +42,13 @@ class Check:
     Parameters
     ----------
     name : str
-        What was tried.
+        The test.
     state : str
         ``ok``, ``not here`` (it needs something that this machine has not) or ``failed``.
     detail : str
-        What was found.
+        The finding.
     remedy : str
-        What to do; empty if nothing is to be done.
+        The remedy; empty if none is needed.
     """
 
     name: str
@@ -64,7 +65,7 @@ def doctor() -> None:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)
-    table.add_column("what was found, and what to do", overflow="fold")
+    table.add_column("finding, and remedy", overflow="fold")
     failed = False
     for check in examine():
         colour = {OK: "green", MISSING: "dim", FAILED: "red"}[check.state]
@@ -97,7 +98,7 @@ def _cache_check() -> Check:
 
 
 def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
-    """Return what came of a computation on an executor."""
+    """Return the result of a computation on an executor."""
     begin = time.perf_counter()
     try:
         detail = body(executor)
@@ -105,7 +106,7 @@ def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
         remedy = "this is a defect: report it with the output of `wollemi info`"
         return Check(name, FAILED, str(wrong), remedy)
     except WollemiError as error:
-        return Check(name, FAILED, str(error), "mend what the message names, and try again")
+        return Check(name, FAILED, str(error), "repair the cause in the message, and try again")
     except Exception as error:  # drivers and compilers have errors of their own
         remedy = f"{executor} is found and does not work: check its driver and its packages"
         return Check(name, FAILED, f"{type(error).__name__}: {error}", remedy)
@@ -117,7 +118,7 @@ class _WrongResult(Exception):
 
 
 def _system() -> tuple[sp.csr_array, np.ndarray]:
-    """Return a chain of springs, and what moves each of its points by one."""
+    """Return a chain of springs, and the forces that move each of its points by one."""
     diagonals = [-1.0, 2.5, -1.0]
     S = sp.diags_array(diagonals, offsets=[-1, 0, 1], shape=(UNKNOWNS, UNKNOWNS)).tocsr()
     return S, np.ones(UNKNOWNS)

@@ -1,4 +1,4 @@
-"""``wollemi info``: what is here, and what is missing."""
+"""``wollemi info``: the available and the missing parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..core import cache
 from ..core.registry import available_executors, backend_notes
 from .console import console
 
-#: Packages that are worth naming: distribution, what it gives, what to install.
+#: Optional packages: distribution, its use, and the extra to install.
 OPTIONAL = (
     (("matplotlib",), "plots", "wollemi[plot]"),
     (("cupy-cuda13x", "cupy-cuda12x", "cupy"), "the cuda executor", "wollemi[cuda]"),
@@ -39,7 +39,7 @@ REQUIRED = ("wollemi", "numpy", "scipy")
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Show executors, devices and versions, and how to get what is missing."""
+    """Show executors, devices and versions, and how to install missing parts."""
     if as_json:
         print(json.dumps(facts(), indent=2))
         return
@@ -51,7 +51,7 @@ def info(
 
 
 def facts() -> dict[str, Any]:
-    """Return what ``wollemi info`` shows, as values that JSON has.
+    """Return the content of ``wollemi info``, as values that JSON has.
 
     Returns
     -------

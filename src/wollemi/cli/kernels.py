@@ -20,7 +20,7 @@ from ..core.registry import algorithm_tables, backend_notes, kernel_tables
 from ..solvers.registry import discover
 from .console import console
 
-#: Columns of a terminal below which there is no room for the explanation beside the marks.
+#: Columns of a terminal below which the explanation does not fit next to the marks.
 NARROW = 90
 
 YES, NO, UNKNOWN = "✓", "·", "?"
@@ -34,7 +34,7 @@ def kernels(
         bool, typer.Option("--markdown", help="Print the page for the documentation.")
     ] = False,
     algorithms: Annotated[
-        bool, typer.Option("--algorithms", help="Show what kernel= may be, for each product.")
+        bool, typer.Option("--algorithms", help="Show the values of kernel= for each product.")
     ] = False,
 ) -> None:
     """Show the support matrix: every operation and the backends that have a kernel for it."""
@@ -74,7 +74,7 @@ def _table(tables: dict[str, KernelTable | None], operations: list[Operation]) -
 def _paragraphs(
     tables: dict[str, KernelTable | None], operations: list[Operation]
 ) -> Iterator[RenderableType]:
-    """Yield the matrix for a narrow terminal, where columns leave the explanation no room."""
+    """Yield the matrix for a narrow terminal, without space for the explanation."""
     for operation in operations:
         marks = zip(tables, _marks(operation, tables), strict=True)
         yield Text(operation.name, "bold").append(
@@ -84,7 +84,7 @@ def _paragraphs(
 
 
 def _operations(word: str | None = None) -> list[Operation]:
-    """Return all operations by name, or those with a word in their names."""
+    """Return all operations by name, or the ones with a word in their names."""
     discover()
     found = [o for o in OPERATIONS if word is None or word.lower() in o.name.lower()]
     return sorted(found, key=lambda operation: operation.name)
@@ -124,7 +124,7 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         "`backends/unified/`.",
         *(f"\n{note}" for name, note in backend_notes().items() if name in tables),
         "",
-        f"| operation | {' | '.join(tables)} | unified | what it does |",
+        f"| operation | {' | '.join(tables)} | unified | description |",
         f"| --- |{' :-: |' * (len(tables) + 1)} --- |",
     ]
     for operation in filter(_is_of_wollemi, _operations()):
@@ -141,12 +141,13 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
         "",
         "The named ways to compute each product, in the order in which the rule asks them: it",
         "takes the first that can run for the matrix and says why it should.",
-        "`A.plan_for(product, columns).reason` is what it said; `kernel=` (for spmv",
-        "`A.with_kernel`) asks for one by name. What the rule never takes is there to be measured",
-        "against. `wollemi kernels --algorithms --markdown` makes this page; a test checks that",
-        "it is current. Those of spmv with a mark under *stored* multiply values that are stored",
-        "in a lower precision than is computed in: `A.stored(dtype)`. Those with a mark under",
-        "*alone* hold the entries in their plan, so that the matrix may give up its arrays:",
+        "`A.plan_for(product, columns).reason` is its reason; `kernel=` (for spmv",
+        "`A.with_kernel`) asks for one by name. The rule never selects some algorithms, which",
+        "exist for measurements. `wollemi kernels --algorithms --markdown` makes this page; a",
+        "test checks that it is current. In the tables of spmv, a mark under *stored* means",
+        "that the algorithm multiplies values stored in a lower precision: `A.stored(dtype)`. A",
+        "mark under *alone* means that the plan holds the entries, so that the matrix may give",
+        "up its arrays:",
         "`A.with_kernel(name).plan_only()`.",
     ]
     for product in PRODUCTS:
@@ -155,7 +156,7 @@ def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:
             "",
             f"## {product}",
             "",
-            "| `kernel=` | what it does | where | published | by the rule |"
+            "| `kernel=` | description | where | published | by the rule |"
             + " stored | alone |" * of_vectors,
             "| --- | --- | --- | --- | :-: |" + " :-: | :-: |" * of_vectors,
         ]

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import InvalidArgument
 from ..core.result import ATTEMPT_COLUMNS, Result
 
-#: What a line of the table says: a name and text.
+#: A line of the table: a name and text.
 Line = tuple[str, str]
 
 _PAGE = """<!doctype html>
@@ -57,9 +57,9 @@ def page(name: str, lines: Sequence[Line], A: Any, result: Result, command: str 
     Parameters
     ----------
     name : str
-        What to call the matrix.
+        The name of the matrix.
     lines : sequence of pairs of str
-        What there is to say: the table of ``wollemi solve``.
+        The content: the table of ``wollemi solve``.
     A : matrix
         The matrix; it is drawn if it can be.
     result : Result

@@ -118,7 +118,7 @@ Config = Annotated[
 Dtype = Annotated[
     str | None,
     typer.Option(
-        help=f"The numbers to compute with: {', '.join(DTYPES)}; by default those of the file."
+        help=f"The numbers to compute with: {', '.join(DTYPES)}; by default as in the file."
     ),
 ]
 Plot = Annotated[
@@ -264,7 +264,7 @@ def _command() -> str:
 
 
 def _check_targets(plot: Path | None, out: Path | None, report: Path | None) -> None:
-    """Find out before the solve what would spoil its end."""
+    """Check the output files before the solve."""
     for target in (plot, out, report):
         if target is not None and not target.parent.is_dir():
             raise InvalidArgument(f"{target}: there is no folder {target.parent}")
@@ -304,7 +304,7 @@ def _not_finite(A: Any) -> int:
 def read_system(
     matrix: Path, right_hand_side: Path | None, dtype: str | None, group: Any = None
 ) -> tuple[Any, Any]:
-    """Read A and b; without a file, b is what makes the solution all ones."""
+    """Read A and b; without a file, b is the product of A with ones."""
     A = read_standard_input() if str(matrix) == STANDARD_INPUT else io.read(matrix, executor=group)
     rows, columns = A.shape
     bad = _not_finite(A)
@@ -339,12 +339,12 @@ def read_standard_input() -> Any:
 def result_lines(
     name: str, A: Any, b: Any, result: Result, known: Any = None
 ) -> list[tuple[str, str]]:
-    """Return what a solve came to, as names with text; the last one is the verdict.
+    """Return the result of a solve, as names with text; the last one is the verdict.
 
     Parameters
     ----------
     name : str
-        What to call the matrix.
+        The name of the matrix.
     A, b : matrix and array
         The system.
     result : Result
@@ -420,7 +420,7 @@ def result_json(name: str, A: Any, b: Any, result: Result, known: Any = None) ->
 
 
 def _number(value: Any) -> float | None:
-    """Return a number, or None for those that JSON does not have."""
+    """Return a number, or None for numbers that JSON does not have."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -435,7 +435,7 @@ def attempts_table(result: Result) -> Table:
 
 
 def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
-    """Return what a solve came to as a table for people; see :func:`result_lines`."""
+    """Return the result of a solve as a table for people; see :func:`result_lines`."""
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

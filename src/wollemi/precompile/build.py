@@ -1,8 +1,7 @@
 """Compile the kernels that a wheel carries: ``python -m wollemi.precompile.build``.
 
-The build of a wheel runs this (``-C cmake.define.WOLLEMI_CUDA_KERNELS=sm_90``). What was compiled
-before is taken from the user's cache, so that wheels for several versions of Python take the time
-of one.
+The build of a wheel runs this (``-C cmake.define.WOLLEMI_CUDA_KERNELS=sm_90``). Earlier results are
+taken from the user's cache, so that wheels for several versions of Python take the time of one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .target import TARGETS, Target
 
 
 def sources(target: Target, dtypes: Sequence[str] = DTYPES) -> dict[str, tuple[str, str]]:
-    """Return the name and the text of each program of a target, by what its cubin is found by."""
+    """Return the name and the text of each program of a target, by the key of its cubin."""
     found: dict[str, tuple[str, str]] = {}
     for dtype in dtypes:
         for symbol, text in programs(target, dtype):
@@ -33,7 +32,7 @@ def sources(target: Target, dtypes: Sequence[str] = DTYPES) -> dict[str, tuple[s
 
 
 def compiled(target: Target, dtypes: Sequence[str], threads: int) -> dict[str, bytes]:
-    """Return the cubins of all programs of a target, by what they are found by."""
+    """Return the cubins of all programs of a target, by their keys."""
     given = sources(target, dtypes)
 
     def compile_one(program: tuple[str, str]) -> bytes:
@@ -68,7 +67,7 @@ def build(name: str, folder: Path, dtypes: Sequence[str] = DTYPES) -> Path:
     Raises
     ------
     ExecutorUnavailable
-        If there is no NVRTC; says what to install.
+        If there is no NVRTC; says how to install it.
     """
     began, target = time.perf_counter(), Target(name)
     cubins = compiled(target, dtypes, len(os.sched_getaffinity(0)))

@@ -24,7 +24,7 @@ from ..solvers.auto.candidates import ONE_KERNEL_ROWS
 from .recording import loops
 from .target import Target
 
-#: Methods with their preconditioners: those that ``wl.solve`` tries first where one kernel fits.
+#: Methods with their preconditioners: the first choices of ``wl.solve`` where one kernel fits.
 METHODS = {("cg", "jacobi"), ("cg", None), ("bicgstab", "jacobi"), ("gmres", "jacobi")}
 
 #: Entries of the longest row: stencils in one, two and three dimensions.
@@ -49,7 +49,7 @@ def one_kernels(target: Target, dtype: str) -> list[Kernel]:
 def sizes(target: Target) -> Iterator[int]:
     """Yield a number of rows for each shape of the kernels of systems up to some size.
 
-    It is that from which on ``wl.solve`` takes multigrid, whose loops are graphs.
+    From this size on ``wl.solve`` takes multigrid, with graphs as loops.
     """
     block = shapes.SMALL_BLOCK
     while block <= shapes.CLUSTER_BLOCK:
@@ -64,7 +64,7 @@ def sizes(target: Target) -> Iterator[int]:
 
 
 def with_rows_of(program: Program, longest: int) -> Program:
-    """Return a program whose products are those of matrices with so many entries in a row."""
+    """Return a program with products of matrices with ``longest`` entries in a row."""
     matrices: dict[int, Any] = {}
 
     def changed(call: Call) -> Call:
@@ -84,7 +84,7 @@ def with_rows_of(program: Program, longest: int) -> Program:
 
 
 def kernel_of(target: Target, program: Program, rows: int) -> Kernel | None:
-    """Return the kernel for a system of so many rows; None if its matrix is not kept close."""
+    """Return the kernel for a system of ``rows`` rows; None if its matrix does not fit on chip."""
     phases = phases_of(steps_of(program))
     assert phases is not None
     bare = next(shapes.shapes(target, phases, rows))

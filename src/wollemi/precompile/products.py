@@ -1,8 +1,9 @@
 """The kernels of products of sparse and dense matrices, and of attention, that are asked for most.
 
-What such a kernel is made for follows from the columns of the dense operands, from how they lie in
+The settings of such a kernel follow from the columns of the dense operands, from their layout in
 memory and from the lengths of rows. So the algorithms run here as they do on a GPU, on a described
-device that notes which programs it is asked for and launches nothing.
+device that records the requested programs and launches nothing. So the algorithms run here as they
+do on a GPU, on a described device that notes which programs it is asked for and launches nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Noting(Target):
     Attributes
     ----------
     noted : dict
-        What returns their texts, by name.
+        The functions that return their texts, by name.
     """
 
     def __init__(self, target: Target) -> None:
@@ -126,7 +127,7 @@ def described(device: Noting) -> Any:
 
 
 def _native(made: Any) -> Any:
-    """Return NumPy's arrays, alone or in a tuple with names, as those that tell their address."""
+    """Return NumPy's arrays, alone or in a tuple with names, as arrays with an address."""
     if isinstance(made, tuple):
         return type(made)(*map(_native, made))
     return made.view(NativeArray) if isinstance(made, np.ndarray) else made

@@ -1,8 +1,9 @@
-"""Which programs a wheel carries: those of products, of plans, of solvers and of attention.
+"""The programs in a wheel: for products, plans, solvers and attention.
 
-What is not among them is compiled when it is first needed, as without a wheel's archive: products
-with numbers of columns that are no powers of two, other dtypes, indices of 64 bits, and most of the
-kernels that solve a small system alone, whose text depends on the method and on the longest row.
+Other programs are compiled when they are first needed, as without a wheel's archive: products with
+numbers of columns that are no powers of two, other dtypes, indices of 64 bits, and most of the
+kernels that solve a small system alone, since their text depends on the method and on the longest
+row.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ DTYPES = ("float64", "float32")
 #: Widths of slices that loops are compiled for: stencils in one, two and three dimensions.
 WIDTHS = (3, 5, 7, 9, 19, 27)
 
-#: Entries of rows that multigrid interpolates with: no pattern, but few and often as many.
+#: Entries of interpolation rows of multigrid: no pattern, but few and often equally many.
 OF_INTERPOLATION = 4
 
 INDEX = np.dtype(np.int32)
 
 
 def programs(target: Target, dtype: str) -> Iterator[Program]:
-    """Yield the programs for values of a dtype, what is used together side by side."""
+    """Yield the programs for values of a dtype; programs that are used together are adjacent."""
     discover()  # operations are declared where they are used
     names = {operation.name for operation in OPERATIONS}
     yield from ahead.of_operations(target, names, np.dtype(dtype), INDEX)
@@ -86,7 +87,7 @@ def shared_kernels(target: Target, dtype: str) -> list[Kernel]:
 
 
 def distinct_steps(target: Target, dtype: str) -> list[Step]:
-    """Return the products of all loops that share a kernel, those of unlike text."""
+    """Return the products of all loops that share a kernel, without repeated texts."""
     found: dict[str, Step] = {}
     stream = next(plans())
     for loop in loops(dtype):

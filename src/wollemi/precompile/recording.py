@@ -23,10 +23,10 @@ from ..solvers.registry import SOLVERS
 #: Points of a side of the square that the systems are of: enough for two levels of multigrid.
 SIDE = 40
 
-#: Preconditioners: those that run nothing in a loop, a diagonal, a hierarchy.
+#: Preconditioners: ones that run nothing in a loop, a diagonal, a hierarchy.
 PRECONDITIONERS = (None, "jacobi", "amg")
 
-#: What solvers would find by themselves, and take longer.
+#: The settings that solvers would find by themselves in a longer time.
 SETTINGS: dict[str, dict[str, Any]] = {"chebyshev": {"bounds": (0.1, 8.0)}}
 
 

@@ -8,7 +8,7 @@ from ..backends.cuda.runtime.device import CudaDevice
 
 
 class Facts(NamedTuple):
-    """What texts of programs depend on, of a GPU."""
+    """The properties of a GPU that texts of programs depend on."""
 
     capability: tuple[int, int]
     multiprocessors: int
@@ -16,7 +16,7 @@ class Facts(NamedTuple):
     shared_bytes: int
 
 
-#: The GPUs whose kernels a wheel may carry: A100, H100 and H200, B200.
+#: The GPUs with kernels in wheels: A100, H100 and H200, B200.
 TARGETS = {
     "sm_80": Facts((8, 0), 108, 163 << 10),
     "sm_90": Facts((9, 0), 132, 227 << 10),

@@ -61,7 +61,7 @@ def test_what_lies_far_apart_is_copied_alone() -> None:
 
 
 def in_one_piece(*shapes: tuple[tuple[int, ...], Any]) -> tuple[np.ndarray[Any, Any], list[Any]]:
-    """Return memory, and arrays that lie in it side by side, as those of a device do."""
+    """Return memory, and adjacent arrays in it, like arrays of a device."""
     sizes = [int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes]
     begins = padded(sizes)
     memory = np.zeros(begins[-1], np.uint8)

@@ -1,4 +1,4 @@
-// Work of a queue that fails while nobody is waiting for it, as a fault on a device does.
+// Work of a queue that fails while no thread waits for it, as a fault on a device does.
 #include <stdexcept>
 #include <sycl/sycl.hpp>
 

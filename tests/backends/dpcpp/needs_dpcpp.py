@@ -1,4 +1,4 @@
-"""What the tests of the dpcpp backend need: its runtime, whose absence is a failure in CI."""
+"""The requirements of the tests of the dpcpp backend: its runtime; without it CI fails."""
 
 from __future__ import annotations
 

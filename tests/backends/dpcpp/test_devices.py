@@ -1,4 +1,4 @@
-"""Names and selectors of SYCL devices, and what is said where something is missing."""
+"""Names and selectors of SYCL devices, and messages about missing parts."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def device() -> wl.Executor:
 
 
 class Tensor:
-    """What PyTorch's tensors of Intel GPUs say of themselves, around an array of ours."""
+    """The attributes of PyTorch's tensors of Intel GPUs, around a wollemi array."""
 
     def __init__(self, array: Any, number: int = 0, **asked: Any) -> None:
         self.array, self.number, self.asked = array, number, asked

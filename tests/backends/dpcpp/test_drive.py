@@ -1,4 +1,4 @@
-"""Recorded iterations: what is submitted together does what is submitted one by one."""
+"""Recorded iterations: work submitted together has the results of work submitted one by one."""
 
 from __future__ import annotations
 

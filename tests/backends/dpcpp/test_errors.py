@@ -29,7 +29,7 @@ def device() -> wl.Executor:
 
 @pytest.fixture(scope="module")
 def fail(device: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], None]:
-    """Return what submits work that fails once it runs."""
+    """Return a function that submits work that fails once it runs."""
     built = tmp_path_factory.mktemp("sycl") / "fails.so"
     library = runtime.library()
     subprocess.run(

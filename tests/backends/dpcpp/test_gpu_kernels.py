@@ -1,7 +1,7 @@
 """The kernels for GPUs, run on the CPU device with sub-groups as a GPU has them.
 
-Sub-groups are emulated there, slowly: a few small cases say that the text is right for SYCL. What
-it computes is tested elsewhere, on waves in lock step and on GPUs.
+Sub-groups are emulated there, slowly: a few small cases say that the text is right for SYCL. Its
+results are tested elsewhere, on waves in lock step and on GPUs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .needs_dpcpp import needs_dpcpp
 
 pytestmark = needs_dpcpp
 
-# Work that is on the device: what is done by the host is the same for all of them.
+# Work that is on the device: the host's part is the same for all of them.
 ON_THE_DEVICE = [
     o
     for o in OPERATIONS

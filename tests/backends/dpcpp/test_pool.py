@@ -18,7 +18,7 @@ from .needs_dpcpp import needs_dpcpp
 
 
 class Device:
-    """Makes blocks of numbered addresses, as long as there is room."""
+    """Makes blocks of numbered addresses, until the memory is full."""
 
     def __init__(self, room: int = 1 << 60) -> None:
         self.room, self.made = room, 0

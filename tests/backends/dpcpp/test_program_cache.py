@@ -1,4 +1,4 @@
-"""The SYCL runtime's cache is private, and holds nothing but what was written whole."""
+"""The SYCL runtime's cache is private, and holds only complete entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(folder: Path, name: str) -> Path:
-    """Write what the runtime writes for a program."""
+    """Write the files that the runtime writes for a program."""
     entry = folder / "123" / name
     entry.mkdir(parents=True)
     (entry / "0.bin").write_bytes(b"image of " + name.encode())

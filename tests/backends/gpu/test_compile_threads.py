@@ -1,4 +1,4 @@
-"""Threads that compile programs before somebody waits for them."""
+"""Threads that compile programs before they are needed."""
 
 import subprocess
 import sys
@@ -91,7 +91,7 @@ def test_operations_are_named_alone_or_by_groups():
 
 
 def test_what_is_named_is_run(monkeypatch):
-    """Names that no operation has would compile nothing, and nobody would see it."""
+    """Unknown names of operations would compile nothing, and no test would notice."""
     named, run = set(), set()
     perform = ReferenceExecutor.perform
 

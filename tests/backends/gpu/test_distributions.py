@@ -1,4 +1,4 @@
-"""Which distributions of CuPy are installed, by what their folders say."""
+"""Which distributions of CuPy are installed, from their folders."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from wollemi.backends.gpu.reductions import every, some
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Return what installs a distribution by name, with what it brings."""
+    """Return a function that installs a distribution by name, with its content."""
 
     def install(name, top_level=None, files=()):
         folder = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"

@@ -1,4 +1,4 @@
-"""What the driver is handed for a launch: where each argument is, and how wide."""
+"""The driver's arguments of a launch: the offset of each argument, and its width."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Driver:
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Return a function, what launches it, and what CuPy's own function was called with."""
+    """Return a function, its launcher, and the arguments of CuPy's own function."""
     own = []
     function = module.Function(SimpleNamespace(ptr=77))
     monkeypatch.setattr(function, "_loaded", lambda *given: own.append(given))

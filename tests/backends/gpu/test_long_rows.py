@@ -72,7 +72,7 @@ def with_dense_row(M: Any, row: int) -> Any:
 
 
 def unsorted_twice(M: Any) -> Any:
-    """Return a matrix whose rows are unsorted and have each entry twice."""
+    """Return a matrix with unsorted rows and each entry twice."""
     order = np.concatenate(
         [
             np.random.default_rng(row).permutation(np.tile(np.arange(begin, end), 2))
@@ -96,7 +96,7 @@ def far_apart(rows: int, columns: int) -> Any:
 
 
 def spiked(rows: int, columns: int) -> Any:
-    """Return a matrix whose rows all have the seventh column, and another one."""
+    """Return a matrix with the seventh column in all rows, and another one."""
     other = 8 + np.arange(rows) % (columns - 8)
     indices = np.stack([np.full(rows, 7), other], axis=1).ravel()
     data = np.random.default_rng(9).standard_normal(2 * rows)

@@ -48,7 +48,7 @@ def gpu(request: Any) -> Any:
 
 
 def arrays_of(gpu: Any, made: Any) -> dict[str, Any]:
-    """Return what a plan's state, or a list of pieces, is made of, on the host."""
+    """Return the parts of a plan's state, or of a list of segments, on the host."""
     held = made._asdict() if hasattr(made, "_asdict") else vars(made)
     return {
         name: np.array(gpu.to_host(value)) if gpu.owns(value) else value
@@ -66,7 +66,7 @@ def assert_same(gpu: Any, one: Any, other: Any) -> None:
 
 
 def state_of(gpu: Any, A: wl.Csr, kernel: str) -> Any:
-    """Return what a plan holds; the emulation has no shared memory for cached columns."""
+    """Return the state of a plan; the emulation has no shared memory for cached columns."""
     if kernel == CachedColumns.name:
         facts = Facts(A.row_statistics, 1, "float64", A.indices.dtype)
         return CachedColumns().prepare(csr.Matrix(gpu, A), A, facts)

@@ -1,4 +1,4 @@
-"""A machine without HIP says what to install."""
+"""A machine without HIP: the message names the package to install."""
 
 from __future__ import annotations
 

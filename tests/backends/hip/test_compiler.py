@@ -1,4 +1,4 @@
-"""What HIPRTC made is kept on disk; CuPy for ROCm gives it NVRTC's names."""
+"""Results of HIPRTC are kept on disk; CuPy for ROCm gives it NVRTC's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of AMD GPUs does what the plain loop does, with graphs and without."""
+"""The loop of AMD GPUs has the results of the plain loop, with graphs and without."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The HIP executor at work on an NVIDIA GPU, with pairs of warps for waves of 64 lanes.
 
-Everything that Python does for AMD GPUs is done here, and what kernels do with 64 lanes; what it
-cannot show is what AMD's compiler and runtime make of it.
+Python's part for AMD GPUs runs here, and kernels with 64 lanes; AMD's compiler and runtime are not
+tested.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def test_what_pairs_run_compiles() -> None:
     compiler, known = nvrtc(), set[str]()
     for name, source in programs("f8", "i4", 64):
         new = set(OF_CLANG.findall(source)) - known
-        # one of maps, one that rounds products, one of waves, and what has words of its own
+        # one of maps, one that rounds products, one of waves, and programs with functions of their
+        # own
         if new or name.startswith(("cg-", "parilut-", "spmv-128")):
             assert compiler.compile_source(paired(source), "sm_90", name)
         known |= new

@@ -27,9 +27,9 @@ LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
 TEXT = (HERE / "instructions", *headers.FOLDERS)
 COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
-# -O0 because places in the text are told apart by their addresses; see machine.hpp. Else g++ makes
-# what is static in an inline function one for all libraries of a process: the memory that a block
-# shares, which has another size in each of them.
+# -O0 because calls in the text are told apart by their addresses; see machine.hpp. Otherwise g++
+# shares static variables of inline functions between all libraries of a process: the memory that a
+# block shares, which has another size in each of them.
 FLAGS = ("-O0", *COMMON, "-Wno-unknown-pragmas", '-DWL_LOCKSTEP_HEADER="machine.hpp"')
 OF_GCC = ("-fno-gnu-unique",)
 # A fortified longjmp knows of no other stack.
@@ -37,7 +37,7 @@ OF_MACHINE = ("-O2", *COMMON, "-U_FORTIFY_SOURCE")
 
 
 class WaveError(AssertionError):
-    """The emulated wave did what no GPU would forgive."""
+    """The emulated wave did something that no GPU allows."""
 
 
 def compiler() -> str | None:
@@ -53,7 +53,7 @@ class Library:
     source : str
         The whole program, of the dialect ``LOCKSTEP``.
     name : str
-        What its file is called.
+        The name of its file.
     """
 
     def __init__(self, source: str, name: str) -> None:
@@ -73,7 +73,7 @@ class Library:
         arguments
             Values of ctypes.
         schedule : int
-            The order of what has no order: bit 0 reverses lanes, 1 waves, 2 blocks. From 8 on, a
+            The order of unordered work: bit 0 reverses lanes, 1 waves, 2 blocks. From 8 on, a
             random order of waves and of copies.
 
         Raises
@@ -90,7 +90,7 @@ class Library:
 
 @cache
 def machine() -> ctypes.CDLL:
-    """Return what runs programs: one for all of them, and compiled once."""
+    """Return the machine that runs programs: one for all of them, and compiled once."""
     found = ctypes.CDLL(str(_machine_path()))
     found.lockstep_error.restype = ctypes.c_char_p
     return found
@@ -110,7 +110,7 @@ def _library(source: str, name: str) -> Path:
 def _built(source: str, name: str, flags: Sequence[str], needs: Sequence[str] = ()) -> Path:
     """Return the library of a source, made by whichever process needs it first."""
     command = [str(compiler()), *flags]
-    # Not where this checkout is: what is included from there is a part of the key.
+    # The path of this checkout is left out: the included text is a part of the key.
     key = "\0".join((without_comments(source), name, _header(), *command, *needs, _version()))
 
     def build(folder: Path) -> Path:
@@ -186,7 +186,7 @@ def simt_library(block: int, value: str, index: str, warp: int) -> Library:
 def single_library(
     kernel: wrappers.SimtKernel, value: str, index: str, warp: int, **constants: int
 ) -> Library:
-    """Return a kernel whose declaration lists no constants, for some of them."""
+    """Return a kernel with a declaration without constants, for some of them."""
     text = wrappers.simt_wrapper(kernel, value, index, **constants)
     source = wrappers.program("LOCKSTEP", [kernel.header], [text], warp=warp, block=kernel.block)
     return Library(source, f"{kernel.symbol(value, index, **constants)}-{warp}")

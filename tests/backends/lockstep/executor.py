@@ -1,7 +1,8 @@
 """An executor for tests: NumPy's memory, and kernels of GPUs in waves of fibers.
 
-What it is asked goes the whole way that a GPU's executor takes: the same choice of kernels, the
-same arguments, the same launches. CuPy alone is replaced, by as much of it as NumPy has.
+Requests go the whole way of a GPU's executor: the same choice of kernels, the same arguments, the
+same launches. Only CuPy is replaced, by NumPy's equivalents. CuPy alone is replaced, by as much of
+it as NumPy has.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def native(value: Any) -> Any:
 
 
 class Namespace:
-    """NumPy's functions, whose results are native arrays, and the streams of a device."""
+    """NumPy's functions with native arrays as results, and the streams of a device."""
 
     ndarray = NativeArray
 
@@ -232,7 +233,7 @@ class LockstepExecutor(HipExecutor):
         return nullcontext()
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
-        """Return scratch memory: as on a device, what others left in it."""
+        """Return scratch memory: as on a device, with the data of earlier users."""
         assert nbytes <= self._memory.size and counters <= self._counter.size
         return self._memory.ctypes.data, self._counter.ctypes.data
 

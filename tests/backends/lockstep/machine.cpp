@@ -1,8 +1,8 @@
 // A block of a GPU on the CPU: each work-item is a fiber, and nothing happens between two of them
-// but where they meet. Kernel text runs unchanged; what no GPU would forgive is an error with a
+// but where they meet. Kernel text runs unchanged; an action that no GPU allows is an error with a
 // sentence:
 //
-// - lanes of a wave that meet at different places, or of which some have returned (divergent code);
+// - lanes of a wave that meet at different calls, or of which some have returned (divergent code);
 // - work-items of a block that meet at different barriers, or of which some have returned;
 // - a shuffle that asks for a lane that is not there;
 // - a block that leaves a barrier half full, or copies on their way.
@@ -11,7 +11,7 @@
 // `schedule` says which of the other orders it is: below 8, a wave runs as far as it can before the
 // next one starts, bit 0 reverses lanes, bit 1 waves, bit 2 blocks, and copies arrive at once. From
 // 8 on it is a seed: waves take turns in a random order, and copies arrive at random times in any
-// order, those that a work-item waits for not before it does. What lacks a barrier finds the old
+// order, but awaited copies not before the wait. A kernel without a necessary barrier finds the old
 // value under one of them.
 #include "machine.hpp"
 
@@ -51,7 +51,7 @@ struct counting {
   unsigned phase = 0;
 };
 
-// What a barrier waits for: bytes, or an arrival that is behind all of a work-item's copies.
+// The condition of a barrier: bytes, or an arrival that is behind all of a work-item's copies.
 struct copying {
   unsigned to;
   std::vector<unsigned char> data;
@@ -67,8 +67,8 @@ struct fiber {
   bool started = false, ended = true;
   const rendezvous* waits = nullptr; // for the round after this one
   long long round = 0;
-  // What it offers to its wave, in rounds of even and of odd number: who takes the one may find
-  // that others offer the other already.
+  // The words that it offers to its wave, in rounds of even and of odd number: while one work-item
+  // reads, others may offer the next words already.
   unsigned words[2][6];
   std::vector<product> products;
   std::vector<std::size_t> groups; // how many of them were asked for when a group ended
@@ -76,7 +76,7 @@ struct fiber {
   std::vector<std::size_t> copy_groups; // the same of copies
 };
 
-// What runs where, and what went wrong. One launch at a time.
+// The fibers of a launch, and its errors. One launch at a time.
 struct machine {
   std::vector<fiber> fibers;
   jmp_buf scheduler;
@@ -113,7 +113,7 @@ void fiber_main() {
   }
 }
 
-// Runs the fiber until it waits for somebody.
+// Runs the fiber until it waits for another.
 __attribute__((noinline)) void resume(int thread) {
   now.thread = thread;
   fiber& f = m.fibers[thread];
@@ -146,13 +146,13 @@ void blame(const std::string& what) {
 
 // ---------------------------------------------------------------- barriers and exchanges
 
-// Places are compared where they are given.
+// Call sites are compared where they are given.
 void arrive_at(rendezvous& g, int count, const void* site) {
   ++m.events;
   if (g.arrived == 0)
     g.site = site;
   else if (g.site != site)
-    fail("work-items meet from different places: divergent code");
+    fail("work-items meet from different calls: divergent code");
   if (++g.arrived == count) {
     g.arrived = 0;
     g.result = g.votes;
@@ -176,7 +176,7 @@ bool can_go_on(const fiber& f) {
 
 rendezvous& my_wave() { return m.waves[now.thread / m.wave]; }
 
-// Offers words to the wave; returns which of the two places they are in.
+// Offers words to the wave; returns the index of their slot.
 int offer(const unsigned* words, int count, const void* site) {
   const int which = my_wave().round & 1;
   std::memcpy(self().words[which], words, count * sizeof(unsigned));
@@ -359,7 +359,7 @@ float number(unsigned bits, halves kind) {
   std::memcpy(&v, &wide, 4);
   if (!ieee)
     return v;
-  v *= 0x1p112f; // exponents of halves, those of subnormal ones too
+  v *= 0x1p112f; // exponents of halves, of subnormal ones too
   std::memcpy(&wide, &v, 4);
   if ((bits & 0x7c00) == 0x7c00)
     wide |= 0x7f800000;
@@ -379,9 +379,9 @@ float number_at(unsigned address, halves kind) {
   return number(bits, kind);
 }
 
-// The number of row `row` that is the `k`-th of 16, where a descriptor says (PTX ISA, "Matrix
-// descriptor"): without swizzle cores of 8 rows of 16 bytes; else blocks of 8 rows of 128 or 64
-// bytes, whose chunks of 16 bytes change places by their addresses.
+// The number of row `row` that is the `k`-th of 16, at the address of a descriptor (PTX ISA,
+// "Matrix descriptor"): without swizzle cores of 8 rows of 16 bytes; else blocks of 8 rows of 128
+// or 64 bytes, with 16-byte chunks permuted by their addresses.
 float number_of(unsigned long long descriptor, int row, int k, bool transposed, halves kind) {
   const auto field = [&](int from) { return unsigned(descriptor >> from & 0x3fff) << 4; };
   const unsigned next = field(16), below = field(32);
@@ -518,7 +518,7 @@ void turns_at_random() {
   std::shuffle(waves.begin(), waves.end(), m.random);
   for (const int w : waves)
     turn(w);
-  // One that everybody waits for has to come.
+  // An awaited copy has to come.
   const bool some = m.random() % 2;
   if (!m.copies.empty() && some)
     land(m.random() % m.copies.size());
@@ -536,7 +536,7 @@ void run_block(const shared_place* places) {
   m.copies.clear();
   for (int t = 0; t < m.threads; ++t) {
     m.fibers[t].ended = false;
-    m.fibers[t].products.clear(); // which nobody waited for
+    m.fibers[t].products.clear(); // which no work-item waited for
     m.fibers[t].groups.clear();
     m.fibers[t].copies.clear();
     m.fibers[t].copy_groups.clear();

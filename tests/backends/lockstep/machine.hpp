@@ -1,9 +1,9 @@
-// What kernel text finds in place of a GPU: the words of a block that machine.cpp runs. There is no
+// The functions of a block for kernel text, in place of a GPU's; machine.cpp runs them. There is no
 // standard header here: hundreds of programs include this one, and parsing them took longer than
 // the kernels.
 //
-// Compile with -O0: at higher levels one place of the text may become several places of the code,
-// or several one, and places are told apart by their return addresses.
+// Compile with -O0: at higher levels one call of the text may become several calls of the code, or
+// several one, and calls are told apart by their return addresses.
 #pragma once
 
 #define __shared__
@@ -55,7 +55,7 @@ unsigned long long ballot(bool vote);
 void barrier();
 bool barrier_or(bool vote);
 void wave_barrier();
-// One of sixteen barriers: `count` work-items arrive at it, and those that sync wait for all.
+// One of sixteen barriers: `count` work-items arrive at it, and the ones that sync wait for all.
 void named_barrier_sync(int barrier, int count);
 void named_barrier_arrive(int barrier, int count);
 
@@ -87,8 +87,8 @@ enum class halves { ieee, bfloat };
 void wave_product(float* d, const unsigned* a, const unsigned* b, halves kind);
 // ldmatrix.x4: four cores of 8 x 8, of which each lane names a row; transposed with .trans.
 void load_cores(unsigned* b, unsigned row, bool transposed);
-// d (64 x columns) (+)= a (64 x 16) b of a warpgroup: registers by place, and operands in shared
-// memory by descriptors, of which b's may have its rows along the 16.
+// d (64 x columns) (+)= a (64 x 16) b of a warpgroup: registers by address, and operands in shared
+// memory by descriptors; b's may have its rows along the 16.
 struct product {
   float* d;
   const unsigned* a; // or null, if it is in shared memory
@@ -97,7 +97,7 @@ struct product {
   bool add, transposed;
   halves kind;
 };
-// It is carried out when it is waited for: until then registers are read and written as places.
+// It is carried out at the wait: until then registers are read and written by address.
 void ask_product(const product& asked);
 void commit_products();
 // Waits for all but the last groups that were committed.
@@ -105,8 +105,8 @@ void wait_for_products(int left);
 
 // ---------------------------------------------------------------- shared memory
 
-// Each place has garbage in it when a block begins, like the real one. A program is one text: what
-// is static here is its own.
+// Shared memory has garbage in it when a block begins, like the real one. A program is one text:
+// its static variables are its own.
 struct shared_place {
   void* data;
   unsigned long bytes;

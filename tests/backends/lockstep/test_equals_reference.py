@@ -1,4 +1,4 @@
-"""Every kernel of GPUs, run by emulated waves of 32 and 64 lanes, does what the reference does."""
+"""Every kernel of GPUs, on emulated waves of 32 and 64 lanes, has the reference's results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ELSEWHERE = {
     *(ml.csr_softmax, ml.csr_softmax_backward, ml.csr_spmm_max, ml.csr_spmm_where_equal),
 }
 
-# One index dtype with each value dtype: half as many programs.
+# One index dtype with each value dtype: half the programs.
 INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64", "complex128": "int32"}
 
 

@@ -165,8 +165,8 @@ def test_ballots_have_a_bit_for_every_lane(warp: int) -> None:
     assert y[warp] == float((2**warp - 1) >> 1)
 
 
-# What Hopper has besides: a copy that a barrier counts, which the first half of the block passes on
-# to the second; and a product of ones, which is 16 everywhere.
+# Hopper's additions: a copy that a barrier counts, which the first half of the block passes on to
+# the second; and a product of ones, which is 16 everywhere.
 HOPPER = """
 WL_ENTRY(copies)(WL_GRID const double* x, double* y) { WL_RUN(
   const wl::u32 memory = wl::shared_address(wl::shared);
@@ -202,15 +202,15 @@ WL_ENTRY(products)(WL_GRID const double* x, double* y) { WL_RUN(
   wl::wgmma_wait<0>();
   y[t] = d[t % 16];) }
 """
-#: The kernel, what is replaced by what, and what is said of it under some order.
+#: The kernel, a replacement in its text, and the message under some order.
 MISTAKES = {
-    "nobody waits for the copy": ("copies", "wl::wait_for(came, 0);", "", "numbers"),
+    "no wait for the copy": ("copies", "wl::wait_for(came, 0);", "", "numbers"),
     "a copy of other bytes": ("copies", "expecting(came, 64)", "expecting(came, 48)", "not come"),
-    "a copy that nobody expects": ("copies", "wl::arrive_expecting(came, 64);", "", "not come"),
+    "an unexpected copy": ("copies", "wl::arrive_expecting(came, 64);", "", "not come"),
     "an arrival too many": ("copies", "barrier_init(came, 1)", "barrier_init(came, 0)", "more"),
     "no barrier": ("copies", "wl::barrier_init(came, 1)", "y[0] = 0", "never initialized"),
     "nobody passes": ("copies", "wl::named_arrive(3);", "", "not come"),
-    "nobody waits for those who pass": ("copies", "wl::named_wait(3);", "", "half full"),
+    "no wait for passing threads": ("copies", "wl::named_wait(3);", "", "half full"),
     "a copy of half a unit": ("copies", "memory, x, 64", "memory, x, 8", "whole units"),
     "a product is read too early": ("products", "wl::wgmma_wait<0>();", "", "numbers"),
     "a product of the last group": ("products", "wgmma_wait<0>", "wgmma_wait<1>", "numbers"),
@@ -237,7 +237,7 @@ def hopper(old: str = "", new: str = "") -> Library:
 
 
 def verdict(library: Library, symbol: str, schedule: int) -> str:
-    """Return what is wrong under a schedule: nothing, numbers, or what the machine says."""
+    """Return the error under a schedule: nothing, numbers, or the message of the machine."""
     x, y = np.arange(1.0, 9.0), np.full(256, np.nan)
     try:
         library.run(symbol, 1, *(ctypes.c_void_p(a.ctypes.data) for a in (x, y)), schedule=schedule)

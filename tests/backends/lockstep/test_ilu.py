@@ -1,4 +1,4 @@
-"""Incomplete factors on emulated waves: those of the reference, and new values on the device."""
+"""Incomplete factors on emulated waves equal the reference's, with new values on the device."""
 
 from __future__ import annotations
 

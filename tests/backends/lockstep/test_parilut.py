@@ -1,4 +1,4 @@
-"""Patterns of incomplete factors on emulated waves are those of the reference, bit for bit."""
+"""Patterns of incomplete factors on emulated waves equal the reference's, bit for bit."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ std::atomic<long> wrong{0};
 
 void expect(bool holds) { wrong += !holds; }
 
-// Every part is done once, loops within are plain, and what a part throws comes back.
+// Every part is done once, loops within are plain, and exceptions of a part come back.
 void share_one(std::mt19937& random, int parts, i64 count) {
   std::vector<i64> x(count, 0);
   std::vector<int> done(parts, 0);
@@ -55,7 +55,7 @@ void share_one(std::mt19937& random, int parts, i64 count) {
   }
 }
 
-// Every block is done once, after those that it needs, and sees what they wrote.
+// Every block is done once, after the blocks that it needs, and sees their writes.
 void follow_in_lanes(std::mt19937& random, int lanes, int count) {
   struct Block {
     int step;

@@ -1,4 +1,4 @@
-"""Products with a transpose by columns: parts of the rows, and what they add up apart."""
+"""Products with a transpose by columns: parts of the rows, and their separate sums."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def band(n: int, *offsets: int) -> Any:
 
 
 def one_row(columns: int) -> Any:
-    """Return a matrix whose entries are in one row: parts cut it."""
+    """Return a matrix with entries in one row: parts cut it."""
     return of_entries(np.full(60_000, 2), np.arange(60_000) * 7 % columns, (5, columns))
 
 
@@ -45,7 +45,7 @@ MATRICES = {
     "wide": random(40, 60_000, 70_000),
     "far more columns than entries": random(300, 200_000, 20_000),
     "band": band(20_000, -1, 0, 1, 130),
-    # Windows of later parts begin before those of earlier ones.
+    # Windows of later parts begin before the windows of earlier ones.
     "falling": sp.csr_array(band(20_000, -1, 0, 1, 130)[:, ::-1]),
     "gaps": of_entries(np.arange(40_000) // 2, np.arange(40_000) * 5 + 1000, (20_000, 210_000)),
     "one row": one_row(4_000),
@@ -103,7 +103,7 @@ def test_any_dtype_and_rows_apart(name: str, columns: int, index: str, dtype: st
     product(A, x, y, -0.5, 1.5)
     assert_near(S, x, before, y, -0.5, 1.5)
     kept[:, 1 : columns + 1] = y
-    np.testing.assert_array_equal(wide[1], kept)  # what is between the rows stays
+    np.testing.assert_array_equal(wide[1], kept)  # memory between the rows stays
 
 
 @pytest.mark.parametrize("name", MATRICES)

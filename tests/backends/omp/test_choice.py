@@ -13,7 +13,7 @@ def uniform(n: int, density: float) -> RowStatistics:
 
 
 def names(operation: str, rows: RowStatistics, columns: int) -> list[str]:
-    """Return what the rule would take, best first."""
+    """Return the rule's candidates, best first."""
     on = wl.executor("omp:2")
     facts = Facts(rows, columns, "float32", np.dtype(np.int32))
     A = wl.Csr(np.eye(2, dtype="float32"), executor=on)  # the rule asks it for its dtypes alone

@@ -1,4 +1,4 @@
-"""The generated entries: what they refuse, and how they are written."""
+"""The generated entries: refused arguments, and the text of the entries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(operation: Any, *arguments: Any) -> None:
     EXECUTOR.run(operation, *arguments)
 
 
-# ---- what is refused
+# refused arguments
 
 
 def test_no_array() -> None:
@@ -132,7 +132,7 @@ def test_nothing_is_written_when_an_argument_is_refused() -> None:
     np.testing.assert_array_equal(y, block(3))
 
 
-# ---- what is taken
+# accepted arguments
 
 
 def test_complex_arrays_that_are_aligned_to_their_parts_only() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C ends one long native call within a second, and what comes after is as before."""
+"""Ctrl-C ends one long native call within a second, and later calls are as before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRESSED, ANSWERED = 0.1, 1.0
 
 @contextmanager
 def ctrl_c(after: float) -> Iterator[None]:
-    """Press it once, if what is within has not ended before."""
+    """Press it once, unless the block has ended before."""
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
@@ -33,7 +33,7 @@ def ctrl_c(after: float) -> Iterator[None]:
 
 
 def random_rows(m: int, n: int, each: int, executor: str) -> wl.Csr:
-    """Return a matrix whose rows have so many entries anywhere."""
+    """Return a matrix with ``each`` entries in a row, anywhere."""
     rng = np.random.default_rng(1)
     indices = rng.integers(0, n, m * each, dtype=np.int32)
     indptr = np.arange(0, m * each + 1, each, dtype=np.int32)

@@ -33,7 +33,7 @@ def all_neighbours(points: int) -> Any:
 
 
 def random(rows: int, seed: int, reach: int) -> Any:
-    """Return a matrix whose rows have entries up to so far from the diagonal."""
+    """Return a matrix with entries up to ``reach`` from the diagonal."""
     rng = np.random.default_rng(seed)
     row = np.repeat(np.arange(rows), rng.integers(0, 6, rows))
     column = np.clip(row + rng.integers(-reach, reach + 1, row.size), 0, rows - 1)
@@ -76,14 +76,14 @@ def check(arrays: tuple[np.ndarray, ...], S: Any, upper: bool) -> None:
     assert np.all(end > begin)
     lane = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     place = np.arange(begin.size) - starts[lane]
-    # what is done for sure before each block: blocks of each lane, told by it or by those before
+    # the blocks that are certainly done before each block, by lane
     known = np.zeros((begin.size, starts.size - 1), np.int64)
     for b in range(begin.size):
         if place[b] > 0:
             known[b] = known[b - 1]
         for w in range(waits[b], waits[b + 1]):
             before = starts[of[w]] + needed[w] - 1
-            assert begin[before] < begin[b]  # so that nobody waits for ever
+            assert begin[before] < begin[b]  # so that no thread waits forever
             known[b, of[w]] = max(known[b, of[w]], needed[w])
     block = np.empty(n, np.int64)
     for b in range(begin.size):
@@ -121,7 +121,7 @@ def test_grids_are_shared(name: str) -> None:
         found = lanes(A, upper=upper)
         assert found is not None
         assert found[0].size == 3
-        assert found[4].size <= found[1].size // 2  # most blocks wait for nobody
+        assert found[4].size <= found[1].size // 2  # most blocks wait for no other
 
 
 @pytest.mark.parametrize("name", ["a chain", "dense", "near columns", "one row", "no rows"])
@@ -189,5 +189,5 @@ def test_lanes_take_the_place_of_levels() -> None:
     wl.preconditioners.Ic(A)
     A.solve_triangular(np.ones(A.shape[0]))
     assert lanes(A, upper=False) is not None
-    ((rows, bounds),) = segments(A, upper=False)  # those who ask for levels find them
+    ((rows, bounds),) = segments(A, upper=False)  # a request for levels finds them
     assert bounds is not None and rows.size == A.shape[0]

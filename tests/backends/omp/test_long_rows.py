@@ -1,4 +1,4 @@
-"""Rows whose columns follow one another are multiplied without loads of columns: others are not."""
+"""Rows with adjacent columns are multiplied without loads of columns: others are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats with padded rows, whose rows end at different lengths: padding never touches x."""
+"""Formats with padded rows that end at different lengths: padding never touches x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products on omp whose operand comes in panels that stay in cache."""
+"""Products on omp with an operand in panels that stay in cache."""
 
 from __future__ import annotations
 

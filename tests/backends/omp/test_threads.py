@@ -109,7 +109,7 @@ def test_any_number_of_threads_is_right(threads: int, columns: int) -> None:
 
 
 def together(work: Any, calls: int) -> list[Any]:
-    """Return what so many calls at the same time return."""
+    """Return the results of ``calls`` simultaneous calls."""
     with ThreadPoolExecutor(calls) as pool:
         return [future.result() for future in [pool.submit(work) for _ in range(calls)]]
 

@@ -10,11 +10,11 @@ import pytest
 from wollemi.backends.unified import wrappers
 
 SHARED = sorted(path for folder in wrappers.FOLDERS for path in folder.glob("*.hpp"))
-# The headers whose lines may know which compiler reads them.
+# The headers with lines that may depend on the compiler.
 DIALECT = {"dialect.hpp", "lanes.hpp", "shared_atomics.hpp"}
 
-# A wave has WL_WARP lanes: 32, or 64 on AMD's GCN and CDNA. Whoever writes 32, or 31, or a mask of
-# 32 bits, has assumed the one; what a text of another meaning looks like is below.
+# A wave has WL_WARP lanes: 32, or 64 on AMD's GCN and CDNA. A text with 32, or 31, or a mask of 32
+# bits assumes the former; uses with another meaning are listed below.
 WIDTH = re.compile(r"\b(32|31|0x1f|0x20|0x[fF]{8}|warpSize)[uUlL]*\b")
 ALLOWED = {
     ("lanes.hpp", "__shfl_sync(0xffffffffu"): "CUDA alone has masks, and waves of 32",

@@ -1,4 +1,4 @@
-"""What users build with is tested on every executor that is here: tests that take ``on``."""
+"""Parts for users' code are tested on every installed executor: tests that take ``on``."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-# Csr and what keeps every entry; Bsr fills blocks, Dense forgets zeros.
+# Csr and the formats that keep every entry; Bsr fills blocks, Dense forgets zeros.
 KEEPING = ("csr", "csc", "coo", "ell", "sellp", "hybrid")
 FORMATS = (*KEEPING, "bsr", "dense")
 

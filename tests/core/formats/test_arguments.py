@@ -1,4 +1,4 @@
-"""What constructors are given: SciPy's tuples, options, and what is none of them."""
+"""Arguments of constructors: SciPy's tuples, options, and other objects."""
 
 from fractions import Fraction
 from importlib import import_module
@@ -119,7 +119,7 @@ def test_a_dense_array_of_16_bits_becomes_rows_of_16_bits():
 
 
 class Column:
-    """What a column of pandas is to NumPy."""
+    """A column of pandas as NumPy sees it."""
 
     def __array__(self, dtype=None, copy=None):
         return np.array([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Blocks of one entry: products go by the rows, and follow what becomes of the matrix."""
+"""Blocks of one entry: products go by the rows, and follow changes of the matrix."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ def csr(given):
     return wl.Csr((data[order], col[order], indptr), shape=given.shape)
 
 
-# ---- what is refused, with the place
+# refused arguments, with the position
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_vector_is_no_matrix():
         wl.Csr(np.ones(3))
 
 
-# ---- what is taken
+# accepted arguments
 
 
 def test_the_largest_index_tells_the_columns():

@@ -1,4 +1,4 @@
-"""Entries of one place: added up as SciPy does, kept apart by Coo, and in place on request."""
+"""Entries of one position: added up as SciPy does, kept apart by Coo, and in place on request."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Matrices whose products keep no copies of their entries, and how much others keep."""
+"""Matrices with products that keep no copies of their entries, and the copies of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks of intervals: which places they have, and how they behave as operators."""
+"""Masks of intervals: their positions, and their behavior as operators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def masks(draw: Any, rows: int | None = None, columns: int | None = None) -> Mas
 
 
 def places(m: int, n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the rows and columns of all places."""
+    """Return the rows and columns of all positions."""
     return np.mgrid[:m, :n][0], np.mgrid[:m, :n][1]
 
 

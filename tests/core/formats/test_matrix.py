@@ -1,4 +1,4 @@
-"""What every format does: move, copy, pickle, take new values, and go to SciPy and back."""
+"""The methods of every format: move, copy, pickle, take new values, and go to SciPy and back."""
 
 import copy
 import pickle
@@ -169,7 +169,7 @@ def test_what_scipy_makes_out_of_order_is_put_in_order():
     assert S.row.tolist() == [2, 0, 1]
 
 
-# ---- Coo, Csc, Bsr: refused with the place
+# Coo, Csc, Bsr: refused with the position
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A matrix owns its arrays: what others do to theirs, before and after, changes nothing here."""
+"""A matrix owns its arrays: changes of other libraries' matrices change nothing here."""
 
 import copy
 import pickle
@@ -16,7 +16,7 @@ N = 600
 
 
 def unsorted(format="csr", dtype="float64"):
-    """Return a matrix whose rows are out of order and, by compressed rows, have duplicates."""
+    """Return a matrix with unsorted rows and, by compressed rows, duplicates."""
     rng = np.random.default_rng(3)
     row, col = rng.integers(0, N, (2, 60 * N))
     values = rng.integers(1, 9, row.size).astype(dtype)
@@ -43,7 +43,7 @@ def same(found, expected):
 
 
 def unsettle(S):
-    """Do to a matrix in place what SciPy and its users do."""
+    """Change a matrix in place as SciPy and its users do."""
     if S.format in ("csr", "csc"):
         spl.spsolve(S.copy() + 1000 * sp.eye_array(N), np.ones(N))
         S.sort_indices()

@@ -1,4 +1,4 @@
-"""Matrices that gave up their arrays: products by the plan, and errors that say what to do."""
+"""Matrices without their original arrays: products by the plan, and errors with remedies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def gpu(warp: int = 32) -> LockstepExecutor:
 
 
 EMULATED = tool(compiler() is not None, "no C++ compiler: set CXX")
-#: The emulated GPU's kernels whose plans hold the entries.
+#: The emulated GPU's kernels with plans that hold the entries.
 GPU_KERNELS = ("sell", "sell-near", "row-segments")
 
 

@@ -1,4 +1,4 @@
-"""Matrices whose values are stored in a lower precision than they compute in."""
+"""Matrices with values stored in a lower precision than they compute in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ranks of MPI run: python ranks.py NAME [executor]; every assertion is one of all ranks."""
+"""Programs of MPI's ranks: python ranks.py NAME [executor]; assertions hold on all ranks."""
 
 from __future__ import annotations
 

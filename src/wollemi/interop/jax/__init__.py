@@ -1,7 +1,7 @@
 """Products of machine learning and solves on JAX's arrays: jit, grad, jvp, vmap.
 
 Every function is made of primitives of JAX (:mod:`.primitives`), which are computed by the kernels
-of the host. ``pip install "wollemi[jax]"`` brings what is needed.
+of the host. ``pip install "wollemi[jax]"`` installs the requirements.
 """
 
 from ...core.errors import MissingPackage

@@ -24,8 +24,8 @@ def spmm(A: Any, B: Any, *, values: Any = None, alpha: float = 1.0, kernel: str 
     Parameters
     ----------
     A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
-        The values of a ``Csr`` are constants unless ``values`` is given; those of a ``BCOO`` or a
-        ``BCSR`` have derivatives. A ``Pattern`` has ones.
+        The values of a ``Csr`` are constants unless ``values`` is given; the values of a ``BCOO``
+        or a ``BCSR`` have derivatives. A ``Pattern`` has ones.
     B : array, shape (n, k), (..., n, k) or (n,)
         Dense.
     values : array, shape (nse,) or (..., nse), optional
@@ -98,7 +98,7 @@ def sddmm(
     -------
     BCOO, BCSR or array
         Like ``A`` if it is a sparse array of JAX and no operand has leading axes; else values, in
-        the order of those of ``A``, shape (nse,) or (..., nse).
+        the order of ``A``, shape (nse,) or (..., nse).
 
     Examples
     --------

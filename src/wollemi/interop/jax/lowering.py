@@ -151,7 +151,7 @@ def register(
 
 
 def _compiled(primitive: Primitive) -> Callable[..., Any]:
-    """Return what computes a primitive eagerly by a program that is compiled for its operands."""
+    """Return a function that runs a primitive eagerly by a program compiled for its operands."""
     of_arguments: dict[Any, Any] = {}
 
     def eager(*operands: Any, **params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a function of scores of a user's own may ask about the entries of a pattern."""
+"""The questions of a user's score function about the entries of a pattern."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Entries:
     Attributes
     ----------
     rows, columns : array of int, shape (nse,)
-        Where they are. What only fills up a ``BCOO`` or a ``BCSR`` is anywhere.
+        Where they are. Padding of a ``BCOO`` or a ``BCSR`` may have any position.
     """
 
     def __init__(self, sparse: Sparse) -> None:

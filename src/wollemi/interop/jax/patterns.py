@@ -1,8 +1,8 @@
 """The patterns of JAX's sparse arrays and of matrices of ours, as primitives take them.
 
-A kernel needs more of a pattern than its arrays: plans, and its transpose. A pattern whose arrays
-are known while a function is traced is a constant of it, :class:`Held`. One that is an argument of
-a compiled function comes as arrays with every call, and is found again by its content.
+A kernel needs more of a pattern than its arrays: plans, and its transpose. A pattern with arrays
+that are known while a function is traced is a constant of it, :class:`Held`. One that is an
+argument of a compiled function comes as arrays with every call, and is found again by its content.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REMEMBERED = 16
 
 
 class Pattern:
-    """The places of the entries of a matrix, by compressed rows, in arrays of JAX.
+    """The positions of the entries of a matrix, by compressed rows, in arrays of JAX.
 
     Functions of this package take it in place of a matrix. It is a pytree of its two arrays, so it
     may be an argument of functions that are compiled, which then work for other patterns too.
@@ -40,8 +40,8 @@ class Pattern:
     Parameters
     ----------
     indptr : array of int32 or int64, shape (m + 1,)
-        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``. What follows ``indptr[-1]`` only
-        fills up, as in a ``BCSR``.
+        The entries of row ``i`` are ``indptr[i]:indptr[i + 1]``. Entries from ``indptr[-1]`` on are
+        padding, as in a ``BCSR``.
     indices : array of the same dtype, shape (nnz,)
         Their columns.
     shape : tuple of int
@@ -93,7 +93,7 @@ class Held:
 
 
 class Sparse(NamedTuple):
-    """What functions of this package take as ``A``.
+    """The ``A`` of functions of this package.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Sparse(NamedTuple):
     gather : callable
         Values in the order of ``A`` to the order of the pattern, over the last axis.
     scatter : callable
-        The other way round, with zeros for what only fills up.
+        The other way round, with zeros for padding.
     like : callable
         Values in the order of ``A`` as a sparse array like ``A``, or as they are.
     """
@@ -207,7 +207,7 @@ def _held_of(A: Csr) -> Held:
 
 
 def host_executor() -> Executor:
-    """Return the executor that computes for arrays of JAX whose pattern is no matrix of ours."""
+    """Return the executor for arrays of JAX with a pattern that is no wollemi matrix."""
     default = get_default_executor()
     return default if default.xp is np else executor_by_name("omp")
 
@@ -246,7 +246,7 @@ def _is_known(*arrays: Any) -> bool:
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
 
 
-# ---- what was found out about arrays of JAX, which never change, while they live
+# cached properties of arrays of JAX, which never change, while they live
 
 _found: dict[tuple[Any, ...], tuple[tuple[weakref.ref[Any], ...], Any]] = {}
 _lock = threading.Lock()
@@ -339,7 +339,7 @@ def _compressed(indices: Any, shape: tuple[int, int]) -> tuple[Held, Any]:
 def _compressed_while_traced(indices: Any, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
     m, n = shape
     row, col = indices[:, 0], indices[:, 1]
-    row = jnp.where((row < m) & (col < n), row, m)  # what only fills up comes last
+    row = jnp.where((row < m) & (col < n), row, m)  # padding comes last
     order = jnp.argsort(row, stable=True)
     indptr = jnp.searchsorted(row[order], jnp.arange(m + 1), side="left").astype(indices.dtype)
     return indptr, col[order], order

@@ -33,7 +33,7 @@ def define(
     Parameters
     ----------
     kernel : HostKernel
-        What computes it on arrays of NumPy.
+        The function that computes it on arrays of NumPy.
     shape : callable
         ``shape(rows, columns, entries, *operands)`` is that of one block of the result.
     native : NativeCall, optional
@@ -78,7 +78,7 @@ def _batching(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
 
 
 def _folded(x: Any, batched: bool, size: int, blocks: int) -> Any:
-    """Return an operand whose first axis runs over the batch, and over the blocks within it."""
+    """Return an operand with a first axis over the batch, and over the blocks within it."""
     if not batched:
         if x.shape[0] == 1:
             return x
@@ -109,7 +109,7 @@ def given(tangent: Any) -> Any:
 
 
 def total(out: Any, *terms: Any) -> Any:
-    """Return the sum of those terms that are given, as a tangent of ``out``."""
+    """Return the sum of the given terms, as a tangent of ``out``."""
     there = [term for term in terms if term is not None]
     return sum(there[1:], start=there[0]) if there else ad.Zero.from_primal_value(out)
 
@@ -152,7 +152,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
 
 
 def as_blocks(gradient: Any, blocks: int) -> Any:
-    """Return the gradient of an operand of so many blocks: one for all gets the sum of all."""
+    """Return the gradient of an operand of ``blocks`` blocks: one for all gets the sum of all."""
     if blocks == 1 and gradient.shape[0] != 1:
         return gradient.sum(0, keepdims=True)
     return gradient

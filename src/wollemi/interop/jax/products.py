@@ -202,7 +202,7 @@ def _fusedmm_jvp(
     values, t_values = (dense.pop(0), given_tangents.pop(0)) if len(dense) == 4 else (None, None)
     C, B, D = dense
     t_C, t_B, t_D = given_tangents
-    # What the forward pass did not keep is sampled again: s, then p = f(s).
+    # Samples that the forward pass did not keep are computed again: s, then p = f(s).
     dots = sddmm_p.bind(*places, C, B, **product)
     s = alpha * dots if values is None else alpha * dots * values
     p = edge_weights(edge, s, places, known)

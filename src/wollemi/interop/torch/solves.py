@@ -114,7 +114,7 @@ _described = torch.compiler.assume_constant_result(describe)
 
 
 def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
-    """Solve for each of the leading axes; those of one matrix are columns of one block."""
+    """Solve for each of the leading axes; systems of one matrix are columns of one block."""
     shared = all(
         s == 0 or d == 1 for s, d in zip(values.stride()[:-1], values.shape[:-1], strict=True)
     )
@@ -152,7 +152,7 @@ def _adjoint_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, 
 
 
 def _reordered(values: Tensor, places: Tensor) -> Tensor:
-    """Return values in another order; those of one matrix stay those of one."""
+    """Return values in another order; values of one matrix stay values of one."""
     lead = values.dim() - 1
     one = values[tuple(slice(0, 1) if values.stride(i) == 0 else slice(None) for i in range(lead))]
     return one.index_select(-1, places).expand(*values.shape[:-1], places.shape[0])

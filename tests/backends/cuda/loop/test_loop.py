@@ -1,4 +1,4 @@
-"""Loops on the device: what is captured and in which order. With a fake driver."""
+"""Loops on the device: the captured launches and their order, with a fake driver."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_values_that_are_stored_in_another_dtype_are_left_to_a_graph():
 
 
 def test_a_matrix_counts_once_however_often_it_is_applied():
-    rows = (60 << 20) // 3 // 84  # a third of the cache: twice would not fit beside the vectors
+    rows = (60 << 20) // 3 // 84  # a third of the cache: twice would not fit with the vectors
     assert fits(recorded("Bicgstab", rows=rows))
 
 

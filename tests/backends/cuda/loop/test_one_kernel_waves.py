@@ -195,7 +195,7 @@ def test_systems_of_few_rows_and_of_a_whole_block(name, n, rng):
 
 
 def test_a_vector_that_lost_its_digits_is_made_orthogonal_again(rng):
-    # Columns near one another: what is left of a product is small.
+    # Columns near one another: the remainder of a product is small.
     S = sp.csr_matrix(np.ones((40, 40)) + 1e-3 * np.diag(np.arange(1.0, 41.0)))
     b = rng.standard_normal(40)
     found = solve(OneKernel(*WAYS["formed"]), "Gmres", S, b, jacobi=False)

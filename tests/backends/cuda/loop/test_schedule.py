@@ -1,4 +1,4 @@
-"""Where the blocks of one kernel for all iterations meet, what they store, and that it compiles."""
+"""The grid barriers of one kernel for all iterations, the stored vectors, and its compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an iteration shares kernels, and where their blocks must meet: decided without a GPU."""
+"""The steps of an iteration that share kernels, and their barriers: decided without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands of attention, what is expected of it, and its kernels by emulated tensor cores."""
+"""Operands of attention, expected results, and its kernels by emulated tensor cores."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ...test_products import wide
 
 
 def waves(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> LockstepExecutor:
-    """Return waves of 32 lanes; ``modules`` are those that import ``multiply``."""
+    """Return waves of 32 lanes; ``modules`` are the ones that import ``multiply``."""
     executor = LockstepExecutor(32)
 
     def function(symbol: str, text: Any) -> Any:

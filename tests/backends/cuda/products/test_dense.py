@@ -202,7 +202,7 @@ def test_memory_of_a_captured_graph_stays_with_the_pattern(monkeypatch: pytest.M
 
 
 class Hopper(Adapter):
-    """What the rule asks an H200: how many waves it holds, and whether it has its tensor cores."""
+    """The rule's questions to an H200: its number of waves, and whether it has tensor cores."""
 
     waves = 8448
 

@@ -1,4 +1,4 @@
-"""Sampled products by the dense product: what is computed besides must not show."""
+"""Sampled products by the dense product: other computed positions must not show."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS = (0, 1, 40)
 
 @pytest.fixture
 def wave(monkeypatch: pytest.MonkeyPatch) -> LockstepExecutor:
-    """Return emulated waves whose pieces of rows and panels are short."""
+    """Return emulated waves with short row segments and panels."""
     monkeypatch.setattr(dense_sampled, "PIECE", 48)
     return waves(monkeypatch, dense_sampled)
 
@@ -65,7 +65,7 @@ def run(A: wl.Csr, values: Any, C: Any, B: Any, S: Any, alpha: float, beta: floa
 
 
 def exact(A: wl.Csr, values: Any, C: Any, B: Any, S: Any, alpha: float, beta: float) -> Any:
-    """Return the samples in float64, and what their terms come to without their signs."""
+    """Return the samples in float64, and the sums of the absolute values of their terms."""
     indptr = np.asarray(A.indptr).astype(int)
     rows, columns = np.repeat(np.arange(M), np.diff(indptr)), np.asarray(A.indices).astype(int)
     left, right = wide(C)[:, rows], wide(B)[:, columns]
@@ -161,7 +161,7 @@ def test_panels_without_entries_are_not_multiplied(wave: Any, monkeypatch: Any) 
 
 
 class Hopper(Adapter):
-    """What the rule asks an H200."""
+    """The rule's questions to an H200."""
 
     waves = 8448
 

@@ -1,4 +1,4 @@
-"""Tiles of masks: what they are made of, by emulated tensor cores, and on a GPU."""
+"""Tiles of masks: their construction, by emulated tensor cores, and on a GPU."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def gpu() -> Any:
 def samples(
     gpu: Any, A: Any, C: Any, B: Any, kernel: str
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return what the GPU gives, and float64 products."""
+    """Return the results of the GPU, and float64 products."""
     on_gpu = A.to(gpu)
     given = [gpu.from_host(x) for x in (C, B)]
     have = np.asarray(gpu.to_host(wl.sddmm(on_gpu, *given, kernel=kernel, use_values=True).data))

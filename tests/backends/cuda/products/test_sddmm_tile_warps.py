@@ -19,7 +19,7 @@ from .test_sddmm_tile import pattern
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
-#: A kernel, and what it is made for besides.
+#: A kernel, and its other compile-time settings.
 KERNELS = {
     "tile": (sddmm_tile.tile_sddmm, {}),
     "tile-mma, one tile in memory": (sddmm_tile.tile_mma, {"STAGES": 1}),

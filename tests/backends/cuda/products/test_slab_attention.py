@@ -126,7 +126,7 @@ def emulate(
     warps: int = 2,
     lists: tuple[Lists, Lists] | None = None,
 ) -> Expected:
-    """Do what the launches of a GPU do, with slabs for so much shared memory."""
+    """Run the launches of a GPU, with slabs for this amount of shared memory."""
     mask, C, B, D, G = given
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     height = attention.height_of(shared, width)
@@ -245,7 +245,7 @@ def test_rows_of_minus_infinities_are_zero_and_some_of_them_count_for_nothing() 
 
 
 def matrix(mask: Any, index: str, executor: Any, *, twice: bool = False) -> wl.Csr:
-    """Return a pattern whose rows are not sorted, with each entry once or twice."""
+    """Return a pattern with unsorted rows, with each entry once or twice."""
     rows, columns = np.nonzero(mask)
     if twice:
         rows, columns = np.repeat(rows, 2), np.repeat(columns, 2)

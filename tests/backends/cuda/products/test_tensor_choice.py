@@ -19,7 +19,7 @@ def facts(m: int, n: int, density: float, columns: int, dtype: str = "float32") 
     return Facts(rows, columns, dtype, np.dtype(np.int32))
 
 
-# What was measured faster on an H200.
+# The choices that were measured faster on an H200.
 @pytest.mark.parametrize(
     ("density", "columns", "chosen"),
     [

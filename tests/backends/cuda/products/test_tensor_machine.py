@@ -1,7 +1,7 @@
 """The kernels of the tensor cores on an emulated Hopper: they are right, and never stand still.
 
 Copies arrive late and in any order, warps go on in any order, and products read their registers and
-shared memory when they are waited for: what is missing a barrier fails here.
+shared memory when they are waited for: kernels without a necessary barrier fail here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def aligned(nbytes: int) -> Any:
 
 
 def at_16(array: Any) -> Any:
-    """Return a copy whose bytes begin at a multiple of 256."""
+    """Return a copy with its first byte at a multiple of 256."""
     copy = aligned(max(array.nbytes, 1))
     copy[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return copy
@@ -65,7 +65,7 @@ def multiply(
     dtype: str, indptr: Any, indices: Any, data: Any, B: Any, C: Any, alpha: float, beta: float,
     *, shape: kernels.Shape, shares: int, stages: int, schedule: int,
 ) -> int:  # fmt: skip
-    """Do what ``TensorCores.run`` does, and return the verdict."""
+    """Run the steps of ``TensorCores.run``, and return the verdict."""
     value = {"float32": "f4", "float16": "f2"}[dtype]
     (m, k), n = C.shape, B.shape[0]
     pattern = tile_pattern(np, indptr, indices, n)

@@ -1,4 +1,4 @@
-"""Patterns in tiles: what masks, offsets and order say is the matrix again."""
+"""Patterns in tiles: masks, offsets and order describe the matrix."""
 
 from __future__ import annotations
 

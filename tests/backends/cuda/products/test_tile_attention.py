@@ -110,7 +110,7 @@ def emulate(
     known: bool = False,
     shapes: tile_shapes.Shapes = tile_shapes.WARPS,
 ) -> Expected:
-    """Do what the launches of a GPU do; gradients are given what the product left if ``known``."""
+    """Run the launches of a GPU; gradients get the product's results if ``known``."""
     mask, C, B, D, G = given
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     tiles, turned = of_tiles or tiled(mask)

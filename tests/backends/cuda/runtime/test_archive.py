@@ -1,4 +1,4 @@
-"""Archives of kernels: what is found in them, and that nothing stale or damaged is."""
+"""Archives of kernels: their content is found, and nothing stale or damaged is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why CUDA cannot be used, and what its errors become: each a line that says what to do."""
+"""The reasons why CUDA cannot be used, and its translated errors: each a line with a remedy."""
 
 from contextlib import nullcontext
 

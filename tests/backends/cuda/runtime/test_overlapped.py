@@ -1,4 +1,4 @@
-"""What the driver is handed for a launch that may begin before the one before it has ended."""
+"""The driver's arguments for a launch that may begin before the one before it has ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Driver:
 
 
 class Plain:
-    """A function that notes what it was launched with."""
+    """A function that records its launch arguments."""
 
     slots = Slots()
     ptr = 77

@@ -1,4 +1,4 @@
-"""The rule chooses what it chose when it was recorded: 900 products on two GPUs that are not here.
+"""The rule repeats its recorded choices: 900 products on two GPUs that are not here.
 
 A rule that is meant to change records its choices again:
 ``python -m pytest tests/backends/gpu/products/test_choices.py`` with ``WOLLEMI_RECORD_CHOICES=1``.

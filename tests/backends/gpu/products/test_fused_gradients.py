@@ -71,7 +71,7 @@ def gradients(
     left: Any = (),
     values: Any = None,
 ) -> list[Any]:
-    """Return the gradients for C, B, D and values, or None; ``left`` is what a softmax left."""
+    """Return the gradients for C, B, D and values, or None; ``left`` is a softmax's results."""
     dtype = given[0].dtype
     shapes = (*(x.shape for x in given[:3]), (BATCH, A.nnz))
     made = [
@@ -88,7 +88,7 @@ def gradients(
 def assert_right(
     A: wl.Csr, given: list[Any], edge: str, found: list[Any], values: Any = None
 ) -> None:
-    """Fail unless gradients equal the float64 ones, within units of what is added up."""
+    """Fail unless gradients equal the float64 ones, within units of the summed terms."""
     T, columns = given[0].dtype, given[0].shape[2] + given[2].shape[2]
     units = (30 + columns) * eps(np.dtype(np.float32) if T.itemsize < 4 else T)
     for b in range(BATCH):

@@ -107,7 +107,7 @@ def assert_right(operation: str, A: wl.Csr, given: dict[str, Any], **options: An
 
 
 def refuse(*_: Any) -> None:
-    raise AssertionError("the launches should be those of the product before")
+    raise AssertionError("the launches should equal the earlier product's")
 
 
 @pytest.mark.parametrize(("make", "operation", "name"), list(kernels()))

@@ -186,7 +186,7 @@ def test_a_gpu_equals_the_reference(
     assert_same(gpu, operations.csr_sddmm, A, S, values, C, B, S, 0.75, -0.5, name)
     S[...] = np.nan
     assert_same(gpu, operations.csr_sddmm, A, S, None, C, B, S, 0.75, 0.0, name)
-    one = slice(0, 1)  # one block, whose rows follow one another
+    one = slice(0, 1)  # one block with adjacent rows
     S = S[one].copy()
     assert_same(gpu, operations.csr_sddmm, A, S, None, C[one], B[one], S, 1.0, 0.0, name)
 

@@ -79,7 +79,7 @@ def run(executor: Any, operation: Any, A: wl.Csr, out: Any, *arguments: Any) -> 
 def assert_same(
     wave: Any, operation: Any, A: wl.Csr, out: Any, *arguments: Any, size: Any = None
 ) -> None:
-    """Fail unless the wave leaves what the reference does, within units of what is added up."""
+    """Fail unless the wave has the results of the reference, within units of the summed terms."""
     want = run(REFERENCE, operation, A, out, *arguments)
     have = run(wave, operation, A, out, *arguments)
     if size is None:

@@ -1,4 +1,4 @@
-"""What plans of many rows are made of is what NumPy makes for few."""
+"""Plans of many rows on the device equal NumPy's plans for few."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from wollemi.core.algorithm import LEAST_GAIN
 from wollemi.core.statistics import RowStatistics
 
 FREE_BYTES = 2**36
-#: A device on which copies gain nothing, and lose what fewer bytes bring.
+#: A device on which copies gain nothing, and lose the gain of fewer bytes.
 SLOW = NVIDIA._replace(slices_gain=0.1, near_gain=0.1, long_gain=0.1)
 
 

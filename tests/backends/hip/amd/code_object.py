@@ -1,4 +1,4 @@
-"""What a code object of AMD's compilers says of its kernels: ELF, with a note in MessagePack."""
+"""The data of kernels in a code object of AMD's compilers: ELF, with a note in MessagePack."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _segments(code: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def _unpack(data: bytes, at: int) -> tuple[Any, int]:
-    """Return the MessagePack value at a place, and the place after it."""
+    """Return the MessagePack value at an offset, and the offset after it."""
     tag = data[at]
     at += 1
     if tag <= 0x7F or tag >= 0xE0:

@@ -1,4 +1,4 @@
-"""The compilers that make code for AMD GPUs here, and what they are asked to compile."""
+"""The compilers that make code for AMD GPUs here, and the programs that they compile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .hiprtc import load
 
 HERE = Path(__file__).parent
 
-#: What Debian's HIPRTC compiles (5.2; it crashes on newer ones), and clang 19 the rest.
+#: Programs that Debian's HIPRTC compiles (5.2; it crashes on newer ones); clang 19 compiles the
+#: rest.
 HIPRTC_TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx1030")
 CLANG_TARGETS = ("gfx942", "gfx1100", "gfx1201")
 OPTIONS = ("-std=c++17", "-Wall", "-Werror")
@@ -126,7 +127,7 @@ def _clang() -> str:
 
 @cache
 def _hiprtc() -> str:
-    """Return what tells one HIPRTC from another, and how it is called."""
+    """Return the version of HIPRTC, and its functions."""
     library = load()
     assert library is not None
     major, minor = ctypes.c_int(), ctypes.c_int()

@@ -66,7 +66,7 @@ def compile_source(library: ctypes.CDLL, source: str, options: list[str], name: 
 
 
 def main() -> None:
-    """Compile what standard input asks for."""
+    """Compile the program on standard input."""
     asked = json.load(sys.stdin)
     library = load()
     if library is None:

@@ -1,5 +1,5 @@
-// What HIPRTC declares before it reads a source, as far as the dialect uses it, for a clang that
-// comes without ROCm's headers. Written down from HIP's documentation; only its compiler reads it.
+// HIPRTC's declarations before a source, as far as the dialect uses them, for a clang that comes
+// without ROCm's headers. Written down from HIP's documentation; only its compiler reads it.
 #pragma once
 
 #define __device__ __attribute__((device))

@@ -15,7 +15,7 @@ from wollemi.backends.hip import HipExecutor
 from wollemi.core.operation import KernelTable
 
 PRELUDE = (Path(__file__).parent / "prelude.hpp").read_text().replace("#pragma once\n", "\n")
-#: One barrier of a block's sixteen is everybody's.
+#: One barrier of a block's sixteen belongs to all threads.
 LARGEST_BLOCK = 15 * 64
 
 

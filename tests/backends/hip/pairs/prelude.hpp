@@ -1,6 +1,6 @@
-// A wave of 64 lanes on an NVIDIA GPU: two warps with a barrier of their own. The kernels'
-// text is the dialect of HIP, unchanged; these are the words in which lanes talk, and those that
-// clang alone knows.
+// A wave of 64 lanes on an NVIDIA GPU: two warps with a barrier of their own. The kernels' text is
+// the dialect of HIP, unchanged; this file defines the functions by which lanes exchange data, and
+// clang's own functions.
 #pragma once
 #define __builtin_popcountll __popcll
 #define __builtin_clzll __clzll
@@ -9,7 +9,8 @@
 #define __shfl wl_pair_shfl
 #define __ballot wl_pair_ballot
 
-// What is rounded before a sum takes it: the dialect says so by a pragma that NVRTC does not know.
+// Values that are rounded before a sum takes them: the dialect says so by a pragma that NVRTC does
+// not know.
 namespace wl {
 __device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
