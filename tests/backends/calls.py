@@ -276,7 +276,7 @@ class _Maker:
         return Pattern("random", (shape[0], shape[1]), tuple(places))
 
     def _mask(self, pattern: Pattern) -> Mask:
-        """Return a mask of the pattern's shape with about equally many entries; some rows are empty."""
+        """Return a mask of the pattern's shape with a similar number of entries."""
         (m, n), rng = pattern.shape, self.rng
         first = np.sort(rng.integers(0, n + 1, m))
         reach = 2 * len(pattern.places) // max(m, 1) + 1
