@@ -248,7 +248,7 @@ def test_names_that_no_matrix_has() -> None:
     assert not hasattr(P, "tocsr") and not hasattr(P, "nonsense")
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = P.nonsense
-    with pytest.raises(InvalidArgument, match="nnz: a PlannedMatrix keeps"):
+    with pytest.raises(InvalidArgument, match="nnz: a PlannedMatrix cannot change it"):
         P.nnz = 3
     assert P.to("omp") is P and P.astype("float64") is P
 
