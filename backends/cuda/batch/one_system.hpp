@@ -52,6 +52,9 @@ WL_DEVICE T value_as(S value) {
     return widened<T>(value);
 }
 
+// Entries of a row that a work-item loads before it uses the first of them.
+constexpr int AHEAD = 4;
+
 // y = alpha A x + beta y; LANES of a wave share a row.
 template <int LANES, class T, class S, class I>
 WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* indices,
@@ -60,9 +63,23 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
   for (i64 base = 0; base < n; base += together) {
     const i64 row = base + it.thread() / LANES;
     T sum{};
-    if (row < n)
-      for (I e = indptr[row] + it.thread() % LANES; e < indptr[row + 1]; e += LANES)
-        sum += value_as<T>(data[e]) * x[indices[e]];
+    if (row < n) {
+      const I end = indptr[row + 1];
+      for (I e = indptr[row] + it.thread() % LANES; e < end; e += AHEAD * LANES) {
+        S values[AHEAD];
+        I columns[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+          const I at = e + u * LANES < end ? e + u * LANES : e;
+          values[u] = data[at];
+          columns[u] = indices[at];
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u)
+          if (e + u * LANES < end)
+            sum += value_as<T>(values[u]) * x[columns[u]];
+      }
+    }
     if constexpr (LANES > 1)
       sum = sum_of_lanes<LANES>(it, sum);
     if (row < n && it.thread() % LANES == 0)

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 #: The programs of a member, in the order in which a system runs them.
 PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
 
-#: Entries of an average row from which on so many lanes share a row.
+#: Entries of an average row from which on so many lanes share a row of a system of few rows.
 LANES = ((48, 8), (24, 4), (12, 2))
+FEW_ROWS = 32
 
-#: Work-items of a block at most, and rows of a system up to which each has one of its own.
+#: Work-items of a block at most.
 MOST_ITEMS = 512
 
 
@@ -307,10 +308,11 @@ def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -
         Bytes of shared memory that a block may have.
     """
     lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
-    wanted = needs.rows * lanes
-    block = warp
-    while block < wanted and block < most:
-        block *= 2
+    if needs.rows > FEW_ROWS:
+        lanes = 1  # there are enough rows for all work-items
+    items = needs.rows * lanes
+    each = -(-items // most)
+    block = -(-(-(-items // each)) // warp) * warp
     vectors = needs.vectors <= shared
     # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
     values = vectors and needs.vectors + needs.values <= shared // 4

@@ -164,10 +164,10 @@ def test_solvers_whose_programs_do_not_fit_a_block_are_solved_one_by_one(rng):
     ("rows", "row_length", "block", "lanes"),
     [
         (1, 1.0, 32, 1),
-        (54, 46.0, 256, 4),
+        (54, 46.0, 64, 1),
         (992, 9.0, 512, 1),
         (64, 3.0, 64, 1),
-        (144, 60.0, 512, 8),
+        (22, 20.0, 64, 2),
     ],
 )
 def test_the_shape_follows_rows_and_their_length(rows, row_length, block, lanes):
