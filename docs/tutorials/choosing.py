@@ -62,7 +62,7 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# ## What time decides
+# ## Time decides
 #
 # Fewer iterations are not always less time. Measure with your matrix, after a first solve that makes the plans.
 

@@ -53,7 +53,7 @@ block = solver.solve(np.random.default_rng(0).standard_normal((1600, 3)))
 print(block.column_iterations, block.converged)
 
 # %% [markdown]
-# What cannot be solved is not called solved. CG needs a matrix whose eigenvalues are positive; this one has both signs.
+# A system that cannot be solved is not called solved. CG needs a matrix with positive eigenvalues; this one has both signs.
 
 # %%
 indefinite = sp.diags_array(np.linspace(-1.0, 1.0, 50)).tocsr()

@@ -20,7 +20,7 @@ print("This page was run on", place)
 
 # %% [markdown]
 # If you have an NVIDIA GPU and it is not in the list: `pip install "wollemi[cuda]"`, then `wollemi doctor`. [NVIDIA
-# GPUs](../cuda.md) says what `nvidia-smi` must show.
+# GPUs](../cuda.md) shows the necessary output of `nvidia-smi`.
 #
 # ## Place a matrix, and compute
 
@@ -64,7 +64,7 @@ print(f"{1e3 * (time.perf_counter() - began):.1f} ms, {result.iterations} iterat
 # %% [markdown]
 # ## Nothing travels unasked
 #
-# Operands on two executors are an error that says what to do:
+# Operands on two executors are an error that names the remedy:
 
 # %%
 other = wl.Csr(S, executor="reference")

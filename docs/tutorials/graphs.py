@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Graphs and attention
 #
-# Graph networks and sparse attention are made of three products with a sparse pattern: `spmm` adds up what neighbours have,
+# Graph networks and sparse attention are made of three products with a sparse pattern: `spmm` adds up features of neighbours,
 # `sddmm` scores every edge, and `fusedmm` does both in one pass. Needs PyTorch.
 
 # %%
@@ -29,7 +29,7 @@ figure
 # %% [markdown]
 # ## Messages
 #
-# Each node gets the mean of what its neighbours have. The names are DGL's.
+# Each node gets the mean of its neighbours' features. The names are DGL's.
 
 # %%
 x = torch.rand(200, 16, requires_grad=True)
@@ -85,4 +85,4 @@ for step in range(61):
         print(f"step {step:2d}: loss {float(loss):.3f}, {100 * float(right):.0f} % right")
 
 # %% [markdown]
-# [Machine learning](../machine-learning.md) has what each product takes, PyTorch's compiler, and JAX.
+# [Machine learning](../machine-learning.md) lists the arguments of each product, and covers PyTorch's compiler, and JAX.

@@ -17,7 +17,7 @@ b = np.ones(n)
 # %% [markdown]
 # ## A preconditioner
 #
-# Say what it is made of; it then moves between executors, changes its dtype and follows new values as the others do.
+# Name its parts; it then moves between executors, changes its dtype and follows new values as the others do.
 
 
 # %%
@@ -40,7 +40,7 @@ print(wl.solvers.Cg(A, M=Averaged(), rtol=1e-8).solve(b))
 # ## A step, and a solver made of it
 #
 # A step is a function over the names of a workspace: `x`, `r` and `q` are vectors, `rho` and `curvature` numbers of each
-# column. On `reference` it runs as it stands; the other executors run what was traced of it.
+# column. On `reference` it runs as it stands; the other executors run its trace.
 
 # %%
 from wollemi.core.step import INDEFINITE, Steps, dot, norm2, real, sqrt
@@ -98,12 +98,12 @@ from wollemi.backends.reference import kernel as reference_kernels
 from wollemi.core.operation import KernelTable
 from wollemi.core.registry import Backend, register_backend
 
-# What is not in this table is looked up in the parent's.
+# Kernels that are not in this table are looked up in the parent's.
 kernel = KernelTable("tutorial", parent=reference_kernels)
 
 
 class CountingExecutor(ReferenceExecutor):
-    """The reference executor, with a book of what was run."""
+    """The reference executor, with a record of its operations."""
 
     kernels = kernel
     name = "tutorial"
