@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         preconditioners,
         reorder,
         solvers,
+        sparse,
         stop,
     )
     from .core import errors, io
@@ -123,6 +124,7 @@ __all__ = [
     "set_default_executor",
     "solve",
     "solvers",
+    "sparse",
     "spmm",
     "stack",
     "stop",
@@ -132,7 +134,7 @@ __all__ = [
 #: By module the names that are imported from it when they are first used. Type checkers and editors
 #: see the same names under `if TYPE_CHECKING`.
 _SOURCES = {
-    "": "distributed graph linalg loggers masks preconditioners reorder solvers stop",
+    "": "distributed graph linalg loggers masks preconditioners reorder solvers sparse stop",
     "core": "errors io",
     "core.batch": "BatchMatrix BatchResult MixedBatch batch stack",
     "core.distributed": "distribute",

@@ -1,0 +1,25 @@
+"""Sparse matrices that are made of numbers or of other matrices, on the executor.
+
+Functions have the names and the signatures of ``scipy.sparse``, and ``executor=`` at the end.
+"""
+
+from .blocks import block_array, block_diag, hstack, vstack
+from .diagonals import diags, eye
+from .kronecker import kron, kronsum
+from .random import random
+from .triangles import find, tril, triu
+
+__all__ = [
+    "block_array",
+    "block_diag",
+    "diags",
+    "eye",
+    "find",
+    "hstack",
+    "kron",
+    "kronsum",
+    "random",
+    "tril",
+    "triu",
+    "vstack",
+]

@@ -1,0 +1,291 @@
+"""Matrices of blocks: one kernel copies the rows of a block to their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..dtypes import COMPUTED, index_dtype, is_narrow, stored_or_held_dtype
+from ..errors import InvalidArgument, ShapeMismatch
+from ..formats.csr import Csr
+from ..formats.rowwise import row_bounds, with_index_dtype
+from ..operations import rows, scan
+from .given import as_matrices, finished
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ..executor import Array, Executor
+    from ..formats.base import Matrix
+
+
+class Block(NamedTuple):
+    """A matrix and the position of its first row and column in the whole."""
+
+    csr: Csr
+    row: int
+    column: int
+
+
+def vstack(
+    blocks: Sequence[Any],
+    format: str | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    executor: Executor | str | None = None,
+) -> Any:
+    """Return matrices below one another.
+
+    Parameters
+    ----------
+    blocks : sequence of matrices of any library, or arrays
+        They have one number of columns.
+    format : str, optional
+        The format of the result; ``csr`` by default.
+    dtype : dtype, optional
+        Of the entries; by default that in which all blocks fit.
+    executor : Executor or str, optional
+        Where the result is; by default where the blocks are.
+
+    Returns
+    -------
+    Matrix
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch
+        If the blocks do not fit.
+    InvalidArgument
+        If there are none.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[1.0, 0.0]]))
+    >>> wl.sparse.vstack([A, 2 * A]).to_dense()
+    array([[1., 0.],
+           [2., 0.]])
+    """
+    return _joined("vstack", [[block] for block in blocks], format, dtype, executor)
+
+
+def hstack(
+    blocks: Sequence[Any],
+    format: str | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    executor: Executor | str | None = None,
+) -> Any:
+    """Return matrices next to one another, as :func:`vstack` does below one another.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A = wl.Csr(np.array([[1.0], [0.0]]))
+    >>> wl.sparse.hstack([A, 2 * A]).to_dense()
+    array([[1., 2.],
+           [0., 0.]])
+    """
+    return _joined("hstack", [list(blocks)], format, dtype, executor)
+
+
+def block_array(
+    blocks: Sequence[Sequence[Any]],
+    *,
+    format: str | None = None,
+    dtype: DTypeLike | None = None,
+    executor: Executor | str | None = None,
+) -> Any:
+    """Return the matrix of rows of blocks.
+
+    Parameters
+    ----------
+    blocks : sequence of sequences of matrices, arrays or None
+        None is a block of zeros, as large as the others in its row and column.
+    format, dtype, executor
+        As for :func:`vstack`.
+
+    Returns
+    -------
+    Matrix
+
+    Raises
+    ------
+    ShapeMismatch, ExecutorMismatch
+        If the blocks do not fit.
+    InvalidArgument
+        If a row or a column has no block but None.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> A, B = wl.Csr(np.array([[1.0, 2.0]])), wl.Csr(np.array([[3.0]]))
+    >>> wl.sparse.block_array([[A, None], [None, B]]).to_dense()
+    array([[1., 2., 0.],
+           [0., 0., 3.]])
+    """
+    return _joined("block_array", [list(row) for row in blocks], format, dtype, executor)
+
+
+def block_diag(
+    mats: Sequence[Any],
+    format: str | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    executor: Executor | str | None = None,
+) -> Any:
+    """Return the matrix whose diagonal blocks are given; others are zero.
+
+    Parameters
+    ----------
+    mats : sequence of matrices of any library, arrays or numbers
+        A vector is a row.
+    format, dtype, executor
+        As for :func:`vstack`.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.sparse.block_diag([[[1.0, 2.0]], 3.0]).to_dense()
+    array([[1., 2., 0.],
+           [0., 0., 3.]])
+    """
+    matrices = as_matrices(mats, "block_diag", executor)
+    if not matrices:
+        raise InvalidArgument("block_diag: expected one block at least, got none")
+    row = column = 0
+    placed = []
+    for matrix in matrices:
+        placed.append(Block(matrix.tocsr(), row, column))
+        row, column = row + matrix.shape[0], column + matrix.shape[1]
+    made = assembled((row, column), placed)
+    return finished(made, format, dtype, *matrices)
+
+
+def _joined(
+    who: str,
+    grid: list[list[Any]],
+    format: str | None,
+    dtype: DTypeLike | None,
+    executor: Executor | str | None,
+) -> Any:
+    if not grid or not grid[0] or any(len(row) != len(grid[0]) for row in grid):
+        raise InvalidArgument(f"{who}: expected rows of equally many blocks, one at least")
+    given = [block for row in grid for block in row if block is not None]
+    matrices = as_matrices(given, who, executor)
+    remaining = iter(matrices)
+    filled = [[None if block is None else next(remaining) for block in row] for row in grid]
+    heights = [_extent(who, "row", i, row, 0) for i, row in enumerate(filled)]
+    widths = [
+        _extent(who, "column", j, list(c), 1) for j, c in enumerate(zip(*filled, strict=True))
+    ]
+    top, left = (np.cumsum([0, *lengths]) for lengths in (heights, widths))
+    placed = [
+        Block(block.tocsr(), int(top[i]), int(left[j]))
+        for i, row in enumerate(filled)
+        for j, block in enumerate(row)
+        if block is not None
+    ]
+    made = assembled((int(top[-1]), int(left[-1])), placed)
+    return finished(made, format, dtype, *matrices)
+
+
+def _extent(who: str, name: str, at: int, blocks: list[Matrix | None], axis: int) -> int:
+    """Return the rows of a row of blocks, or the columns of a column of them."""
+    found = {block.shape[axis] for block in blocks if block is not None}
+    if not found:
+        raise InvalidArgument(f"{who}: all blocks of {name} {at} are None: give one of them")
+    if len(found) > 1:
+        lengths = ", ".join(map(str, sorted(found)))
+        raise ShapeMismatch(f"{who}: blocks of {name} {at} have {lengths} {name}s")
+    return found.pop()
+
+
+def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
+    """Return the matrix of blocks that do not overlap, those of a row from left to right.
+
+    Rows stay sorted if those of the blocks are.
+    """
+    executor = blocks[0].csr.executor
+    entries = sum(block.csr.nnz for block in blocks)
+    wide = index_dtype(max(*shape, entries), *(block.csr.index_dtype for block in blocks))
+    blocks = [block._replace(csr=with_index_dtype(block.csr, wide)) for block in blocks]
+    dtype = _joint_dtype([block.csr for block in blocks])
+    if _are_stacked(shape, blocks):
+        return _stacked(executor, shape, blocks, dtype)
+    data = [block.csr.data.astype(dtype, copy=False) for block in blocks]
+    if dtype in COMPUTED:
+        return _put(executor, shape, blocks, data, dtype)
+    first = np.cumsum([0, *(block.csr.nnz for block in blocks)])
+    positions = [
+        executor.xp.arange(first[i], first[i + 1], dtype=np.float64) for i in range(len(blocks))
+    ]
+    made = _put(executor, shape, blocks, positions, np.dtype(np.float64))
+    return made._with_data(executor.xp.concatenate(data)[made.data.astype(np.int64)])
+
+
+def _joint_dtype(matrices: list[Csr]) -> np.dtype[Any]:
+    """Return the dtype in which the entries of all matrices fit."""
+    dtypes = {matrix.dtype for matrix in matrices}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    wide = (np.float32 if is_narrow(dtype) else dtype for dtype in dtypes)
+    return stored_or_held_dtype(np.result_type(*wide))
+
+
+def _are_stacked(shape: tuple[int, int], blocks: list[Block]) -> bool:
+    """Return whether each block has whole rows, so that arrays follow one another."""
+    rows_of = sum(block.csr.shape[0] for block in blocks)
+    return rows_of == shape[0] and all(block.csr.shape[1] == shape[1] for block in blocks)
+
+
+def _stacked(
+    executor: Executor, shape: tuple[int, int], blocks: list[Block], dtype: np.dtype[Any]
+) -> Csr:
+    xp = executor.xp
+    matrices = [block.csr for block in blocks]
+    first = np.cumsum([0, *(csr.nnz for csr in matrices)])
+    pointers = [
+        csr.indptr[:-1] + csr.indptr.dtype.type(at)
+        for csr, at in zip(matrices, first, strict=False)
+    ]
+    end = xp.full(1, int(first[-1]), matrices[0].index_dtype)
+    return Csr._from_arrays(
+        executor,
+        shape,
+        xp.concatenate([csr.data.astype(dtype, copy=False) for csr in matrices]),
+        xp.concatenate([csr.indices for csr in matrices]),
+        xp.concatenate([*pointers, end]),
+    )
+
+
+def _put(
+    executor: Executor,
+    shape: tuple[int, int],
+    blocks: list[Block],
+    data: list[Array],
+    dtype: np.dtype[Any],
+) -> Csr:
+    index = blocks[0].csr.index_dtype
+    lengths = executor.xp.zeros(shape[0], index)
+    for block in blocks:
+        _rows_of(lengths, block)[...] += block.csr.indptr[1:] - block.csr.indptr[:-1]
+    indptr = executor.allocate((shape[0] + 1,), index)
+    executor.run(scan.pointers, lengths, indptr)
+    entries = sum(block.csr.nnz for block in blocks)
+    indices, values = executor.allocate((entries,), index), executor.allocate((entries,), dtype)
+    following = executor.copy(indptr[:-1])
+    for block, given in zip(blocks, data, strict=True):
+        begin, end = row_bounds(block.csr)
+        target = _rows_of(following, block)
+        arguments = (begin, end, block.csr.indices, given, block.column, target)
+        executor.run(rows.put, *arguments, indices, values)
+        target[...] += end - begin
+    return Csr._from_arrays(executor, shape, values, indices, indptr)
+
+
+def _rows_of(array: Array, block: Block) -> Array:
+    """Return the part of an array of rows that belongs to the rows of a block."""
+    return array[block.row : block.row + block.csr.shape[0]]

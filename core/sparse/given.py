@@ -1,0 +1,78 @@
+"""What the functions take and return: matrices of any library, a format, a dtype, an executor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..assembled import Assembled
+from ..errors import InvalidArgument, InvalidMatrix
+from ..executor import brought_together
+from ..formats.base import Matrix
+from ..formats.csr import Csr
+from ..formats.dense import dense_of
+from ..linop import LinOp
+from ..operands import is_array
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ..executor import Executor
+
+
+def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> Matrix:
+    """Return a matrix of any library, or an array of two dimensions, as a matrix of ours.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is neither, or an operator without entries.
+    """
+    if isinstance(given, Assembled):
+        given = given.tocsr()
+    if isinstance(given, Matrix):
+        return given if executor is None else given.to(executor)
+    if isinstance(given, LinOp):
+        raise InvalidArgument(
+            f"{who}: a {type(given).__name__}{given._no_entries} has no entries; give a matrix"
+        )
+    if hasattr(given, "tocsr") or hasattr(given, "layout"):
+        return Csr(given, executor=executor)
+    if is_array(given):
+        made: Csr = dense_of(_two_dimensional(given), executor).asformat("csr")
+        made.__dict__["_follows"] = executor is None
+        return made
+    raise InvalidArgument(f"{who}: expected a matrix or an array, got {type(given).__name__}")
+
+
+def _two_dimensional(given: Any) -> Any:
+    """Return an array as one of two dimensions: numbers and vectors are a row."""
+    import numpy as np
+
+    array = given if hasattr(given, "ndim") else np.asarray(given)
+    if array.ndim > 2:
+        raise InvalidMatrix(f"expected a matrix, got an array of shape {tuple(array.shape)}")
+    return array.reshape(1, -1) if array.ndim < 2 else array
+
+
+def as_matrices(given: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
+    """Return several matrices on the executor where they meet, or on the one that is asked for."""
+    made = [as_matrix(one, who, executor) for one in given]
+    return list(brought_together(who, *made)) if made else []
+
+
+def finished(made: Csr, format: str | None, dtype: DTypeLike | None = None, *made_of: LinOp) -> Any:
+    """Return a result in the format (Csr by default) and the dtype that are asked for."""
+    if made_of:
+        made = made._following(*made_of)
+    if dtype is not None:
+        made = made.astype(dtype)
+    result = made if format is None else made.asformat(format)
+    if made_of and result is not made:
+        result._following(*made_of)
+    return result
+
+
+def without_home(made: Any, executor: Executor | str | None) -> Any:
+    """Return a matrix that was made of numbers; without ``executor=`` it has no home."""
+    made.__dict__["_follows"] = executor is None
+    return made

@@ -1,0 +1,134 @@
+"""Kronecker products and sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import COMPUTED, held_dtype, index_dtype, is_narrow
+from ..errors import ShapeMismatch
+from ..formats.csr import Csr
+from ..formats.exact import running
+from ..formats.rowwise import row_bounds, with_index_dtype
+from ..operations import rows
+from .diagonals import eye
+from .given import as_matrices, finished
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+
+
+def kron(
+    A: Any, B: Any, format: str | None = None, *, executor: Executor | str | None = None
+) -> Any:
+    """Return the Kronecker product: each entry of ``A`` times ``B``.
+
+    Parameters
+    ----------
+    A, B : matrices of any library, or arrays of two dimensions
+        Of shapes (m, n) and (p, q).
+    format : str, optional
+        The format of the result; ``csr`` by default.
+    executor : Executor or str, optional
+        Where the result is; by default where the operands are.
+
+    Returns
+    -------
+    Matrix, shape (m p, n q)
+        Entries of one position of an operand are not added up before.
+
+    Raises
+    ------
+    ExecutorMismatch
+        If the operands are on different executors.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.sparse.kron([[0.0, 2.0]], [[1.0], [3.0]]).to_dense()
+    array([[0., 2.],
+           [0., 6.]])
+    """
+    left, right = as_matrices((A, B), "kron", executor)
+    dtypes = [np.float32 if is_narrow(m.dtype) else m.dtype for m in (left, right)]
+    dtype = held_dtype(np.result_type(*dtypes))
+    a, b = left.tocsr(), right.tocsr()
+    made = _exact_product(a, b) if dtype not in COMPUTED else _product(*_both(a, b, dtype))
+    if is_narrow(left.dtype) and left.dtype == right.dtype:
+        made = made.astype(left.dtype)
+    return finished(made, format, None, left, right)
+
+
+def kronsum(
+    A: Any, B: Any, format: str | None = None, *, executor: Executor | str | None = None
+) -> Any:
+    """Return the Kronecker sum of square matrices: ``kron(I, A) + kron(B, I)``.
+
+    Parameters
+    ----------
+    A, B : matrices of any library, or arrays of two dimensions
+        Square, of m and n rows.
+    format, executor
+        As for :func:`kron`.
+
+    Returns
+    -------
+    Matrix, shape (m n, m n)
+
+    Raises
+    ------
+    ShapeMismatch
+        If an operand is not square.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> wl.sparse.kronsum([[1.0]], [[2.0, 0.0], [0.0, 3.0]]).to_dense()
+    array([[3., 0.],
+           [0., 4.]])
+    """
+    left, right = as_matrices((A, B), "kronsum", executor)
+    for matrix in (left, right):
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ShapeMismatch(f"kronsum: expected square matrices, got shape {matrix.shape}")
+    where = left.executor
+    dtype = held_dtype(np.result_type(*(m.dtype for m in (left, right))))
+    inner, outer = (eye(m.shape[0], dtype=dtype, executor=where) for m in (left, right))
+    return finished(kron(outer, left) + kron(right, inner), format, None, left, right)
+
+
+def _both(a: Csr, b: Csr, dtype: np.dtype[Any]) -> tuple[Csr, Csr]:
+    return a.astype(dtype), b.astype(dtype)
+
+
+def _product(a: Csr, b: Csr) -> Csr:
+    """Return the product of two matrices of one dtype that kernels compute in."""
+    executor = a.executor
+    shape = (a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+    entries = a.nnz * b.nnz
+    index = index_dtype(max(*shape, entries), a.index_dtype, b.index_dtype)
+    a, b = (with_index_dtype(csr, index) for csr in (a, b))
+    lengths = (a.indptr[1:] - a.indptr[:-1])[:, None] * (b.indptr[1:] - b.indptr[:-1])[None, :]
+    indptr = running(executor, lengths.reshape(-1)).astype(index)
+    indices, data = executor.allocate((entries,), index), executor.allocate((entries,), a.dtype)
+    sides = (*row_bounds(a), a.indices, a.data, *row_bounds(b), b.indices, b.data)
+    executor.run(rows.kron, *sides, b.shape[0], b.shape[1], indptr[:-1], indices, data)
+    return Csr._from_arrays(executor, shape, data, indices, indptr)
+
+
+def _exact_product(a: Csr, b: Csr) -> Csr:
+    """Return the product of integers or booleans: the kernel moves the positions of both."""
+    positions, ones = zip(*(_carriers(csr) for csr in (a, b)), strict=True)
+    made = _product(positions[0], ones[1])
+    of_b = _product(ones[0], positions[1]).data
+    first, second = (csr.data[at.astype(np.int64) - 1] for csr, at in ((a, made.data), (b, of_b)))
+    values = first * second
+    return made._with_data(values.astype(held_dtype(values.dtype), copy=False))
+
+
+def _carriers(csr: Csr) -> tuple[Csr, Csr]:
+    """Return a matrix whose values are the numbers of its entries from 1 on, and one of ones."""
+    xp = csr.executor.xp
+    numbers = xp.arange(1, csr.nnz + 1, dtype=np.float64)
+    return csr._with_data(numbers), csr._with_data(xp.ones(csr.nnz, np.float64))

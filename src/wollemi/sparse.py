@@ -1,0 +1,37 @@
+"""Functions of ``scipy.sparse`` that make matrices, on any executor.
+
+>>> import wollemi as wl
+>>> A = wl.sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(3, 3))
+>>> wl.sparse.kronsum(A, A).shape
+(9, 9)
+"""
+
+from .core.sparse import (
+    block_array,
+    block_diag,
+    diags,
+    eye,
+    find,
+    hstack,
+    kron,
+    kronsum,
+    random,
+    tril,
+    triu,
+    vstack,
+)
+
+__all__ = [
+    "block_array",
+    "block_diag",
+    "diags",
+    "eye",
+    "find",
+    "hstack",
+    "kron",
+    "kronsum",
+    "random",
+    "tril",
+    "triu",
+    "vstack",
+]

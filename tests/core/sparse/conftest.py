@@ -1,0 +1,5 @@
+"""Functions that make matrices are tested on every executor that is here: tests that take ``on``."""
+
+from ..formats.conftest import on, pytest_generate_tests
+
+__all__ = ["on", "pytest_generate_tests"]
