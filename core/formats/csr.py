@@ -41,7 +41,8 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
-        Of the values; by default that of ``arg`` (integers become float64).
+        Of the values; by default that of ``arg``. Matrices hold booleans, int32 and int64, and
+        narrower integers become int32; solvers compute in float64.
     executor : Executor or str, optional
         Where it lives; the default executor by default, or where ``arg`` lives.
     copy : bool

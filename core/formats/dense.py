@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..array_protocol import alone, asked_by_scipy
-from ..dtypes import value_dtype
+from ..dtypes import held_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
@@ -103,7 +103,7 @@ def dense_of(arg: Any, executor: Executor | str | None = None) -> Dense:
     entries = native(where, arg, "the matrix")
     if entries.ndim != 2:
         raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
-    entries = entries.astype(value_dtype(entries.dtype), copy=False)
+    entries = entries.astype(held_dtype(entries.dtype), copy=False)
     if not entries.flags.c_contiguous:
         entries = where.copy(entries)
     return Dense._from_arrays(where, (int(entries.shape[0]), int(entries.shape[1])), entries)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..dtypes import INDEX_DTYPES, VALUE_DTYPES, index_dtype, is_narrow
+from ..dtypes import EXACT_DTYPES, INDEX_DTYPES, VALUE_DTYPES, index_dtype, is_narrow
 from ..operands import is_host
 from ..operations import facts, rows
 from .given import as_held, checked_shape
@@ -104,7 +104,7 @@ def _native(executor: Executor, arrays: Any) -> list[Array] | None:
     if len(found) < len(arrays):
         return None
     values, *indices = found
-    known = values.dtype in VALUE_DTYPES or is_narrow(values.dtype)
+    known = values.dtype in (*VALUE_DTYPES, *EXACT_DTYPES) or is_narrow(values.dtype)
     return found if known and all(a.dtype in INDEX_DTYPES for a in indices) else None
 
 

@@ -77,6 +77,12 @@ def diagonal(matrix: Matrix, k: int) -> Array:
     return d
 
 
+def summable(matrix: Matrix) -> Csr:
+    """Return a matrix by rows whose entries add up: booleans of one position are one entry."""
+    csr: Csr = matrix.asformat("csr")
+    return csr.without_duplicates() if csr.dtype == np.bool_ else csr
+
+
 def applied(matrix: Matrix, x: Any) -> Any:
     """Return ``A @ x`` for an exact matrix and array, or None if ``x`` is no such array."""
     if is_array(x) and hasattr(x, "dtype") and x.dtype.kind not in "bui":
@@ -96,7 +102,7 @@ def applied(matrix: Matrix, x: Any) -> Any:
 
 def product(matrix: Matrix, block: Array) -> Array:
     """Return the product with a vector or a block of integers or booleans, exactly."""
-    csr: Csr = matrix.asformat("csr")
+    csr = summable(matrix)
     executor, dtype = csr.executor, joint_dtype(csr.dtype, block.dtype)
     if block.ndim == 1:
         terms = csr.data.astype(np.int64) * block.astype(np.int64)[csr.indices]
@@ -114,6 +120,7 @@ def row_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:
 
 def matmul(left: Csr, right: Csr) -> Csr:
     """Return the product of two exact matrices: all terms, sorted by position and added up."""
+    left, right = summable(left), summable(right)
     executor, xp = left.executor, left.executor.xp
     lengths = (right.indptr[1:] - right.indptr[:-1])[left.indices].astype(np.int64)
     first = running(executor, lengths)

@@ -72,11 +72,11 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
 def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
     """Return a sum of integers or booleans; by default one of int64, as NumPy's is."""
     from .exact import row_totals as exact_totals
+    from .exact import summable
 
+    csr = summable(matrix)
     if axis is None:
-        found = matrix.executor.xp.sum(matrix.asformat("csr").data.astype(np.int64))
-        return dtype.type(int(found))
-    csr = matrix.asformat("csr")
+        return dtype.type(int(csr.executor.xp.sum(csr.data.astype(np.int64))))
     return exact_totals(csr if axis == 1 else csr.transpose(), dtype)
 
 

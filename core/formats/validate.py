@@ -15,10 +15,12 @@ from ..dtypes import (
     ML_DTYPES,
     asked_dtype,
     common_dtype,
+    held_dtype,
     index_dtype,
+    is_exact,
     is_narrow,
     stored_dtype,
-    value_dtype,
+    stored_or_held_dtype,
 )
 from ..errors import InvalidMatrix
 from ..operands import to_host
@@ -33,7 +35,7 @@ def values(data: Any, name: str = "data", ndim: int = 1) -> HostArray:
         raise InvalidMatrix(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
     if array.dtype.kind not in "buifc":
         raise InvalidMatrix(f"{name}: expected numbers, got dtype {array.dtype}")
-    return np.ascontiguousarray(array, value_dtype(array.dtype))
+    return np.ascontiguousarray(array, held_dtype(array.dtype))
 
 
 def stored_values(data: Any, name: str = "data") -> HostArray:
@@ -105,17 +107,20 @@ def equal_lengths(**arrays: HostArray) -> None:
 def as_numbers(arg: Any, dtype: Any) -> Any:
     """Return a constructor's argument converted to a requested dtype.
 
-    Booleans become numbers, and are added up as such; see :func:`is_logical`. Expressions of
+    Booleans that become numbers are added up as such; see :func:`is_logical`. Expressions of
     identities and the like compute in the dtype, which their factors meet unrounded.
     """
     if dtype is None:
         return arg
     if isinstance(arg, Assembled):
-        asked = asked_dtype(dtype, stored_dtype)
+        asked = asked_dtype(dtype, stored_or_held_dtype)
         return arg.astype(common_dtype(np.float32 if is_narrow(asked) else asked))
     if not isinstance(arg, tuple) or not is_logical(arg[0]):
         return arg
-    return (to_host(arg[0]).astype(np.float64), *arg[1:])
+    asked = asked_dtype(dtype, stored_or_held_dtype)
+    if asked == np.bool_:
+        return arg
+    return (to_host(arg[0]).astype(np.int64 if is_exact(asked) else np.float64), *arg[1:])
 
 
 def is_logical(data: Any) -> bool:

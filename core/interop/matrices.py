@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..assembled import Assembled
-from ..dtypes import value_dtype
+from ..dtypes import held_dtype
 from ..errors import InvalidMatrix, UnsupportedOperation
 from ..executor import Executor
 from ..formats.base import Matrix
@@ -154,7 +154,7 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
         )
     # a device library's own matrix: its invariants hold, and checking would read it back
     where = place(executor, arg.data)
-    data = _native(where, arg.data, value_dtype(arg.data.dtype), copy)
+    data = _native(where, arg.data, held_dtype(arg.data.dtype), copy)
     indices, indptr = (_native(where, a, None, copy) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
 

@@ -138,4 +138,4 @@ def test_other_dtypes_are_converted_as_ever(device):
         device, np.arange(S.nnz), S.indices.astype("uint32"), S.indptr.astype("int16")
     )
     A = wl.Csr((data, indices, indptr), shape=S.shape)
-    assert A.dtype == "float64" and (A.to_scipy().data == np.arange(S.nnz)).all()
+    assert A.dtype == "int64" and (A.to_scipy().data == np.arange(S.nnz)).all()

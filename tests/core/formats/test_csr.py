@@ -84,8 +84,8 @@ def test_the_largest_index_tells_the_columns():
     assert wl.Csr(([], [], [0])).shape == (0, 0)
 
 
-def test_integers_become_float64():
-    assert wl.Csr(([1, 2], [0, 1], [0, 1, 2])).dtype == np.float64
+def test_integers_stay_integers():
+    assert wl.Csr(([1, 2], [0, 1], [0, 1, 2])).dtype == np.int64
 
 
 @pytest.mark.parametrize("index", ["int8", "uint16", "int32", "uint32"])

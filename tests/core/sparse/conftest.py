@@ -1,4 +1,4 @@
-"""Functions that make matrices are tested on every executor that is here: tests that take ``on``."""
+"""Functions that make matrices are tested on every executor: tests that take ``on``."""
 
 from ..formats.conftest import on, pytest_generate_tests
 
