@@ -226,6 +226,14 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     return computing(Dense(operator, executor=executor))
 
 
+def conversion_notes(given: Any, operator: LinOp) -> list[str]:
+    """Return the note of a solve that converted integers or booleans, or nothing."""
+    dtype = getattr(given, "dtype", None)
+    if getattr(dtype, "kind", "f") not in "bui" or operator.dtype == dtype:
+        return []
+    return [f"A: values of {dtype} were converted to {operator.dtype}, in which solvers compute"]
+
+
 def computing(operator: LinOp) -> LinOp:
     """Return an operator that computes in floating-point numbers.
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.loggers import Logger
-from ...core.operator import as_linop
+from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
 from ...core.stopping import Criterion
 from .attempts import Attempts
@@ -163,7 +163,7 @@ def solve(
         return solve_projected(operator, null, again, b, rtol, atol)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
-        notes=list(plan.notes),
+        notes=[*conversion_notes(A, operator), *plan.notes],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
         pool=plan.pool(),

@@ -41,6 +41,7 @@ MODULES = (
     "wollemi.preconditioners",
     "wollemi.reorder",
     "wollemi.solvers",
+    "wollemi.sparse",
     "wollemi.stop",
 )
 
