@@ -311,8 +311,9 @@ def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -
     if needs.rows > FEW_ROWS:
         lanes = 1  # there are enough rows for all work-items
     items = needs.rows * lanes
-    each = -(-items // most)
-    block = -(-(-(-items // each)) // warp) * warp
+    rounds = -(-items // most)
+    in_round = -(-items // rounds)
+    block = -(-in_round // warp) * warp
     vectors = needs.vectors <= shared
     # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
     values = vectors and needs.vectors + needs.values <= shared // 4
