@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from .algorithm import AlgorithmTable
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .exchange import Exchange
-from .foreign import ArrayShape, ForeignProduct, Step
+from .foreign import ArrayShape, ForeignProduct, Handlers, Step
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -281,12 +281,12 @@ class Executor(SolvesSystems, ABC):
         self.run(operation, *arguments)
         return None
 
-    def foreign_handlers(self) -> Mapping[str, object]:
-        """Return functions that compiled programs of XLA call, as capsules by their names.
+    def foreign_handlers(self) -> Handlers | None:
+        """Return functions that compiled programs of XLA call.
 
         The default has none: such programs call Python instead.
         """
-        return {}
+        return None
 
     def foreign_product(
         self,

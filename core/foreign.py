@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,3 +38,18 @@ class ArrayShape(NamedTuple):
 #: Work on arrays; it returns whether launches of kernels are all that it did, so that they can be
 #: repeated without it.
 Step = Callable[[], bool]
+
+
+class Handlers(NamedTuple):
+    """Functions that compiled programs of XLA call.
+
+    Attributes
+    ----------
+    functions : mapping
+        By name, a mapping of stages of XLA's interface to capsules.
+    state : mapping
+        The type of the objects that executables keep: capsules of its number and of its functions.
+    """
+
+    functions: Mapping[str, Mapping[str, object]]
+    state: Mapping[str, object]

@@ -47,7 +47,13 @@ GROUPS = {
         "other_libraries",
         "where_time_goes",
     ),
-    "Machine learning": ("graph_attention", "train_models", "learn_coefficients"),
+    "Machine learning": (
+        "graph_attention",
+        "train_models",
+        "learn_coefficients",
+        "gaussian_field",
+        "inverse_eigenvalues",
+    ),
     "Parts of your own": (
         "own_operator",
         "own_criterion",

@@ -16,13 +16,13 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
-from ...core.foreign import ArrayShape, ForeignProduct, Step
+from ...core.foreign import ArrayShape, ForeignProduct, Handlers, Step
 from ...core.iteration import Iteration
 from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ...core.registry import executor as executor_by_name
 from ..unified.wrappers import SimtKernel
-from . import ahead, launch
+from . import ahead, launch, native_calls
 from .adoption import adopted
 from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
@@ -333,12 +333,9 @@ class GpuExecutor(Executor):
         """Return the driver's handle of a launch's kernel; None of one that is no plain kernel."""
         return made.function.ptr if isinstance(made.function, Function) else None
 
-    def foreign_handlers(self) -> Mapping[str, object]:
+    def foreign_handlers(self) -> Handlers:
         """Return the handler of XLA's foreign function interface."""
-        from . import foreign
-
-        found: Mapping[str, object] = foreign.native().handlers()
-        return found
+        return native_calls.handlers()
 
     def foreign_call(
         self,

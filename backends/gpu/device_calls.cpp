@@ -203,6 +203,10 @@ void device_call(const FfiCall& call) {
   }
 }
 
+std::shared_ptr<const void> owner_of(const FfiCall& call) {
+  return named_call(call.integer("call"));
+}
+
 } // namespace
 
 } // namespace wl
@@ -220,10 +224,17 @@ PYBIND11_MODULE(_device_calls, module) {
   module.def(
       "handlers",
       [] {
-        py::dict found;
-        found["wollemi_device"] = py::capsule(
-            reinterpret_cast<const void*>(&wl::ffi_handler<wl::device_call>), "wollemi_device");
-        return found;
+        const auto capsule = [](const void* address) { return py::capsule(address); };
+        py::dict stages, found, state;
+        stages["instantiate"] =
+            capsule(reinterpret_cast<const void*>(&wl::ffi_instantiate<wl::owner_of>));
+        stages["execute"] =
+            capsule(reinterpret_cast<const void*>(&wl::ffi_handler<wl::device_call>));
+        found["wollemi_device"] = stages;
+        state["type_id"] = capsule(&wl::FfiOwner::id);
+        state["type_info"] = capsule(&wl::FfiOwner::info);
+        return py::make_tuple(found, state);
       },
-      "Return the handlers of XLA's foreign function interface, by name.");
+      "Return the handlers of XLA's foreign function interface by name, with their stages, and the "
+      "type of what executables keep.");
 }

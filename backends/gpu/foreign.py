@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...core.executor import Array
 from ...core.foreign import ArrayShape, ForeignProduct, Step
 from .function import packing
+from .native_calls import native
 from .products.repeated import Span, addresses_of, places_of, spans_of
 from .repeatable import Launch
 from .scratch import Scratch
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 #: A launch as the handler takes it: the driver's handle, blocks, work-items of a block, bytes of
 #: shared memory, the arguments in slots of 8 bytes, and which of them are addresses.
 NativeLaunch = tuple[int, int, int, int, bytes, list[tuple[int, int, int]]]
-
-
-def native() -> Any:
-    """Return the module of the handler."""
-    return import_module(f"{__package__}._device_calls")
 
 
 def bind(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
-from ...core.foreign import ForeignProduct
+from ...core.foreign import ForeignProduct, Handlers
 from ...core.links import drive_alone
 from ...core.program import recording
 from . import foreign
@@ -167,9 +167,9 @@ class OmpExecutor(Executor):
         made: Array | None = native().csr_product(self, A, x, out)
         return made
 
-    def foreign_handlers(self) -> Mapping[str, object]:
+    def foreign_handlers(self) -> Handlers:
         """Return the native handlers of XLA's foreign function interface."""
-        return foreign.handlers()
+        return foreign.handlers(self)
 
     def foreign_product(
         self,

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "xla/ffi/api/c_api.h"
 
@@ -66,6 +68,9 @@ public:
     return succeeded(frame_.api->XLA_FFI_DeviceOrdinal_Get(&args)) ? args.device_ordinal : 0;
   }
 
+  // Hands an owner to the executable that is being made.
+  inline XLA_FFI_Error* keep(std::shared_ptr<const void> held) const;
+
   XLA_FFI_Error* error(const char* message) const {
     XLA_FFI_Error_Create_Args args{};
     args.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE;
@@ -104,26 +109,60 @@ private:
   }
 };
 
+// What an executable refers to: XLA keeps it as long as the executable, whose calls may still run
+// when nothing in Python knows of it.
+struct FfiOwner {
+  std::shared_ptr<const void> held;
+
+  static inline XLA_FFI_TypeId id{0}; // XLA assigns it
+  static inline XLA_FFI_TypeInfo info{XLA_FFI_TypeInfo_STRUCT_SIZE, nullptr,
+                                      [](void* owner) { delete static_cast<FfiOwner*>(owner); }};
+};
+
+inline XLA_FFI_Error* FfiCall::keep(std::shared_ptr<const void> held) const {
+  XLA_FFI_State_Set_Args args{};
+  args.struct_size = XLA_FFI_State_Set_Args_STRUCT_SIZE;
+  args.ctx = frame_.ctx;
+  args.stage = XLA_FFI_ExecutionStage_INSTANTIATE;
+  args.type_id = &FfiOwner::id;
+  args.state = new FfiOwner{std::move(held)};
+  return frame_.api->XLA_FFI_State_Set(&args);
+}
+
 // Answers the question for the version of the interface, which XLA asks of every handler once.
-inline bool answers_metadata(const XLA_FFI_CallFrame* frame) {
+inline bool answers_metadata(const XLA_FFI_CallFrame* frame, XLA_FFI_TypeId state) {
   XLA_FFI_Extension_Base* const extension = frame->extension_start;
   if (extension == nullptr || extension->type != XLA_FFI_Extension_Metadata)
     return false;
   XLA_FFI_Metadata& metadata = *reinterpret_cast<XLA_FFI_Metadata_Extension*>(extension)->metadata;
   metadata.api_version.major_version = XLA_FFI_API_MAJOR;
   metadata.api_version.minor_version = XLA_FFI_API_MINOR;
+  metadata.state_type_id = state;
   return true;
 }
 
 // A handler as XLA calls it.
 template <void (*BODY)(const FfiCall&)>
 XLA_FFI_Error* ffi_handler(XLA_FFI_CallFrame* frame) noexcept {
-  if (answers_metadata(frame))
+  if (answers_metadata(frame, XLA_FFI_UNKNOWN_TYPE_ID))
     return nullptr;
   const FfiCall call(frame);
   try {
     BODY(call);
     return nullptr;
+  } catch (const std::exception& error) {
+    return call.error(error.what());
+  }
+}
+
+// What XLA calls when it makes an executable: the owner that a call of it refers to is kept.
+template <std::shared_ptr<const void> (*FIND)(const FfiCall&)>
+XLA_FFI_Error* ffi_instantiate(XLA_FFI_CallFrame* frame) noexcept {
+  if (answers_metadata(frame, FfiOwner::id))
+    return nullptr;
+  const FfiCall call(frame);
+  try {
+    return call.keep(FIND(call));
   } catch (const std::exception& error) {
     return call.error(error.what());
   }

@@ -172,6 +172,13 @@ i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern) {
   return name;
 }
 
+std::shared_ptr<const void> owner_of(const FfiCall& call) {
+  const i64 name = call.integer("pattern");
+  if (name == 0)
+    return nullptr;
+  return named_pattern(name);
+}
+
 std::shared_ptr<const FfiPattern> pattern_of(const FfiCall& call, Rows rows, bool transposed) {
   const i64 name = call.integer("pattern");
   if (name != 0)

@@ -33,6 +33,9 @@ enum class Rows { cut, whole };
 // that of the transpose; a bound pattern is transposed already.
 std::shared_ptr<const FfiPattern> pattern_of(const FfiCall& call, Rows rows, bool transposed);
 
+// The pattern that a call names, for its executable to keep; nullptr if it comes as operands.
+std::shared_ptr<const void> owner_of(const FfiCall& call);
+
 // How many operands belong to the pattern.
 inline i64 pattern_operands(const FfiCall& call) { return call.integer("pattern") == 0 ? 2 : 0; }
 

@@ -255,29 +255,44 @@ struct ffi_pattern_entry {
   }
 };
 
-// The handlers as a dictionary of names and capsules of function pointers.
-PyObject* ffi_handlers(PyObject*, PyObject*) {
-  PyObject* const found = PyDict_New();
-  for (const Handler& handler : kHandlers) {
-    if (found == nullptr)
-      return nullptr;
-    const Object capsule =
-        Object::steal(PyCapsule_New(reinterpret_cast<void*>(handler.function), nullptr, nullptr));
-    if (capsule.get() == nullptr || PyDict_SetItemString(found, handler.name, capsule.get()) != 0) {
-      Py_DECREF(found);
-      return nullptr;
-    }
-  }
-  return found;
+// A function or an object as Python passes it to XLA.
+Object address_capsule(const void* address) {
+  PyObject* const capsule = PyCapsule_New(const_cast<void*>(address), nullptr, nullptr);
+  if (capsule == nullptr)
+    throw_python_error();
+  return Object::steal(capsule);
 }
+
+Object pair_of(const char* first, const void* one, const char* second, const void* other) {
+  const Object a = address_capsule(one), b = address_capsule(other);
+  PyObject* const made = Py_BuildValue("{s:O,s:O}", first, a.get(), second, b.get());
+  if (made == nullptr)
+    throw_python_error();
+  return Object::steal(made);
+}
+
+// Names of handlers, each with a dictionary of its stages.
+struct ffi_handlers_entry {
+  static constexpr const char* operation = "ffi.handlers";
+  static constexpr const char* symbol = "ffi_handlers";
+  static constexpr const char* names[] = {"handlers"};
+  static Object run(const Call& call) {
+    XLA_FFI_Handler* const instantiate = ffi_instantiate<owner_of>;
+    for (const Handler& handler : kHandlers) {
+      const Object stages = pair_of("instantiate", reinterpret_cast<const void*>(instantiate),
+                                    "execute", reinterpret_cast<const void*>(handler.function));
+      if (PyDict_SetItemString(call.argument(0), handler.name, stages.get()) != 0)
+        throw_python_error();
+    }
+    return pair_of("type_id", &FfiOwner::id, "type_info", &FfiOwner::info);
+  }
+};
 
 } // namespace
 
 void add_ffi_entries(PyObject* module) {
   static PyMethodDef methods[] = {
-      method<ffi_pattern_entry>(),
-      {"ffi_handlers", ffi_handlers, METH_NOARGS, "Names and addresses of XLA's handlers."},
-      {nullptr, nullptr, 0, nullptr}};
+      method<ffi_pattern_entry>(), method<ffi_handlers_entry>(), {nullptr, nullptr, 0, nullptr}};
   add_methods(module, methods);
 }
 

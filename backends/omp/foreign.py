@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.executor import Array, Executor
-from ...core.foreign import WHOLE_ROWS, ForeignProduct
+from ...core.foreign import WHOLE_ROWS, ForeignProduct, Handlers
 from .level import native
 from .products import Partitioned, partition_of
 
 
-def handlers() -> Mapping[str, object]:
-    """Return the handlers of XLA's foreign function interface, by name, as capsules."""
-    found: Mapping[str, object] = native().ffi_handlers()
-    return found
+def handlers(on: Executor) -> Handlers:
+    """Return the handlers of XLA's foreign function interface."""
+    functions: dict[str, Mapping[str, object]] = {}
+    return Handlers(functions, native().ffi_handlers(on, functions))
 
 
 def bind(

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.gpu.foreign import native
 from wollemi.core.foreign import ArrayShape
 
 from ..backends.lockstep.build import compiler
@@ -114,10 +113,8 @@ KERNELS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def executor() -> Emulated:
-    made = Emulated()
-    for name, function in native().handlers().items():
-        jax.ffi.register_ffi_target(name, function, platform="cpu")
-    return made
+    lowering.register_calls("cpu")
+    return Emulated()
 
 
 def matrix() -> wl.Csr:

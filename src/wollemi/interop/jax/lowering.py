@@ -12,6 +12,8 @@ in Python at every call, on XLA's memory and stream.
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,9 +24,10 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
+from ...backends.gpu import native_calls
 from ...core.errors import ExecutorMismatch, ExecutorUnavailable
 from ...core.executor import Array, Executor
-from ...core.foreign import WHOLE_ROWS, ArrayShape, ForeignProduct, Step
+from ...core.foreign import WHOLE_ROWS, ArrayShape, ForeignProduct, Handlers, Step
 from ...core.registry import executor as executor_by_name
 from .device_kernels import DeviceKernel
 from .host_kernels import ENTRIES, HostKernel
@@ -71,16 +74,29 @@ class NativeCall:
 
 
 @cache
-def register_handlers(backend: str = "omp") -> bool:
-    """Register the native handlers of a backend with XLA; return whether there are any."""
+def register_handlers() -> bool:
+    """Register the native products of CPUs with XLA; return whether there are any."""
     try:
-        handlers = executor_by_name(backend).foreign_handlers()
+        handlers = executor_by_name("omp").foreign_handlers()
     except ExecutorUnavailable:
         return False
-    platform = next((name for name, its in PLATFORMS.items() if its == backend), "cpu")
-    for name, function in handlers.items():
-        jax.ffi.register_ffi_target(name, function, platform=platform)
-    return bool(handlers)
+    if handlers is None:
+        return False
+    _register("wollemi.products", handlers, "cpu")
+    return True
+
+
+@cache
+def register_calls(platform: str) -> None:
+    """Register the handler that calls Python, and launches kernels, for a platform of JAX."""
+    _register("wollemi.calls", native_calls.handlers(), platform)
+
+
+def _register(state: str, handlers: Handlers, platform: str) -> None:
+    # The type first: a handler tells the number that XLA gives to it.
+    jax.ffi.register_ffi_type(state, handlers.state, platform=platform)
+    for name, stages in handlers.functions.items():
+        jax.ffi.register_ffi_target(name, stages, platform=platform)
 
 
 class DeviceWork:
@@ -184,16 +200,16 @@ def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]
         on = host_executor() if pattern is None else pattern.on_host.executor
         if native is not None and on.foreign_handlers() and register_handlers():
             return _call_native(ctx, values, native, on, pattern, columns, options)
-        made, *_ = mlir.emit_python_callback(
-            ctx,
-            lambda *arrays: (kernel(*arrays, pattern=pattern, columns=columns, **options),),
-            None,
-            list(values),
-            ctx.avals_in,
-            ctx.avals_out,
-            has_side_effect=False,
-        )
-        return made
+        shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*ctx.avals_in, *ctx.avals_out)]
+
+        def compute(ordinal: int, stream: int, addresses: tuple[int, ...]) -> None:
+            *arrays, out = map(host_array, addresses, shapes)
+            np.copyto(out, kernel(*arrays, pattern=pattern, columns=columns, **options))
+
+        register_calls("cpu")
+        call = native_calls.native().DeviceCall(compute, 0, 1)
+        bound = ForeignProduct(native_calls.native().name_call(call), call)
+        return _call_bound(ctx, values, bound)
 
     return lowered
 
@@ -252,15 +268,28 @@ def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Ca
             raise ExecutorMismatch(
                 f"{kernel.name}: compiled for {backend}, where wollemi has no executor: {error}"
             ) from None
-        register_handlers(backend)
+        register_calls(next(name for name, its in PLATFORMS.items() if its == backend))
         call = DeviceWork(kernel, device, pattern, columns, options)
         shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*ctx.avals_in, *ctx.avals_out)]
         bound = on.foreign_call(shapes, call)
         assert bound is not None  # executors of GPUs have handlers
-        ctx.module_context.add_keepalive(bound.owner)
-        return jax.ffi.ffi_lowering("wollemi_device")(ctx, *values, call=np.int64(bound.name))
+        return _call_bound(ctx, values, bound)
 
     return lowered
+
+
+def _call_bound(ctx: Any, values: Any, bound: ForeignProduct) -> Any:
+    ctx.module_context.add_keepalive(bound.owner)
+    return jax.ffi.ffi_lowering("wollemi_device")(ctx, *values, call=np.int64(bound.name))
+
+
+def host_array(address: int, described: ArrayShape) -> Any:
+    """Return memory of XLA's as a contiguous array of NumPy that does not keep it alive."""
+    shape, dtype = described
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes == 0:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, (ctypes.c_uint8 * nbytes).from_address(address))
 
 
 def _elsewhere(kernel: HostKernel) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def define(
     kernel : HostKernel
         The function that computes it on arrays of NumPy.
     shape : callable
-        ``shape(rows, columns, entries, *operands)`` is that of one block of the result.
+        ``shape(rows, columns, entries, *operands, **options)`` is that of one block of the result.
     native : NativeCall, optional
         The native handler that computes it in programs that are compiled for CPUs.
     device : callable, optional
@@ -49,16 +49,18 @@ def define(
             avals = avals[2:]
         else:
             rows, entries = pattern.matrix.shape[0], pattern.matrix.nnz
-        made = (blocks_of(avals), *shape(rows, columns, entries, *avals))
+        made = (blocks_of(avals), *shape(rows, columns, entries, *avals, **options))
         return jax.core.ShapedArray(made, avals[-1].dtype)
 
     primitive.def_abstract_eval(abstract)
-    batching.primitive_batchers[primitive] = _batching(primitive)
+    batching.primitive_batchers[primitive] = batching_rule(primitive)
     lowering.register(primitive, kernel, native, device)
     return primitive
 
 
-def _batching(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
+def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
+    """Return the rule that folds the axis of ``vmap`` into the blocks of operands."""
+
     def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
         of_pattern = 0 if params["pattern"] is not None else 2
         moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]

@@ -100,43 +100,43 @@ def _softmax_kernel(A: Csr, blocks: int, s: Any) -> Any:
 
 spmm_p = define(
     HostKernel("spmm", _spmm_kernel, (ENTRIES, DENSE), DENSE),
-    lambda m, n, e, v, B: (m, B.shape[2]),
+    lambda m, n, e, v, B, **_: (m, B.shape[2]),
     NativeCall("wollemi_spmm", "spmm"),
     device_kernels.spmm,
 )
 transposed_p = define(
     HostKernel("spmm_transposed", _transposed_kernel, (ENTRIES, DENSE), DENSE),
-    lambda m, n, e, v, B: (n, B.shape[2]),
+    lambda m, n, e, v, B, **_: (n, B.shape[2]),
     NativeCall("wollemi_spmm", "spmm", transposed=True),
     device_kernels.transposed,
 )
 sddmm_p = define(
     HostKernel("sddmm", _sddmm_kernel, (DENSE, DENSE), ENTRIES),
-    lambda m, n, e, *_: (e,),
+    lambda m, n, e, *_, **__: (e,),
     NativeCall("wollemi_sddmm", "sddmm"),
     device_kernels.sddmm,
 )
 fusedmm_p = define(
     HostKernel("fusedmm", _fusedmm_kernel, (ENTRIES, DENSE, DENSE, DENSE), DENSE),
-    lambda m, n, e, *dense: (m, dense[-1].shape[2]),
+    lambda m, n, e, *dense, **_: (m, dense[-1].shape[2]),
     NativeCall("wollemi_fusedmm", "fusedmm", columns_of=-3),
     device_kernels.fusedmm,
 )
 sum_p = define(
     HostKernel("segment_sum", _sum_kernel, (ENTRIES,), ROWS),
-    lambda m, n, e, x: (m,),
+    lambda m, n, e, x, **_: (m,),
     NativeCall("wollemi_row_sum"),
     device_kernels.row_sum,
 )
 spread_p = define(
     HostKernel("segment_spread", _spread_kernel, (ROWS,), ENTRIES),
-    lambda m, n, e, r: (e,),
+    lambda m, n, e, r, **_: (e,),
     NativeCall("wollemi_spread"),
     device_kernels.spread,
 )
 softmax_p = define(
     HostKernel("segment_softmax", _softmax_kernel, (ENTRIES,), ENTRIES),
-    lambda m, n, e, s: (e,),
+    lambda m, n, e, s, **_: (e,),
     NativeCall("wollemi_softmax"),
     device_kernels.softmax,
 )

@@ -150,7 +150,7 @@ def _solve_steps(
 
 solve_p = define(
     HostKernel("solve", _solve_kernel, (ENTRIES, DENSE), DENSE),
-    lambda m, n, e, v, b: b.shape[1:],
+    lambda m, n, e, v, b, **_: b.shape[1:],
     device=_solve_steps,
 )
 

@@ -171,7 +171,7 @@ def _minus_sampled(inputs: Any, left: Tensor, right: Tensor) -> Tensor:
 
 def _backward(inputs: Any, needs: Any, x: Tensor, gradient: Tensor) -> tuple[Any, ...]:
     indptr, indices, values, _, how = inputs
-    adjoint = _solve_adjoint(indptr, indices, values, gradient, how)
+    adjoint = solve_adjoint(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, adjoint, x) if needs[2] else None
     return None, None, d_values, adjoint if needs[3] else None, None
 
@@ -199,7 +199,7 @@ def _adjoint_jvp(inputs: Any, tangents: Any, x: Tensor) -> Tensor:
     if t_values is not None:
         n = b.shape[-2]
         right = right - operators.spmm_transposed(indptr, indices, t_values, x, n, "auto")
-    return _solve_adjoint(indptr, indices, values, right, how)
+    return solve_adjoint(indptr, indices, values, right, how)
 
 
 _solve: Operator = define(
@@ -211,7 +211,7 @@ _solve: Operator = define(
     autocast=False,
 )
 
-_solve_adjoint: Operator = define(
+solve_adjoint: Operator = define(
     "solve_adjoint(Tensor indptr, Tensor indices, Tensor values, Tensor b, str how) -> Tensor",
     kernel=_adjoint_kernel,
     fake=_fake,

@@ -1,0 +1,123 @@
+"""Products of sparse matrices as sums of products of two values each, which have derivatives.
+
+With ``C = A B``, every entry of ``C`` is a sum of terms ``a b``, so the sum of ``a b c`` over all
+terms is linear in the values of ``A``, of ``B`` and of ``C``. Its derivative for one of them is a
+contraction of the other two over the same terms: derivatives of every order are contractions again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...core.errors import ShapeMismatch
+from ...core.formats import Csr
+from ...core.store import Store
+
+#: The matrices of a product by their numbers.
+A_VALUES, B_VALUES, C_VALUES = 0, 1, 2
+
+#: The other two of each, in order.
+OTHERS = ((1, 2), (0, 2), (0, 1))
+
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class Contraction(NamedTuple):
+    """The terms sorted by the entries of one matrix.
+
+    Attributes
+    ----------
+    pattern : Csr, shape (entries, 1)
+        Row ``e`` has an entry for each term of entry ``e``.
+    first, second : array of int64, shape (terms,)
+        The entries of the other two matrices in each term.
+    """
+
+    pattern: Csr
+    first: Indices
+    second: Indices
+
+
+class Terms(NamedTuple):
+    """The terms of ``C = A B``.
+
+    Attributes
+    ----------
+    product : Csr
+        The pattern of ``C``, sorted.
+    of : tuple of three Contraction
+        Sorted by the entries of ``A``, ``B`` and ``C``.
+    """
+
+    product: Csr
+    of: tuple[Contraction, Contraction, Contraction]
+
+
+_known: WeakKeyDictionary[Store, WeakKeyDictionary[Store, Terms]] = WeakKeyDictionary()
+
+
+def terms_of(A: Csr, B: Csr) -> Terms:
+    """Return the terms of a product, found once for two patterns.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the columns of ``A`` are not the rows of ``B``.
+    """
+    if A.shape[1] != B.shape[0]:
+        raise ShapeMismatch(
+            f"A of shape {A.shape} and B of shape {B.shape} have no product: the columns of A are "
+            "the rows of B"
+        )
+    of_first = _known.setdefault(A._pattern, WeakKeyDictionary())
+    if B._pattern not in of_first:
+        of_first[B._pattern] = _found(A, B)
+    return of_first[B._pattern]
+
+
+def _found(A: Csr, B: Csr) -> Terms:
+    on = A.executor
+    a_indptr, a_columns, b_indptr, b_columns = (
+        np.asarray(M.executor.to_host(array), np.int64)
+        for M in (A, B)
+        for array in (M.indptr, M.indices)
+    )
+    lengths = np.diff(b_indptr)[a_columns]
+    begins = np.cumsum(lengths) - lengths
+    of_a = np.repeat(np.arange(a_columns.size), lengths)
+    of_b = np.arange(of_a.size) + np.repeat(b_indptr[a_columns] - begins, lengths)
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(a_indptr))[of_a]
+    columns = b_columns[of_b]
+    positions, of_c = np.unique(rows * B.shape[1] + columns, return_inverse=True)
+    entry_rows, entry_columns = np.divmod(positions, max(B.shape[1], 1))
+    indptr = np.zeros(A.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(entry_rows, minlength=A.shape[0]), out=indptr[1:])
+    product = pattern_on(on, (A.shape[0], B.shape[1]), indptr, entry_columns)
+    entries = (of_a, of_b, of_c.reshape(-1))
+    sizes = (a_columns.size, b_columns.size, positions.size)
+    made = [_sorted_by(on, entries, sizes, which) for which in range(3)]
+    return Terms(product, (made[0], made[1], made[2]))
+
+
+def _sorted_by(
+    on: object, entries: tuple[Indices, ...], sizes: tuple[int, ...], which: int
+) -> Contraction:
+    order = np.argsort(entries[which], kind="stable")
+    indptr = np.zeros(sizes[which] + 1, np.int64)
+    np.cumsum(np.bincount(entries[which], minlength=sizes[which]), out=indptr[1:])
+    zeros = np.zeros(order.size, np.int64)
+    first, second = (entries[other][order] for other in OTHERS[which])
+    return Contraction(pattern_on(on, (sizes[which], 1), indptr, zeros), first, second)
+
+
+def pattern_on(on: object, shape: tuple[int, int], indptr: Indices, indices: Indices) -> Csr:
+    """Return a pattern of the host, with values of zero, on an executor."""
+    narrow = max(indices.size, *shape) <= np.iinfo(np.int32).max
+    index = np.int32 if narrow else np.int64
+    arrays = (
+        np.zeros(indices.size, np.float32), indices.astype(index), indptr.astype(index),
+    )  # fmt: skip
+    return Csr(arrays, shape=shape, executor=on)  # type: ignore[arg-type]

@@ -1,0 +1,56 @@
+"""Patterns that a function needs while it is traced, and values that are put at known positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ...core.errors import InvalidArgument, UnsupportedDtype
+from ...core.formats import Csr
+from ...solvers.differentiable.systems import Assembled
+from .patterns import Held, Sparse, sparse_of
+
+
+def held_of(A: Csr) -> Held:
+    """Return the pattern of a matrix as a constant of traced functions."""
+    held = sparse_of(A).held
+    assert held is not None
+    return held
+
+
+def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
+    """Return the pattern of an operand.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is an argument of the compiled function.
+    """
+    if sparse.held is None:
+        raise InvalidArgument(
+            f"{function}: the pattern of {name} is an argument of the compiled function; make it a "
+            "constant: close over a wl.Csr or over the indices, and pass values="
+        )
+    return sparse.held
+
+
+def weights_of(sparse: Sparse, values: Any, function: str) -> Any:
+    """Return the values that are given, or those of the matrix, of float32 or float64.
+
+    Raises
+    ------
+    UnsupportedDtype
+        If they are of another dtype.
+    """
+    found = sparse.values(float) if values is None else sparse.checked(values)
+    if found.dtype not in (jnp.float32, jnp.float64):
+        raise UnsupportedDtype(f"{function}: expected float32 or float64, got {found.dtype}")
+    return found
+
+
+def assembled_values(made: Assembled, *numbers: Any) -> Any:
+    """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
+    whole = jnp.concatenate(numbers, axis=-1)
+    zeros = jnp.zeros((*whole.shape[:-1], made.pattern.nnz), whole.dtype)
+    return zeros.at[..., made.positions].add(whole)

@@ -1,0 +1,174 @@
+"""Values of products of sparse matrices, with derivatives of every order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
+
+from ...core.formats import Csr
+from ...core.store import Key
+from ...solvers.differentiable.terms import (
+    C_VALUES,
+    OTHERS,
+    Terms,
+    terms_of,
+)  # fmt: skip
+from .functions import folded, of_one_dtype
+from .host_kernels import blocks_of
+from .known import held_of, known_pattern
+from .patterns import sparse_of
+from .primitives import batching_rule, multilinear
+from .products import sum_p
+
+
+class SparseProduct(NamedTuple):
+    """A product of sparse matrices.
+
+    Attributes
+    ----------
+    pattern : Csr
+        Where its entries are, by rows, sorted; its values are zeros.
+    values : jax.Array, shape (nnz,) or (..., nnz)
+        Those of the product.
+    """
+
+    pattern: Csr
+    values: Any
+
+
+def matmul(A: Any, B: Any, *, A_values: Any = None, B_values: Any = None) -> SparseProduct:
+    """Return the sparse product ``A @ B``, with derivatives for the values of both.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, p)
+        Its pattern is known while a function is traced.
+    B : the same, shape (p, n)
+    A_values, B_values : array, shape (nse,) or (..., nse), optional
+        Used in place of the values of ``A`` and ``B``, in their order.
+
+    Returns
+    -------
+    SparseProduct
+        With an entry at each position that any product of two entries meets.
+
+    Raises
+    ------
+    ShapeMismatch, UnsupportedDtype, InvalidArgument
+        If the operands do not fit.
+
+    Notes
+    -----
+    The terms of the sums are found once for two patterns and kept: six integers for each. Compiled
+    programs have them as constants.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp, wollemi as wl
+    >>> from wollemi.interop.jax import matmul
+    >>> A = wl.Csr(([1.0, 2.0], [0, 1], [0, 1, 2]))
+    >>> jax.grad(lambda v: matmul(A, A, A_values=v, B_values=v).values.sum())(jnp.ones(2))
+    Array([2., 2.], dtype=float32)
+    """
+    left, right = sparse_of(A), sparse_of(B)
+    a = left.values(float) if A_values is None else left.checked(A_values, "A_values")
+    b = right.values(float) if B_values is None else right.checked(B_values, "B_values")
+    first, second = (
+        known_pattern(sparse, "matmul", name).on_host
+        for sparse, name in ((left, "A"), (right, "B"))
+    )
+    return _product(first, second, a, b)
+
+
+def galerkin(A: Any, P: Any, *, A_values: Any = None, P_values: Any = None) -> SparseProduct:
+    """Return the coarse matrix ``P.T @ A @ P``, with derivatives for the values of both.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
+        Its pattern is known while a function is traced.
+    P : the same, shape (n, k)
+    A_values, P_values : array, optional
+        Used in place of the values of ``A`` and ``P``, in their order.
+
+    Returns
+    -------
+    SparseProduct
+        Of shape (k, k).
+    """
+    left, right = sparse_of(A), sparse_of(P)
+    a = left.values(float) if A_values is None else left.checked(A_values, "A_values")
+    p = right.values(float) if P_values is None else right.checked(P_values, "P_values")
+    matrix = known_pattern(left, "galerkin").on_host
+    prolongation = known_pattern(right, "galerkin", "P").on_host
+    half = _product(matrix, prolongation, a, p)
+    restriction, order = prolongation.transposed_pattern()
+    return _product(restriction, half.pattern, p[..., order], half.values)
+
+
+def _product(A: Csr, B: Csr, a: Any, b: Any) -> SparseProduct:
+    held = HeldTerms.of(A, B)
+    a, b = of_one_dtype("matmul", a, b)
+    (a, b), lead = folded((a, 1), (b, 1))
+    values = contract_p.bind(a, b, pattern=held, role=C_VALUES)
+    return SparseProduct(held.terms.product, values.reshape(*lead, -1))
+
+
+class HeldTerms:
+    """The terms of a product as a constant of traced functions; it is equal to itself alone."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.patterns = [held_of(contraction.pattern) for contraction in terms.of]
+        self.compiled: dict[int, Any] = {}
+
+    @classmethod
+    def of(cls, A: Csr, B: Csr) -> HeldTerms:
+        """Return the terms of a product, made once."""
+        terms = terms_of(A, B)
+        return terms.product._pattern.get(_HELD_TERMS, lambda: cls(terms))
+
+
+_HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
+
+
+def _contracted(x: Any, y: Any, *, pattern: HeldTerms, role: int) -> Any:
+    contraction = pattern.terms.of[role]
+    first = x.at[:, contraction.first].get(mode="promise_in_bounds")
+    second = y.at[:, contraction.second].get(mode="promise_in_bounds")
+    return sum_p.bind(first * second, pattern=pattern.patterns[role], columns=1)
+
+
+def _eager(x: Any, y: Any, *, pattern: HeldTerms, role: int) -> Any:
+    if role not in pattern.compiled:
+        pattern.compiled[role] = jax.jit(lambda x, y: _contracted(x, y, pattern=pattern, role=role))
+    return pattern.compiled[role](x, y)
+
+
+def _gradient(g: Any, role: int, at: int, others: Sequence[Any], pattern: HeldTerms) -> Any:
+    """Return the contraction for one operand: of the gradient and of the other operand."""
+    wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
+    given = {role: g, left: others[1 - at]}
+    operands = (given[which] for which in OTHERS[wanted])
+    return contract_p.bind(*operands, pattern=pattern, role=wanted)
+
+
+contract_p = Primitive("wollemi_contract")
+contract_p.def_impl(_eager)
+contract_p.def_abstract_eval(
+    lambda x, y, *, pattern, role: jax.core.ShapedArray(
+        (blocks_of((x, y)), pattern.terms.of[role].pattern.shape[0]), jnp.result_type(x, y)
+    )
+)
+mlir.register_lowering(contract_p, mlir.lower_fun(_contracted, multiple_results=False))
+batching.primitive_batchers[contract_p] = batching_rule(contract_p)
+multilinear(
+    contract_p,
+    lambda g, _, o, *, pattern, role: _gradient(g, role, 0, o, pattern),
+    lambda g, _, o, *, pattern, role: _gradient(g, role, 1, o, pattern),
+)

@@ -1,0 +1,247 @@
+"""Eigenpairs and singular triplets in JAX, with derivatives of every order.
+
+An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
+solves the bordered system ``[[A - l I, -v], [v^T, 0]] (dv, dl) = (-dA v, 0)``, which is regular for
+a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad
+
+from ...core.executor import Array
+from ...core.foreign import Step
+from ...core.formats import Csr
+from ...solvers.differentiable import spectrum
+from ...solvers.differentiable.description import describe
+from ...solvers.differentiable.systems import bordered, jordan, mirror
+from .functions import folded
+from .host_kernels import DENSE, ENTRIES, HostKernel
+from .known import assembled_values, held_of, known_pattern, weights_of
+from .patterns import Held, sparse_of
+from .primitives import define, given, total
+from .products import spmm_p
+from .solves import solve_p
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    which: str = "LM",
+    sigma: float | None = None,
+    *,
+    values: Any = None,
+    solver: Any = "direct",
+    M: Any = "auto",
+    rtol: float | None = None,
+) -> tuple[Any, Any]:
+    """Return ``k`` eigenpairs of a symmetric matrix, with derivatives for its values.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (n, n)
+        Its pattern is symmetric, and known while a function is traced. The matrix is the symmetric
+        part ``(A + A.T) / 2``.
+    k : int
+        Fewer than n.
+    which : {"LM", "SM", "LA", "SA"}
+        As for :func:`wollemi.linalg.eigsh`.
+    sigma : float, optional
+        Near which the eigenvalues are, as for :func:`wollemi.linalg.eigsh`.
+    values : array of float32 or float64, shape (nse,) or (..., nse), optional
+        Used in place of the values of ``A``, in their order.
+    solver, M, rtol
+        As for :func:`solve`, for the systems of the derivatives.
+
+    Returns
+    -------
+    w : jax.Array, shape (k,) or (..., k)
+        Eigenvalues in rising order.
+    v : jax.Array, shape (n, k) or (..., n, k)
+        Eigenvectors of length one, whose component of largest modulus is positive.
+
+    Raises
+    ------
+    InvalidMatrix
+        If a wanted eigenvalue is nearly equal to another one: their vectors have no derivatives.
+        Within compiled functions JAX raises an error with its text.
+    InvalidArgument, UnsupportedDtype, ShapeMismatch, NotConverged
+        If the operands do not fit, or a pair is not found.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp, wollemi as wl
+    >>> from wollemi.interop.jax import eigsh
+    >>> A = wl.Csr(([2.0, 4.0, 7.0], [0, 1, 2], [0, 1, 2, 3]))
+    >>> jax.grad(lambda v: eigsh(A, k=1, which="LA", values=v)[0][0])(jnp.array([2.0, 4.0, 7.0]))
+    Array([0., 0., 1.], dtype=float32)
+    """
+    sparse = sparse_of(A)
+    held = known_pattern(sparse, "eigsh")
+    weights = weights_of(sparse, values, "eigsh")
+    symmetric = (weights + weights[..., mirror(held.on_host)]) / 2
+    (symmetric,), lead = folded((symmetric, 1))
+    pairs = eigenpairs_p.bind(
+        symmetric,
+        how=spectrum.describe_eigsh(k, which, sigma),
+        system=describe(solver, M, rtol, 0.0, None),
+        **sparse.params,
+    )
+    pairs = pairs.reshape(*lead, *pairs.shape[1:])
+    return pairs[..., -1, :], pairs[..., :-1, :]
+
+
+def svds(
+    A: Any,
+    k: int = 6,
+    which: str = "LM",
+    *,
+    values: Any = None,
+    solver: Any = "direct",
+    M: Any = "auto",
+    rtol: float | None = None,
+) -> tuple[Any, Any, Any]:
+    """Return ``k`` singular triplets, with derivatives for the values of ``A``.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, Pattern, BCOO or BCSR, shape (m, n)
+        Its pattern is known while a function is traced.
+    k : int
+        Fewer than m and n.
+    which : {"LM", "SM"}
+        The largest or the smallest.
+    values : array of float32 or float64, shape (nse,) or (..., nse), optional
+        Used in place of the values of ``A``, in their order.
+    solver, M, rtol
+        As for :func:`solve`, for the systems of the derivatives.
+
+    Returns
+    -------
+    u : jax.Array, shape (m, k) or (..., m, k)
+    s : jax.Array, shape (k,) or (..., k)
+        In rising order.
+    vt : jax.Array, shape (k, n) or (..., k, n)
+        The component of largest modulus of each ``(u, v)`` is positive.
+
+    Raises
+    ------
+    InvalidMatrix
+        If a wanted singular value is nearly 0 or nearly equal to another one. Within compiled
+        functions JAX raises an error with its text.
+    InvalidArgument, UnsupportedDtype, NotConverged
+        If the operands do not fit, or a triplet is not found.
+    """
+    sparse = sparse_of(A)
+    known_pattern(sparse, "svds")
+    (weights,), lead = folded((weights_of(sparse, values, "svds"), 1))
+    pairs = triplets_p.bind(
+        weights,
+        how=spectrum.describe_svds(k, which),
+        system=describe(solver, M, rtol, 0.0, None),
+        **sparse.params,
+    )
+    pairs = pairs.reshape(*lead, *pairs.shape[1:])
+    m = sparse.shape[0]
+    vectors = pairs[..., :-1, :] * 2**0.5
+    return vectors[..., :m, :], pairs[..., -1, :], jnp.swapaxes(vectors[..., m:, :], -1, -2)
+
+
+def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any], ...]:
+    """Return the kernels of the host and of devices that call a function of each matrix."""
+
+    def one(A: Csr, values: Array, how: str) -> Array:
+        on = A.executor
+        matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
+        matrix._pattern = A._pattern
+        return function(matrix, how)
+
+    def kernel(A: Csr, blocks: int, values: Any, *, how: str, system: str) -> Any:
+        return np.stack([one(A, v, how) for v in values])
+
+    def steps(
+        A: Csr, operands: Sequence[Array], out: Array, *, how: str, system: str
+    ) -> Sequence[Step]:
+        def compute() -> bool:
+            for values, place in zip(operands[0], out, strict=True):
+                place[...] = one(A, values, how)
+            return False
+
+        return [compute]
+
+    return kernel, steps
+
+
+_pairs, _pairs_there = _kernels(spectrum.eigenpairs)
+eigenpairs_p = define(
+    HostKernel("eigenpairs", _pairs, (ENTRIES,), DENSE),
+    lambda m, n, e, v, how, system: (n + 1, spectrum.count_of(how)),
+    device=_pairs_there,
+)
+_triplets, _triplets_there = _kernels(spectrum.singular_triplets)
+triplets_p = define(
+    HostKernel("singular_triplets", _triplets, (ENTRIES,), DENSE),
+    lambda m, n, e, v, how, system: (m + n + 1, spectrum.count_of(how)),
+    device=_triplets_there,
+)
+
+
+def _tangent(held: Held, values: Any, pairs: Any, t_values: Any, system: str) -> Any:
+    """Return the tangents of eigenpairs, one bordered system for each.
+
+    Parameters
+    ----------
+    held : Held
+        The pattern of a symmetric matrix.
+    values, t_values : array, shape (b, nnz)
+        Its values, and their tangents.
+    pairs : array, shape (b, n + 1, k)
+        Eigenvectors and, last, eigenvalues.
+    system : str
+        How systems are solved.
+    """
+    n, border = held.matrix.shape[0], bordered(held.on_host)
+    b, k = pairs.shape[0], pairs.shape[2]
+    V = jnp.swapaxes(pairs[:, :-1], 1, 2)
+    shifts = jnp.broadcast_to(-pairs[:, -1, :, None], (b, k, n))
+    own = jnp.broadcast_to(values[:, None], (b, k, values.shape[1]))
+    bordered_values = assembled_values(border, own, shifts, -V, V).reshape(b * k, -1)
+    right = spmm_p.bind(t_values, -pairs[:, :-1], kernel="auto", pattern=held, columns=n)
+    right = jnp.pad(jnp.swapaxes(right, 1, 2), ((0, 0), (0, 0), (0, 1))).reshape(b * k, n + 1, 1)
+    pattern = held_of(border.pattern)
+    found = solve_p.bind(
+        bordered_values, right, how=system, adjoint=False, pattern=pattern, columns=n + 1
+    )
+    return jnp.swapaxes(found.reshape(b, k, n + 1), 1, 2)
+
+
+def _eigenpairs_jvp(
+    primals: Any, tangents: Any, *, pattern: Held, columns: int, how: str, system: str
+) -> tuple[Any, Any]:
+    (values,), (t,) = primals, tangents
+    pairs = eigenpairs_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
+    if given(t) is None:
+        return pairs, total(pairs)
+    return pairs, _tangent(pattern, values, pairs, t, system)
+
+
+def _triplets_jvp(
+    primals: Any, tangents: Any, *, pattern: Held, columns: int, how: str, system: str
+) -> tuple[Any, Any]:
+    (values,), (t,) = primals, tangents
+    pairs = triplets_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
+    if given(t) is None:
+        return pairs, total(pairs)
+    both = jordan(pattern.on_host)
+    held = held_of(both.pattern)
+    whole, moved = (assembled_values(both, x, x) for x in (values, t))
+    return pairs, _tangent(held, whole, pairs, moved, system)
+
+
+ad.primitive_jvps[eigenpairs_p] = _eigenpairs_jvp
+ad.primitive_jvps[triplets_p] = _triplets_jvp

@@ -1,0 +1,72 @@
+"""Operands of derivatives: patterns that are known, and values that are put at known positions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...core.formats import Csr
+from ...core.interop.torch.layouts import sparse_of
+from ...core.interop.torch.patterns import matrix_of
+from ...core.store import Key
+from ...solvers.differentiable.systems import Assembled
+
+
+class Given(NamedTuple):
+    """An operand of a function.
+
+    Attributes
+    ----------
+    matrix : Csr
+        Its pattern.
+    values : Tensor, shape (nnz,)
+        In the order of the pattern.
+    """
+
+    matrix: Csr
+    values: Tensor
+
+
+def given(A: Any, values: Tensor | None, function: str, name: str = "values") -> Given:
+    """Return a matrix, or a sparse tensor, with the values that a function was given for it.
+
+    Raises
+    ------
+    InvalidArgument, ShapeMismatch, UnsupportedDtype
+        If it is something else, a batch, or not of float32 or float64.
+    """
+    tensor = values if values is not None else A
+    device = tensor.device if isinstance(tensor, Tensor) else torch.device("cpu")
+    if isinstance(A, Csr) and values is None and A.executor.xp is not np:
+        raise InvalidArgument(
+            f"{function}: A lives on {A.executor.name}; pass its values as a tensor, {name}="
+        )
+    sparse = sparse_of(A, device)
+    weights = sparse.values() if values is None else sparse.checked(values, name)
+    if weights.dim() != 1 or sparse.compressed.diagonal is not None:
+        raise ShapeMismatch(
+            f"{name}: {function} expects values of one matrix, shape (nnz,), got "
+            f"{tuple(weights.shape)}; call it for each, or use wollemi.interop.jax and jax.vmap"
+        )
+    if weights.dtype not in (torch.float32, torch.float64):
+        raise UnsupportedDtype(f"{function}: expected float32 or float64, got {weights.dtype}")
+    pattern = sparse.pattern
+    matrix = A if isinstance(A, Csr) else matrix_of(*pattern[:2], pattern.shape[1])
+    return Given(matrix, weights)
+
+
+def indices_on(A: Csr, name: str, indices: Any, device: torch.device) -> Tensor:
+    """Return indices that follow from a pattern as a tensor, copied to a device once."""
+    key: Key[Tensor] = Key("indices in tensors").of_size(name, device)
+    return A._pattern.get(key, lambda: torch.from_numpy(np.asarray(indices, np.int64)).to(device))
+
+
+def assembled_values(made: Assembled, *numbers: Tensor) -> Tensor:
+    """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
+    whole = torch.cat(numbers, -1)
+    places = indices_on(made.pattern, "places", made.positions, whole.device)
+    return whole.new_zeros((*whole.shape[:-1], made.pattern.nnz)).index_add(-1, places, whole)

@@ -1,0 +1,179 @@
+"""Eigenpairs and singular triplets in PyTorch, with gradients of every order.
+
+An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
+solves the bordered system ``[[A - l I, -v], [v^T, 0]] (dv, dl) = (-dA v, 0)``, which is regular for
+a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985). The gradient
+of ``A`` is made of the solution of the adjoint system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from ...core.formats import Csr
+from ...core.interop.torch import operators
+from ...core.interop.torch.memory import native_of, tensor_of
+from ...core.interop.torch.patterns import pattern_tensors
+from ...solvers.differentiable import spectrum
+from ...solvers.differentiable.description import describe
+from ...solvers.differentiable.systems import bordered, jordan, mirror
+from .assembled import assembled_values, given, indices_on
+from .solves import solve_adjoint
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    which: str = "LM",
+    sigma: float | None = None,
+    *,
+    values: Tensor | None = None,
+    solver: Any = "direct",
+    M: Any = "auto",
+    rtol: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return ``k`` eigenpairs of a symmetric matrix, with gradients for its values.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
+        Its pattern is symmetric. The matrix is the symmetric part ``(A + A.T) / 2``.
+    k : int
+        Fewer than n.
+    which : {"LM", "SM", "LA", "SA"}
+        As for :func:`wollemi.linalg.eigsh`.
+    sigma : float, optional
+        Near which the eigenvalues are, as for :func:`wollemi.linalg.eigsh`.
+    values : Tensor of float32 or float64, shape (nnz,), optional
+        Used in place of the values of ``A``.
+    solver, M, rtol
+        As for :func:`solve`, for the systems of the derivatives.
+
+    Returns
+    -------
+    w : Tensor, shape (k,)
+        Eigenvalues in rising order.
+    v : Tensor, shape (n, k)
+        Eigenvectors of length one, whose component of largest modulus is positive.
+
+    Raises
+    ------
+    InvalidMatrix
+        If a wanted eigenvalue is nearly equal to another one: their vectors have no derivatives.
+    InvalidArgument, UnsupportedDtype, ShapeMismatch, NotConverged
+        If the operands do not fit, or a pair is not found.
+
+    Examples
+    --------
+    >>> import torch, wollemi as wl
+    >>> from wollemi.interop.torch import eigsh
+    >>> A = wl.Csr(([2.0, 4.0, 7.0], [0, 1, 2], [0, 1, 2, 3]))
+    >>> values = torch.tensor([2.0, 4.0, 7.0], dtype=torch.float64, requires_grad=True)
+    >>> eigsh(A, k=1, which="LA", values=values)[0].sum().backward()
+    >>> values.grad
+    tensor([0., 0., 1.], dtype=torch.float64)
+    """
+    matrix, weights = given(A, values, "eigsh")
+    mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
+    wanted = spectrum.describe_eigsh(k, which, sigma)
+    system = describe(solver, M, rtol, 0.0, None)
+    symmetric = (weights + weights[mirrored]) / 2
+    pairs = _Pairs.apply(symmetric, matrix, spectrum.eigenpairs, wanted, system)
+    return pairs[-1], pairs[:-1]
+
+
+def svds(
+    A: Any,
+    k: int = 6,
+    which: str = "LM",
+    *,
+    values: Tensor | None = None,
+    solver: Any = "direct",
+    M: Any = "auto",
+    rtol: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ``k`` singular triplets, with gradients for the values of ``A``.
+
+    Parameters
+    ----------
+    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
+    k : int
+        Fewer than m and n.
+    which : {"LM", "SM"}
+        The largest or the smallest.
+    values : Tensor of float32 or float64, shape (nnz,), optional
+        Used in place of the values of ``A``.
+    solver, M, rtol
+        As for :func:`solve`, for the systems of the derivatives.
+
+    Returns
+    -------
+    u : Tensor, shape (m, k)
+    s : Tensor, shape (k,)
+        In rising order.
+    vt : Tensor, shape (k, n)
+        The component of largest modulus of each ``(u, v)`` is positive.
+
+    Raises
+    ------
+    InvalidMatrix
+        If a wanted singular value is nearly 0 or nearly equal to another one.
+    InvalidArgument, UnsupportedDtype, NotConverged
+        If the operands do not fit, or a triplet is not found.
+    """
+    matrix, weights = given(A, values, "svds")
+    wanted, system = spectrum.describe_svds(k, which), describe(solver, M, rtol, 0.0, None)
+    pairs = _Pairs.apply(weights, matrix, spectrum.singular_triplets, wanted, system)
+    m, vectors = matrix.shape[0], pairs[:-1] * 2**0.5
+    return vectors[:m], pairs[-1], vectors[m:].T
+
+
+class _Pairs(Function):
+    """Vectors and, last, values: of a symmetric matrix, or of a matrix beside the diagonal."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, A: Csr, find: Callable[[Csr, str], Any], wanted: str, system: str
+    ) -> Tensor:
+        on = A.executor
+        data = native_of(on, values.detach().clone())
+        matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
+        matrix._pattern = A._pattern
+        pairs = tensor_of(find(matrix, wanted))
+        ctx.save_for_backward(values, pairs)
+        ctx.matrix, ctx.system = A, system
+        ctx.beside = find is spectrum.singular_triplets
+        return pairs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        values, pairs = ctx.saved_tensors
+        if not ctx.beside:
+            found = _gradient(ctx.matrix, values, pairs, gradients[0], ctx.system)
+            return found, None, None, None, None
+        both = jordan(ctx.matrix)
+        whole = assembled_values(both, values, values)
+        found = _gradient(both.pattern, whole, pairs, gradients[0], ctx.system)
+        places = indices_on(both.pattern, "places", both.positions, values.device)
+        return found[places].unflatten(0, (2, -1)).sum(0), None, None, None, None
+
+
+def _gradient(A: Csr, values: Tensor, pairs: Tensor, gradient: Tensor, system: str) -> Tensor:
+    """Return the gradient of the values of a symmetric matrix: an adjoint system for each pair."""
+    n, k = A.shape[0], pairs.shape[1]
+    border, V = bordered(A), pairs[:-1].T
+    shifts = (-pairs[-1])[:, None].expand(k, n)
+    numbers = assembled_values(border, values.expand(k, -1), shifts, -V, V)
+    indptr, indices, _ = pattern_tensors(border.pattern, values.device)
+    right = gradient.T.contiguous()[..., None]
+    adjoint = solve_adjoint(indptr, indices, numbers, right, system)[:, :n, 0].T
+    indptr, indices, _ = pattern_tensors(A, values.device)
+    sampled: Tensor = operators.sddmm(
+        indptr, indices, adjoint.contiguous(), pairs[:-1].contiguous(), "auto"
+    )
+    return torch.neg(sampled)
