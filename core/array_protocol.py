@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .equivalents import of_function
 from .errors import InvalidArgument, UnsupportedOperand
 
 #: The NumPy functions that an operator answers.
@@ -77,8 +78,8 @@ def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any
 
 def _instead(name: str, op: Any) -> str:
     return (
-        f"numpy.{name} does not take a {type(op).__name__}: write A @ x for the product, and take "
-        "a matrix as A.to_scipy() or A.to_dense() for the rest"
+        f"numpy.{name} does not take a {type(op).__name__}: {of_function(name)}A @ x is the "
+        "product, and A.to_scipy() or A.to_dense() is a matrix for other functions"
     )
 
 

@@ -220,8 +220,9 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
 
         return operator_from(operator, executor)
     from .formats import Csr, Dense
+    from .interop import is_sparse
 
-    if hasattr(operator, "tocsr") or getattr(operator, "layout", None) is not None:
+    if is_sparse(operator) or getattr(operator, "layout", None) is not None:
         return computing(Csr(operator, executor=executor))
     return computing(Dense(operator, executor=executor))
 

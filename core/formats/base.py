@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
+from ..equivalents import of_attribute
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
@@ -96,7 +97,10 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         def __getattr__(self, name: str) -> Any:
             """Raise an error that names the replacement for an attribute of SciPy's matrices."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_"):
+            known = of_attribute(name)
+            if known:
+                message += known
+            elif not name.startswith("_"):
                 from scipy.sparse import csr_array
 
                 if hasattr(csr_array, name):

@@ -5,6 +5,7 @@ Other libraries are recognized by the attributes of their objects, so none of th
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,52 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 def is_sparse(arg: object) -> bool:
     """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
     known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
-    return known or _is_graph(arg) or is_jax_sparse(arg)
+    return known or _is_graph(arg) or is_jax_sparse(arg) or _has_entries_of_library(arg)
+
+
+def _has_entries_of_library(arg: Any) -> bool:
+    """Return whether :func:`entries_of_library` makes a matrix of an object."""
+    module = type(arg).__module__.partition(".")[0]
+    if module == "networkx" or hasattr(arg, "getValuesCSR") or hasattr(arg, "to_coo"):
+        return True
+    return module == "pandas" and hasattr(getattr(arg, "sparse", None), "to_coo")
+
+
+def entries_of_library(arg: Any) -> Any:
+    """Return a graph or a matrix of a library without ``tocsr`` as one of SciPy, or None.
+
+    Graphs of networkx give their adjacency matrix, sparse data frames and series of pandas their
+    values, matrices of PETSc the rows of this process.
+    """
+    if hasattr(arg, "tocsr") or not _has_entries_of_library(arg):
+        return None
+    module = type(arg).__module__.partition(".")[0]
+    if module == "networkx":
+        return sys.modules["networkx"].to_scipy_sparse_array(arg)
+    if hasattr(arg, "getValuesCSR") and hasattr(arg, "getSize"):
+        return _from_petsc(arg)
+    made = (arg if hasattr(arg, "to_coo") else arg.sparse).to_coo()
+    return made[0] if isinstance(made, tuple) else made
+
+
+def _from_petsc(arg: Any) -> Any:
+    """Return the entries of a matrix of petsc4py, all of whose rows are on this process.
+
+    Raises
+    ------
+    InvalidMatrix
+        If other processes have rows.
+    """
+    from scipy.sparse import csr_array
+
+    indptr, indices, data = arg.getValuesCSR()
+    rows, columns = arg.getSize()
+    if len(indptr) - 1 != rows:
+        raise InvalidMatrix(
+            f"a matrix of PETSc with {rows} rows has {len(indptr) - 1} of them on this process: "
+            "wl.distribute takes the rows of each process"
+        )
+    return csr_array((data, indices, indptr), shape=(rows, columns))
 
 
 def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool = True) -> Matrix:
@@ -58,6 +104,9 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return matrix_from(_entries_of(arg), executor)
     if _is_graph(arg):
         return _from_graph(arg, executor)
+    entries = entries_of_library(arg)
+    if entries is not None:
+        return matrix_from(entries, executor)
     if is_jax_sparse(arg):
         return from_jax(arg, executor)
     if hasattr(arg, "tocsr"):
@@ -136,6 +185,8 @@ def _to_host(array: Any) -> np.ndarray[Any, Any]:
 
 
 def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
+    if not hasattr(arg, "format") or not hasattr(arg, "data"):  # it makes matrices of SciPy's
+        arg = arg.tocsr()
     if getattr(arg, "ndim", 2) != 2:
         raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {arg.shape}")
     shape = checked_shape(arg.shape)

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import same_executor
 from ...core.linop import LinOp
 from ...core.operator import LinearOperator, as_linop
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+
+def _of_factors(factors: Any, A: LinOp) -> LinOp:
+    """Return factors of another library, such as ``scipy.sparse.linalg.splu(S)``, as an operator.
+
+    They solve on the host.
+    """
+
+    def solve(x: Array) -> Array:
+        host = np.asarray(A.executor.to_host(x))
+        return A.executor.from_host(np.asarray(factors.solve(host.copy()), A.dtype))
+
+    return LinearOperator(factors.shape, solve, matmat=solve, dtype=A.dtype, executor=A.executor)
 
 
 def as_preconditioner(M: Any, A: LinOp) -> LinOp:
@@ -15,6 +33,8 @@ def as_preconditioner(M: Any, A: LinOp) -> LinOp:
     if callable(M) and not hasattr(M, "shape"):
         M = LinearOperator(A.shape, M, dtype=A.dtype, executor=A.executor)
         M.__dict__["_like"] = A
+    if hasattr(M, "solve") and hasattr(M, "shape") and not hasattr(M, "matvec"):
+        M = _of_factors(M, A)
     try:
         operator = as_linop(M, A.executor)
     except (InvalidArgument, InvalidMatrix) as error:

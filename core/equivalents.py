@@ -1,0 +1,106 @@
+"""What to write here instead of other libraries' functions and names, for messages of errors."""
+
+from __future__ import annotations
+
+#: By the names of NumPy's functions.
+OF_FUNCTIONS = {
+    "norm": "wl.linalg.norm(A)",
+    "sum": "A.sum()",
+    "mean": "A.mean()",
+    "average": "A.mean()",
+    "max": "A.max()",
+    "amax": "A.max()",
+    "min": "A.min()",
+    "amin": "A.min()",
+    "argmax": "A.argmax()",
+    "argmin": "A.argmin()",
+    "transpose": "A.T",
+    "matrix_transpose": "A.mT",
+    "trace": "A.trace()",
+    "real": "A.real",
+    "imag": "A.imag",
+    "diagonal": "A.diagonal()",
+    "diag": "A.diagonal()",
+    "dot": "A @ x",
+    "inner": "A @ x",
+    "vdot": "A @ x",
+    "tensordot": "A @ x",
+    "vstack": "wl.sparse.vstack(blocks)",
+    "concatenate": "wl.sparse.vstack(blocks) or wl.sparse.hstack(blocks)",
+    "stack": "wl.stack(matrices)",
+    "hstack": "wl.sparse.hstack(blocks)",
+    "block": "wl.sparse.block_array(blocks)",
+    "kron": "wl.sparse.kron(A, B)",
+    "tril": "A.tril(k)",
+    "triu": "A.triu(k)",
+    "reshape": "A.reshape(shape)",
+    "ravel": "A.reshape(-1)",
+    "resize": "A.resize(shape)",
+    "nonzero": "A.nonzero()",
+    "flatnonzero": "A.reshape(-1).nonzero()",
+    "argwhere": "A.nonzero()",
+    "count_nonzero": "A.count_nonzero()",
+    "fill_diagonal": "A.setdiag(values)",
+    "copy": "A.copy()",
+    "astype": "A.astype(dtype)",
+    "clip": "A.maximum(low).minimum(high)",
+    "array_equal": "(A != B).nnz == 0",
+    "allclose": "abs(A - B).max() <= tolerance",
+    "isclose": "abs(A - B) > tolerance",
+    "take": "A[rows] or A[:, columns]",
+    "matrix_power": "A @ A",
+    "multi_dot": "A @ B @ C",
+    "solve": "wl.solve(A, b)",
+    "lstsq": "wl.linalg.lsmr(A, b)",
+    "inv": "wl.solvers.Direct(A)",
+    "slogdet": "wl.solvers.Direct(A).log_determinant()",
+    "det": "wl.solvers.Direct(A).log_determinant()",
+    "eigh": "wl.linalg.eigsh(A)",
+    "eigvalsh": "wl.linalg.eigsh(A)",
+    "svd": "wl.linalg.svds(A)",
+    "svdvals": "wl.linalg.svds(A)",
+    "cond": "wl.linalg.svds(A)",
+    "size": "A.nnz, or A.shape",
+}
+
+#: By the names of attributes of SciPy's and CuPy's matrices.
+OF_ATTRIBUTES = {
+    "getrow": "A[i:i + 1], or A[i] for a sparse vector",
+    "getcol": "A[:, j:j + 1], or A[:, j] for a sparse vector",
+    "getnnz": "A.nnz, and A.astype(bool).sum(axis) of each row or column",
+    "getH": "A.H",
+    "getformat": "A.format",
+    "get_shape": "A.shape",
+    "set_shape": "A.reshape(shape), which returns a matrix",
+    "asfptype": "A.astype(float)",
+    "A": "A.to_dense()",
+    "A1": "A.to_dense().ravel()",
+    "sorted_indices": "A.sort()",
+    "get": "A.to_scipy()",
+    "flatten": "A.reshape(-1)",
+    "ravel": "A.reshape(-1)",
+    "swapaxes": "A.T",
+    "item": "A[i, j]",
+    "tolist": "A.to_dense().tolist()",
+    "numpy": "A.to_dense()",
+    "cpu": 'A.to("omp")',
+    "cuda": 'A.to("cuda")',
+    "coalesce": "A.sum_duplicates()",
+    "values": "A.data",
+    "coords": "A.nonzero(), or A.tocoo().row and .col",
+    "row": "A.tocoo().row",
+    "col": "A.tocoo().col",
+    "blocksize": "A.tobsr().blocksize",
+    "prune": "A.eliminate_zeros()",
+    "iloc": "A[rows, columns]",
+}
+
+
+def of_function(name: str) -> str:
+    """Return the words of a message that name what stands for a function, or nothing."""
+    return f"write {OF_FUNCTIONS[name]}; " if name in OF_FUNCTIONS else ""
+
+
+def of_attribute(name: str) -> str:
+    """Return the words of a message that name what stands for an attribute, or nothing."""
+    return f"; write {OF_ATTRIBUTES[name]}" if name in OF_ATTRIBUTES else ""
