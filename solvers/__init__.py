@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .least_squares.base import LeastSquaresSolver
     from .least_squares.lsmr import Lsmr
     from .least_squares.lsqr import Lsqr
+    from .third_party import register
 
     def __getattr__(name: str) -> type: ...  # the others
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         "SingularValues",
         "from_settings",
         "read_settings",
+        "register",
     ]
 else:
     _BESIDES = {
@@ -59,6 +61,7 @@ else:
         "direct": "Direct",
         "krylov.base": "KrylovSolver",
         "least_squares.base": "LeastSquaresSolver",
+        "third_party": "register",
     }
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import third_party
+
 if TYPE_CHECKING:
     from .eigen.base import EigenSolver
     from .eigen.bidiagonal_lanczos import SingularValues
@@ -44,14 +46,33 @@ class SolverTable(Mapping[str, Kind]):
             module = f"{self._folder}.{name}"
             in_module_of_its_name = module in _modules(self._folder) and name in _classes(module)
             found = self._of(module) if in_module_of_its_name else self._all()
+            if name not in found:
+                return self._of_others(name)
             self._known[name] = found[name]
         return self._known[name]
 
+    def _of_others(self, name: str) -> Kind:
+        """Return a solver of another package.
+
+        Raises
+        ------
+        KeyError
+            If no package has one of this kind and name.
+        """
+        kind = third_party.SOLVERS[name]
+        if not self._is_of_this_kind(kind):
+            raise KeyError(name)
+        return kind  # type: ignore[return-value]
+
+    def _is_of_this_kind(self, kind: type) -> bool:
+        return issubclass(kind, tuple(map(_class, self._bases)))
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        others = third_party.usable(third_party.SOLVERS, self._is_of_this_kind)
+        return iter(dict.fromkeys((*self._all(), *others)))
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(list(iter(self)))
 
     def _all(self) -> dict[str, Kind]:
         """Return all solvers of this kind, for which every module is imported."""
@@ -106,8 +127,8 @@ EIGENSOLVERS: SolverTable[type[EigenSolver | SingularValues]] = SolverTable(
 
 def discover() -> dict[str, type]:
     """Import every solver's module, and return the classes of solvers by their names."""
-    known = (*SOLVERS.values(), *LEAST_SQUARES.values(), *EIGENSOLVERS.values())
-    return {solver.__name__: solver for solver in known}
+    tables = (SOLVERS, LEAST_SQUARES, EIGENSOLVERS)
+    return {kind.__name__: kind for table in tables for kind in table._all().values()}
 
 
 def find(name: str) -> type | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
 from ...core.settings import Settings
+from .. import third_party
 from .base import Preconditioner
 from .block_jacobi import BlockJacobi
 from .block_schwarz import BlockSchwarz
@@ -24,8 +26,8 @@ from .polynomial import Polynomial
 from .schwarz import Schwarz
 from .sor import Sor, Ssor
 
-#: The values of ``M="..."``.
-BY_NAME: dict[str, type[Preconditioner]] = {
+#: The values of ``M="..."`` that wollemi has.
+OWN: dict[str, type[Preconditioner]] = {
     "jacobi": Jacobi,
     "blockjacobi": BlockJacobi,
     "blockschwarz": BlockSchwarz,
@@ -46,6 +48,9 @@ BY_NAME: dict[str, type[Preconditioner]] = {
     "sequence": Sequence,
     "additive": Additive,
 }
+
+#: These, and the preconditioners of other packages.
+BY_NAME: ChainMap[str, type[Preconditioner]] = ChainMap(OWN, cast(Any, third_party.PRECONDITIONERS))
 
 
 def preconditioner(M: Any, A: LinOp) -> Any:

@@ -22,6 +22,7 @@ from .solvers.preconditioners import (
     Sor,
     Ssor,
 )
+from .solvers.third_party import register_preconditioner as register
 
 __all__ = [
     "Additive",
@@ -44,4 +45,5 @@ __all__ = [
     "Sequence",
     "Sor",
     "Ssor",
+    "register",
 ]

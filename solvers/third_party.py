@@ -1,0 +1,192 @@
+"""Solvers and preconditioners of other packages, by name.
+
+A package declares a class in the entry-point group ``wollemi.solvers`` or
+``wollemi.preconditioners``; a program registers one for its own process. Names of wollemi's own
+classes come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from inspect import isabstract, isclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidArgument
+from ..core.registry import entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from .preconditioners.base import Preconditioner
+
+
+class ThirdParty(Mapping[str, type]):
+    """The classes of one entry-point group, and classes that this process registered.
+
+    Parameters
+    ----------
+    group : str
+        The entry-point group. The name of an entry point is the name of the class in ``method=``,
+        ``M=`` and files of settings; it is not case-sensitive.
+    """
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._registered: dict[str, type] = {}
+
+    @cached_property
+    def _points(self) -> dict[str, EntryPoint]:
+        return {point.name.lower(): point for point in entry_points(group=self._group)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._registered, *self._points)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._registered or name in self._points
+
+    def __getitem__(self, name: str) -> type:
+        """Return a class by its name in lower case.
+
+        Raises
+        ------
+        InvalidArgument
+            If the entry point cannot be imported, or names no class.
+        """
+        if name in self._registered:
+            return self._registered[name]
+        point = self._points[name]
+        try:
+            found = point.load()
+        except Exception as error:
+            raise InvalidArgument(
+                f"{self._group}: {point.name} = {point.value} could not be imported: {error}; "
+                "repair or uninstall the package that declares it"
+            ) from error
+        if not isclass(found):
+            raise InvalidArgument(
+                f"{self._group}: {point.name} = {point.value} is no class; the entry point names "
+                "the module and the class"
+            )
+        self._registered[name] = found
+        return found
+
+    def add(self, name: str, kind: type) -> None:
+        """Register a class; a class that is defined anew replaces the one before."""
+        self._registered[name.lower()] = kind
+
+
+SOLVERS = ThirdParty("wollemi.solvers")
+PRECONDITIONERS = ThirdParty("wollemi.preconditioners")
+
+
+def register(kind: type) -> type:
+    """Make a solver known by its name: to ``method=``, settings and files of settings.
+
+    A package declares an entry point of the group ``wollemi.solvers`` instead, so that nobody has
+    to import it first.
+
+    Parameters
+    ----------
+    kind : type
+        A class of Krylov or of least squares solvers; its name in lower case is the solver's.
+
+    Returns
+    -------
+    type
+        The class, so that this function is a decorator.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no such class, or wollemi has a solver of that name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> @wl.solvers.register
+    ... class Patient(wl.solvers.Cg):
+    ...     '''Conjugate gradients under another name.'''
+    >>> wl.solve(wl.Csr(np.eye(2)), np.ones(2), method="patient").converged
+    True
+    """
+    from . import registry
+    from .krylov.base import KrylovSolver
+    from .least_squares.base import LeastSquaresSolver
+
+    bases = (KrylovSolver, LeastSquaresSolver)
+    _require(kind, bases, "KrylovSolver or LeastSquaresSolver")
+    own = {name.lower() for name in registry.discover()} | {"direct", "auto"}
+    return _added(SOLVERS, kind, kind.__name__.lower(), own, "solver")
+
+
+def register_preconditioner(
+    kind: type[Preconditioner], name: str | None = None
+) -> type[Preconditioner]:
+    """Make a preconditioner known by its name: to ``M=``, settings and files of settings.
+
+    A package declares an entry point of the group ``wollemi.preconditioners`` instead.
+
+    Parameters
+    ----------
+    kind : type
+        A class of preconditioners.
+    name : str, optional
+        Its name; by default that of the class in lower case.
+
+    Returns
+    -------
+    type
+        The class, so that this function is a decorator.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is no such class, or wollemi has a preconditioner of that name.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> @wl.preconditioners.register
+    ... class Scaling(wl.preconditioners.Jacobi):
+    ...     '''The diagonal under another name.'''
+    >>> wl.solve(wl.Csr(np.eye(2)), np.ones(2), method="cg", M="scaling").converged
+    True
+    """
+    from .preconditioners.base import Preconditioner
+    from .preconditioners.names import OWN
+
+    _require(kind, (Preconditioner,), "Preconditioner")
+    given = kind.__name__.lower() if name is None else name.lower()
+    added: type[Preconditioner] = _added(
+        PRECONDITIONERS, kind, given, {*OWN, "none", "auto"}, "preconditioner"
+    )
+    return added
+
+
+def _require(kind: object, bases: tuple[type, ...], expected: str) -> None:
+    if not isclass(kind) or not issubclass(kind, bases) or isabstract(kind):
+        raise InvalidArgument(f"register: expected a class derived from {expected}, got {kind!r}")
+
+
+def _added(table: ThirdParty, kind: type, name: str, own: set[str], role: str) -> Any:
+    if name in own:
+        raise InvalidArgument(f"wollemi has a {role} called {name!r}: give the class another name")
+    table.add(name, kind)
+    return kind
+
+
+def usable(table: ThirdParty, condition: Callable[[type], bool]) -> dict[str, type]:
+    """Return the classes that can be imported and meet a condition, by their names."""
+    found = {}
+    for name in table:
+        try:
+            kind = table[name]
+        except InvalidArgument:
+            continue  # who asks for it by name is told
+        if condition(kind):
+            found[name] = kind
+    return found

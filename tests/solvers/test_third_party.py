@@ -1,0 +1,90 @@
+"""Solvers and preconditioners of other packages are found by name."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.solvers import registry, third_party
+from wollemi.solvers.preconditioners.names import BY_NAME
+
+A = wl.Csr(np.diag([2.0, 3.0, 4.0]) - np.eye(3, k=1) - np.eye(3, k=-1), executor="reference")
+b = np.ones(3)
+
+
+class Patient(wl.solvers.Cg):
+    """Conjugate gradients under another name."""
+
+
+class Scaling(wl.preconditioners.Jacobi):
+    """The diagonal under another name."""
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what declares entry points for one test."""
+    for table in (third_party.SOLVERS, third_party.PRECONDITIONERS):
+        monkeypatch.setattr(table, "_registered", {})
+        monkeypatch.setitem(table.__dict__, "_points", {})
+
+    def declare(table: third_party.ThirdParty, name: str, value: str) -> None:
+        table._points[name.lower()] = EntryPoint(name, value, table._group)
+
+    return declare
+
+
+def test_entry_points_are_solvers_and_preconditioners(installed):
+    installed(third_party.SOLVERS, "Patient", f"{__name__}:Patient")
+    installed(third_party.PRECONDITIONERS, "scaling", f"{__name__}:Scaling")
+    result = wl.solve(A, b, method="patient", M="scaling")
+    assert result.converged
+    assert "patient" in registry.SOLVERS and "scaling" in BY_NAME
+    assert "patient" not in registry.LEAST_SQUARES
+    settings = wl.solvers.from_settings({"solver": "patient", "M": {"preconditioner": "scaling"}})
+    solver = settings.on(A)
+    assert type(solver).__name__ == "Patient" and type(solver.M).__name__ == "Scaling"
+
+
+def test_settings_of_registered_classes_are_read_back(installed):
+    wl.solvers.register(Patient)
+    wl.preconditioners.register(Scaling, "my-scaling")
+    settings = Patient(A, M=wl.preconditioners.Jacobi(A), rtol=1e-9).settings
+    again = wl.solvers.from_settings(settings.to_dict())
+    assert type(again.on(A)) is Patient
+    assert wl.solvers.Cg(A, M="my-scaling").solve(b).converged
+
+
+def test_names_of_wollemi_are_taken(installed):
+    class Cg(wl.solvers.Gmres):
+        """Another solver of a name that there is."""
+
+    class Jacobi(wl.preconditioners.Jacobi):
+        """Another preconditioner of a name that there is."""
+
+    with pytest.raises(wl.errors.InvalidArgument, match="has a solver called 'cg'"):
+        wl.solvers.register(Cg)
+    with pytest.raises(wl.errors.InvalidArgument, match="has a preconditioner called 'jacobi'"):
+        wl.preconditioners.register(Jacobi)
+
+
+@pytest.mark.parametrize("given", [wl.Csr, "cg", wl.solvers.KrylovSolver, 3], ids=str)
+def test_what_is_no_solver_is_not_registered(installed, given):
+    with pytest.raises(wl.errors.InvalidArgument, match="expected a class derived from"):
+        wl.solvers.register(given)
+    with pytest.raises(wl.errors.InvalidArgument, match="expected a class derived from"):
+        wl.preconditioners.register(given)
+
+
+def test_a_broken_package_says_so_and_harms_nothing(installed):
+    installed(third_party.SOLVERS, "broken", "no_such_module:Solver")
+    installed(third_party.PRECONDITIONERS, "number", "math:pi")
+    assert wl.solve(A, b).converged and wl.solve(A, b, method="cg", M="jacobi").converged
+    with pytest.raises(wl.errors.InvalidArgument, match="no_such_module"):
+        wl.solve(A, b, method="broken")
+    with pytest.raises(wl.errors.InvalidArgument, match="is no class"):
+        wl.solve(A, b, method="cg", M="number")
+    assert "cg" in list(registry.SOLVERS) and "broken" not in list(registry.SOLVERS)
