@@ -1,6 +1,6 @@
 """Functors of steps: the text of :class:`wollemi.core.step.Step` for the compiled backends.
 
-A functor has the form that docs/design.md describes: the arrays in the order of the signature, the
+docs/design-operations.md describes functors: the arrays in the order of the signature, the
 values of a column that elements need, the work on an element, and the work that finishes a column
 with its sums. A member has the name of the array and an underscore, so that no name of a workspace
 can mean anything else in C++.
