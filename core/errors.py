@@ -71,6 +71,10 @@ class DeviceError(WollemiError, RuntimeError):
     """A device that failed while it worked: lost, asynchronous error, launch failure."""
 
 
+class CaptureRefused(WollemiError, RuntimeError):
+    """A call that a graph of the device cannot record; nothing of it was recorded."""
+
+
 class OutOfDeviceMemory(DeviceError, MemoryError):
     """An allocation beyond the executor's memory."""
 

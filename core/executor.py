@@ -337,6 +337,32 @@ class Executor(SolvesSystems, ABC):
         """
         return None
 
+    def submit(self, name: str, kept: object, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call ``function(*arguments)``, a public call that a user's capture may record.
+
+        The default has no captures.
+
+        Parameters
+        ----------
+        name : str
+            The call, as error messages name it.
+        kept : object
+            The matrix or operator: its memory must live as long as a graph that has the call.
+        """
+        return function(*arguments)
+
+    def refuse_capture(self, reason: str) -> None:
+        """Raise CaptureRefused if a user's capture runs and no call that can be recorded has begun.
+
+        ``reason`` is the end of a sentence. The default has no captures.
+        """
+
+    def refuse_host(self, reason: str) -> None:
+        """Raise CaptureRefused if a user's capture runs: the host does not take part in a replay.
+
+        ``reason`` is the end of a sentence. The default has no captures.
+        """
+
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:

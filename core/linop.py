@@ -220,6 +220,11 @@ class LinOp(ArrayProtocol, ABC):
             made = self._fast_product(x, out)
             if made is not None:
                 return made
+        place = self.executor
+        return place.submit("A @ x", self, self._apply_operands, x, out, alpha, beta)
+
+    def _apply_operands(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
+        """Do what :meth:`apply` does, for operands that are still to be looked at."""
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")

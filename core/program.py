@@ -135,6 +135,13 @@ def _prepare(matrix: Any) -> None:
         _ = matrix.plan
 
 
+def prepare_parts(operator: Any) -> None:
+    """Make the plans of the matrices that a lazy operator is made of."""
+    for part in getattr(operator, "parts", ()):
+        prepare_parts(part)
+    _prepare(operator)
+
+
 class _Recording(threading.local):
     program: Program | None = None
 

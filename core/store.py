@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from .capture import refuse_making
+
 if TYPE_CHECKING:
     from .algorithm import Plan
 
@@ -56,6 +58,7 @@ class Store:
         try:
             found: V = self._things[key]
         except KeyError:
+            refuse_making(key.name)
             found = self._things[key] = make()
         return found
 

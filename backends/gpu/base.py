@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...core.capture import ALLOCATES, COPIES, FROM_HOST, TO_HOST, prepares, refuse_making
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
@@ -47,6 +48,12 @@ class _PerThread(threading.local):
         self.launches: list[Launch] | None = None
         self.noted: list[Launch] | None = None
         self.entered: list[tuple[Any, Any]] = []
+        #: The user's capture that a public call is recorded in, OWN, FREE, or None.
+        self.capture: Any = None
+
+
+#: Stands for a graph that this package makes, and for work that was found not to be captured.
+OWN, FREE = object(), object()
 
 
 class GpuExecutor(Executor):
@@ -140,32 +147,41 @@ class GpuExecutor(Executor):
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""
+        self.refuse_capture(ALLOCATES)
         nbytes = prod(shape) * np.dtype(dtype).itemsize
         return self._guarded("allocation", nbytes, self.xp.ndarray, shape, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an array of zeros, which the device writes: nothing comes from the host."""
+        self.refuse_capture(ALLOCATES)
         nbytes = prod(shape) * np.dtype(dtype).itemsize
         return self._guarded("allocation", nbytes, self.xp.zeros, shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here."""
+        self.refuse_host(FROM_HOST)
         with self._here("copy from the host", array.nbytes):
             return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape))
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy as NumPy; waits for the work that makes it."""
+        self.refuse_host(TO_HOST)
         with self._here("copy to the host"):
             host: np.ndarray[Any, Any] = self.xp.asnumpy(array)
             return host
 
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy."""
+        self.refuse_capture(COPIES)
         with self._here("copy", array.nbytes):
             return self.xp.array(array, order="C")
 
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
+        if isinstance(source, np.ndarray):
+            self.refuse_host(FROM_HOST)
+        else:
+            self.refuse_capture(COPIES)
         with self._here("copy"):
             if isinstance(source, np.ndarray) and target.flags.c_contiguous:
                 target.set(np.ascontiguousarray(source, target.dtype))
@@ -178,6 +194,7 @@ class GpuExecutor(Executor):
 
     def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of a library with this device as the current one."""
+        self.refuse_host("it calls a library that may wait for the device")
         return self._guarded(what, 0, function, *arguments)
 
     def release_idle_memory(self) -> None:
@@ -203,10 +220,12 @@ class GpuExecutor(Executor):
 
     def adopt(self, array: object) -> Array | None:
         """Return another library's array on this device as CuPy's, without a copy, or None."""
+        self.refuse_capture("it takes an array that another library may still write")
         return adopted(self, array)
 
     def synchronize(self) -> None:
         """Wait for everything that was submitted to the device."""
+        self.refuse_host("it waits for the device")
         with self._here("synchronization"):
             self.device.handle.synchronize()
 
@@ -284,6 +303,9 @@ class GpuExecutor(Executor):
 
     def _run(self, operation: Operation, *arguments: Any) -> Any:
         """Run an operation and return its kernel's result, with its repeatable launches."""
+        self.refuse_capture(f"{operation.name} is part of no call that can be recorded")
+        if self._mine.capture not in (None, FREE) and prepares(operation.name):
+            refuse_making(operation.name)
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
 
     def run_repeatably(
@@ -407,11 +429,12 @@ class GpuExecutor(Executor):
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of scratch memory and of counters, for the next launch."""
-        scratch = self._mine.scratch
-        if scratch is None:
-            stream = self.xp.cuda.get_current_stream().ptr
-            scratch = self._mine.of_stream.setdefault(stream, Scratch())
-        return scratch.reserve(nbytes, counters)
+        return (self._mine.scratch or self._scratch_of_stream()).reserve(nbytes, counters)
+
+    def _scratch_of_stream(self) -> Scratch:
+        """Return the memory that the launches on the current stream share, in this thread."""
+        stream = self.xp.cuda.get_current_stream().ptr
+        return self._mine.of_stream.setdefault(stream, Scratch())
 
     def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
         """Return memory for the sums of an operation; that of a captured one stays its own."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..formats.csr import Csr
 from ..products.spmm import spmm
 from .matrix import BatchMatrix
@@ -67,6 +69,9 @@ class BatchCsr(BatchMatrix):
         """Return this batch."""
         return self
 
+    def _prepare_product(self, operand: Operand, dtype: np.dtype[Any]) -> None:
+        self._one.plan_for("spmm", prod(operand.columns), dtype=dtype)
+
     def _product(self, operand: Operand, blocks: Array) -> Array:
         values = operand.values(self._values)
         if not operand.count:
@@ -76,6 +81,7 @@ class BatchCsr(BatchMatrix):
     @property
     def T(self) -> BatchCsr:
         """The transposes by compressed rows, which have values of their own."""
+        self.executor.refuse_capture(MAKES)
         pattern, order = self._one.transposed_pattern()
         return BatchCsr._from_values(
             pattern, self.batch_shape, self._values[:, order], follows=self._follows
@@ -100,6 +106,7 @@ class BatchCsr(BatchMatrix):
 
         Duplicate entries are added up.
         """
+        self.executor.refuse_capture(MAKES)
         ones, places = self._on_diagonal
         made = BatchCsr._from_values(ones, self.batch_shape, self._values[:, places])
         return made @ self.executor.from_host(np.ones(1, self.dtype))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, common_dtype, is_complex
 from ..errors import IndexOutOfRange, InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..factors import number
@@ -178,6 +179,7 @@ class BatchMatrix(ABC):
         InvalidMatrix
             If the shape differs, or complex values were to become real; nothing is changed then.
         """
+        self.executor.refuse_capture(CHANGES)
         values = native(self.executor, data, "data")
         if tuple(values.shape) != tuple(self.data.shape):
             raise InvalidMatrix(
@@ -210,6 +212,7 @@ class BatchMatrix(ABC):
             raise InvalidArgument(
                 f"a {self.dtype} batch does not become {dtype} by itself: take .real of its data"
             )
+        self.executor.refuse_capture(MAKES)
         return self._with_values(self._values.astype(dtype))
 
     def copy(self) -> Self:
@@ -224,11 +227,13 @@ class BatchMatrix(ABC):
         """Return all matrices times one number."""
         if not isinstance(factor, Number):
             self._refuse("*", "scale by one number, or give data of other values")
+        self.executor.refuse_capture(MAKES)
         return self._with_values(self._values * number(factor, "factor"))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Self:
+        self.executor.refuse_capture(MAKES)
         return self._with_values(-self._values)
 
     def __truediv__(self, divisor: Any) -> Any:
@@ -314,12 +319,19 @@ class BatchMatrix(ABC):
         """
         if isinstance(other, (BatchMatrix, Matrix)):
             self._refuse("@ between sparse matrices", "multiply A[k] @ B[k] one by one")
+        return self.executor.submit("A @ X", self, self._times, other)
+
+    def _times(self, other: Any) -> Any:
         operand = Operand(self, native(self.executor, other, "X"))
         dtype = common_dtype(self.dtype, operand.array.dtype)
+        self._prepare_product(operand, dtype)
         made = self.astype(dtype)._product(operand, operand.blocks(dtype))
         shape = (*operand.batch_shape, self.shape[0], *operand.columns)
         made = made.reshape(shape)
         return self.executor.to_host(made) if is_host(other) else made
+
+    def _prepare_product(self, operand: Operand, dtype: np.dtype[Any]) -> None:  # noqa: B027
+        """Make what a first product makes once, before any work on the operands."""
 
     @abstractmethod
     def _product(self, operand: Operand, blocks: Array) -> Array:
@@ -345,6 +357,7 @@ class BatchMatrix(ABC):
         array, shape batch_shape, (*batch_shape, n) or (*batch_shape, m)
             Native.
         """
+        self.executor.refuse_capture(MAKES)
         if axis is None:
             sums = self._values.reshape(self.count, prod(self._one.data.shape)).sum(axis=1)
             return sums.reshape(self.batch_shape)

@@ -8,6 +8,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
 from ..equivalents import of_attribute
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
@@ -257,6 +258,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
             raise InvalidArgument(
                 f"a {self.dtype} matrix does not become {dtype} by itself: take .real of its data"
             )
+        self.executor.refuse_capture(MAKES)
         return self._with_data(self.data.astype(dtype))
 
     def stored(self, dtype: DTypeLike) -> Any:
@@ -273,7 +275,10 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
 
     def conj(self) -> Self:
         """Return the complex conjugate; itself if the values are real."""
-        return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
+        if not is_complex(self.dtype):
+            return self
+        self.executor.refuse_capture(MAKES)
+        return self._with_data(self.data.conj())
 
     def conjugate(self) -> Self:
         """Return the result of :meth:`conj`, by its other name."""
@@ -323,6 +328,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         """
         from .permuting import permute
 
+        self.executor.refuse_capture(MAKES)
         return permute(self, p, q)
 
     def apply(self, x: Any, out: Any = None, *, alpha: complex = 1.0, beta: complex = 0.0) -> Any:
@@ -361,6 +367,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         """
         from ..operands import native
 
+        self.executor.refuse_capture(CHANGES)
         values = native(self.executor, data, "data")
         if tuple(values.shape) != tuple(self.data.shape):
             raise InvalidMatrix(

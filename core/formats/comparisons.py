@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import COMPUTED, held_dtype, is_exact, is_narrow, joint_dtype
 from ..errors import ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together
@@ -60,6 +61,7 @@ def compare(matrix: Matrix, other: Any, name: str) -> Any:
     UnsupportedOperation
         If the result would be true of more positions than a dense array of booleans holds.
     """
+    matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
     if operand is None:
         return NotImplemented

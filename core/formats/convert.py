@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import COMPUTED, index_dtype
 from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..memory import available
@@ -58,6 +59,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     if format not in ("csr", *_FROM_CSR):
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
+    matrix.executor.refuse_capture(MAKES)
     _require_memory(matrix, format)
     csr = matrix if isinstance(matrix, Csr) else _TO_CSR[matrix.format](matrix)
     if format == "csr":
@@ -135,6 +137,7 @@ def _coo_to_csr(matrix: Coo) -> Csr:
 def rows_of(matrix: Coo) -> Csr:
     """Return coordinates by compressed rows, each entry by itself and in the order it has."""
     executor, entries = matrix.executor, matrix
+    executor.refuse_capture(MAKES)
     if matrix.dtype not in COMPUTED:
         # kernels move no other values: their positions go in their stead, exact in float64
         places = executor.xp.arange(matrix.nnz, dtype=np.float64)

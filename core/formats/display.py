@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import TO_HOST
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Displayed:
         >>> figure.axes[0].get_title()
         'Csr, 5 x 5, 5 entries'
         """
+        self.executor.refuse_host(TO_HOST)  # type: ignore[attr-defined]
         try:
             from matplotlib.colors import LogNorm
             from matplotlib.figure import Figure

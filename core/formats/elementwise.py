@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..capture import MAKES
 from ..dtypes import common_dtype, held_dtype, is_complex, is_exact, is_narrow, real_dtype
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together, same_executor
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 def scaled(matrix: Matrix, factor: Any) -> Matrix:
     """Return a matrix times a number of Python's, in its own format."""
+    matrix.executor.refuse_capture(MAKES)
     if isinstance(factor, complex) and not is_exact(matrix.dtype):
         matrix = matrix.astype(np.result_type(matrix.dtype, np.complex64))
     values = matrix.data * factor
@@ -55,6 +57,7 @@ def divided(matrix: Matrix, other: Any) -> Any:
     matrix of this format, Csr or native array
         By a matrix a dense array, NaN where both have no entry.
     """
+    matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
     if operand is None:
         return NotImplemented
@@ -88,6 +91,7 @@ def multiply(matrix: Matrix, other: Any) -> Any:
     ShapeMismatch
         If the shapes do not broadcast as NumPy's do.
     """
+    matrix.executor.refuse_capture(MAKES)
     operand = as_operand(matrix, other)
     if operand is None:
         raise InvalidArgument(
@@ -208,6 +212,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
     UnsupportedOperation
         For exponents with a nonzero power of zero, since positions without an entry stay zeros.
     """
+    matrix.executor.refuse_capture(MAKES)
     if not (isinstance(exponent, Number) or getattr(exponent, "ndim", None) == 0):
         raise InvalidArgument(
             f"power: expected a number as the exponent, got {type(exponent).__name__}"
@@ -233,6 +238,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
 
 def magnitudes(matrix: Matrix) -> Csr:
     """Return the absolute values as a Csr with sorted rows; entries of one place are added up."""
+    matrix.executor.refuse_capture(MAKES)
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
         return exact._with_data(abs(exact.data))
@@ -243,6 +249,7 @@ def magnitudes(matrix: Matrix) -> Csr:
 
 def real(matrix: Matrix) -> Any:
     """Return the real part; the matrix itself if it is real."""
+    matrix.executor.refuse_capture(MAKES)
     return (
         _mapped(matrix, values.real, real_dtype(matrix.dtype))
         if is_complex(matrix.dtype)
@@ -252,6 +259,7 @@ def real(matrix: Matrix) -> Any:
 
 def imaginary(matrix: Matrix) -> Any:
     """Return the imaginary part; of a real matrix zeros in its pattern."""
+    matrix.executor.refuse_capture(MAKES)
     if is_exact(matrix.dtype):
         return matrix._with_data(matrix.executor.zeros(tuple(matrix.data.shape), matrix.dtype))
     if is_narrow(matrix.dtype):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..capture import MAKES
 from ..dtypes import is_exact
 from ..errors import InvalidArgument, UnsupportedOperation
 
@@ -66,6 +67,7 @@ class EntryMethods:
 
         if not isinstance(k, (int, np.integer)):
             raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
+        self._entries.executor.refuse_capture(MAKES)
         if is_exact(self._entries.dtype):
             from .exact import diagonal as exact_diagonal
 
@@ -289,4 +291,5 @@ class EntryMethods:
         """
         from .indexing import item
 
+        self._entries.executor.refuse_capture(MAKES)
         return item(self._entries, key)

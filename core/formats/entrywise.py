@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..errors import UnsupportedOperand
 from ..factors import number
 from .entry_functions import EntryFunctions
@@ -27,6 +28,7 @@ class EntrywiseOperators(EntryFunctions):
     def _function(self, name: str) -> Csr:
         from .ufuncs import unary
 
+        self._matrix.executor.refuse_capture(MAKES)
         return unary(self._matrix, name)
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:

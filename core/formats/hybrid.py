@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..capture import COPIES
 from ..operations import matrix as operations
 from ..registry import executor as executor_by_name
 from . import validate
@@ -83,7 +84,13 @@ class Hybrid(Matrix):
     @property
     def data(self) -> Array:
         """The values of both parts, ELL first (a copy)."""
+        self.executor.refuse_capture(COPIES)
         return self.executor.xp.concatenate([self.ell.data.reshape(-1), self.coo.data])
+
+    @property
+    def device(self) -> Any:
+        """The device of the arrays of both parts."""
+        return self.ell.device
 
     @property
     def nnz(self) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from ..capture import refuse_making
 from ..dtypes import common_dtype, is_narrow
 from ..errors import ExecutorUnavailable, InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..operands import as_block, like
@@ -215,11 +216,16 @@ class Triangle:
 
     _outdated: Csr | None = None
 
-    def solve(self, x: Array) -> None:
-        """Solve with the triangle, in place."""
-        if self._outdated is not None:  # found here, so that new values are never refused
+    def prepare(self) -> None:
+        """Find the order of rows and take over new values, which are never refused before."""
+        if self._outdated is not None:
+            refuse_making("the triangle of new values")
             self.matrix, self.inverse = self._made(self._outdated)
             self._outdated = None
+        prepare_substitution(self.matrix, upper=self.upper)
+
+    def solve(self, x: Array) -> None:
+        """Solve with the triangle, in place, after :meth:`prepare`."""
         substitute(self.matrix, self.inverse, x, upper=self.upper)
 
 
@@ -292,14 +298,21 @@ class SolvesTriangles:
             raise ShapeMismatch(f"solve_triangular needs a square matrix, got {n}x{columns}")
         if trans not in TRANSPOSES:
             raise InvalidArgument(f"trans: expected one of N, T, H, got {trans!r}")
-        executor = A.executor
-        block = as_block(executor, b, n, "b")
-        if is_narrow(A.dtype):
-            A = A.astype(np.float32)
-        dtype = common_dtype(A.dtype, block.dtype)
-        A = A.astype(dtype)
-        x = executor.allocate(tuple(block.shape), dtype)
-        executor.run(vector.axpby, block.astype(dtype), x, 1.0, 0.0)
-        key = _TRIANGLE.of_size(bool(lower), bool(unit), trans)
-        A._copies.get(key, lambda: Triangle(A, not lower, bool(unit), trans)).solve(x)
-        return like(executor, x, b)
+        given = (A, b, lower, unit, trans)
+        return A.executor.submit("A.solve_triangular", A, _solve_triangular, *given)
+
+
+def _solve_triangular(A: Csr, b: Any, lower: bool, unit: bool, trans: str) -> Any:
+    executor, n = A.executor, A.shape[0]
+    block = as_block(executor, b, n, "b")
+    if is_narrow(A.dtype):
+        A = A.astype(np.float32)
+    dtype = common_dtype(A.dtype, block.dtype)
+    A = A.astype(dtype)
+    key = _TRIANGLE.of_size(bool(lower), bool(unit), trans)
+    triangle = A._copies.get(key, lambda: Triangle(A, not lower, bool(unit), trans))
+    triangle.prepare()
+    x = executor.allocate(tuple(block.shape), dtype)
+    executor.run(vector.axpby, block.astype(dtype), x, 1.0, 0.0)
+    triangle.solve(x)
+    return like(executor, x, b)

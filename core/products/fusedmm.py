@@ -94,7 +94,8 @@ def fusedmm(
             A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, kernel=kernel
         )
     matrix = A if isinstance(A, Mask) else as_csr(A)
-    return _of_arrays(matrix, C, B, D, edge, alpha, use_values, out, kernel)
+    given = (matrix, C, B, D, edge, alpha, use_values, out, kernel)
+    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *given)
 
 
 def _of_arrays(

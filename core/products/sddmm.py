@@ -67,6 +67,13 @@ def sddmm(
         return tensors.sddmm(A, C, B, alpha, use_values=use_values, kernel=kernel)
     A = as_csr(A)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
+    given = (A, C, B, alpha, beta, use_values, out, kernel)
+    return A.executor.submit("wl.sddmm", A, _of_arrays, *given)
+
+
+def _of_arrays(
+    A: Csr, C: Any, B: Any, alpha: float, beta: float, use_values: bool, out: Any, kernel: str
+) -> Any:
     executor = A.executor
     left, right = Operand(executor, C, A.shape[0], "C"), Operand(executor, B, A.shape[1], "B")
     require_equal_columns(left, right)

@@ -77,7 +77,8 @@ def spmm(
         and not any(is_tensor(given) for given in (B, values, out))
     ):
         if values is None and kernel == "auto":
-            return _by_stored_values(A, B, out, number(alpha, "alpha"), number(beta, "beta"))
+            factors = number(alpha, "alpha"), number(beta, "beta")
+            return A.executor.submit("wl.spmm", A, _by_stored_values, A, B, out, *factors)
         A = A if values is None else A._pattern_alone()
     if type(A) is not Csr and not is_tensor(A):
         A = as_csr(A)
@@ -86,6 +87,13 @@ def spmm(
         return tensors.functions.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
+    given = (A, B, out, alpha, beta, values, kernel)
+    return A.executor.submit("wl.spmm", A, _of_arrays, *given)
+
+
+def _of_arrays(
+    A: Csr, B: Any, out: Any, alpha: complex, beta: complex, values: Any, kernel: str
+) -> Any:
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)

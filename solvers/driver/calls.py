@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ...core.capture import SOLVES
 from ...core.result import Result
 from ...core.status import Stop
 from .loop import Solve
@@ -48,6 +49,7 @@ def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last
 def _once(
     solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
 ) -> tuple[Result, Workspace]:
+    solver.executor.refuse_host(SOLVES)
     made = Solve(solver, b, x0, watchers, keep_last)
     try:
         if not watchers.loggers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...core.capture import SOLVES
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
@@ -108,6 +109,7 @@ class EigenSolver:
 
     def pencil(self, dtype: Any) -> Pencil:
         """Return the pencil of a solve in a dtype, with the tolerances of this solver."""
+        self.executor.refuse_host(SOLVES)
         of_A, of_B = self.measures()
         return Pencil(
             self.A, self.B, dtype, of_A, of_B, self.rtol, self.atol, plain=self._inner_is_A

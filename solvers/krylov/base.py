@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.capture import SOLVES
 from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
@@ -396,6 +397,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     def take_workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return arrays that no other solve uses, new ones if all are in use."""
+        self.executor.refuse_host(SOLVES)
         free = self._workspaces.setdefault((name_of(np.dtype(dtype)), columns), [])
         while free:
             try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.capture import SOLVES
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
@@ -257,6 +258,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
     def take_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
         """Return arrays that no other solve uses, new ones if all are in use."""
+        self.executor.refuse_host(SOLVES)
         if self._adjoint_of != self._version:
             # the conjugate of a complex matrix is a copy, and so is the scaling of the columns
             self.update()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.capture import SOLVES
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
 from ...core.loggers import Logger, Snapshot
@@ -49,6 +50,7 @@ NEAR_ONE = (0.25, 4.0)
 
 def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> LeastSquaresResult:
     """Solve with a solver; see :meth:`LeastSquaresSolver.solve`."""
+    solver.executor.refuse_host(SOLVES)
     with memory_events(solver.executor, watchers.loggers):
         made = LeastSquaresSolve(solver, b, x0, watchers)
         try:

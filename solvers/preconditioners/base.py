@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.capture import CHANGES
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
@@ -168,6 +169,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
         ShapeMismatch, InvalidMatrix
             If the matrix does not fit; nothing is changed then.
         """
+        self.executor.refuse_capture(CHANGES)
         matrix = self._matrix if A is None else self._checked(as_linop(A, self.executor))
         if matrix.shape != self.shape:
             raise ShapeMismatch(

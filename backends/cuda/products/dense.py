@@ -28,7 +28,7 @@ from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from . import tensor_choice
-from .dense_library import is_captured, is_taken, multiply, reserve, taken
+from .dense_library import is_captured, is_taken, multiply, taken
 
 if TYPE_CHECKING:
     from ...gpu.products.adapter import Adapter
@@ -156,9 +156,9 @@ class DenseProduct(GpuAlgorithm):
             block = dense if dense is not None else _filled(on, A, weights[b])
             mine = weights[0] if one else weights[b]
             in_place = beta == 0 and is_taken(C[b])
-            product = C[b] if in_place else reserve(executor, A, "product", (m, k), held)
+            product = C[b] if in_place else executor.allocate((m, k), held)
             if n:
-                right = taken(executor, A, "right", B[b])
+                right = taken(executor, B[b])
                 multiply(executor, block, right, product, alpha if in_place else 1.0)
             else:
                 product.fill(0)
@@ -224,7 +224,7 @@ def launch(
 def _filled(on: Adapter, A: Any, values: Array) -> Array:
     """Return a new dense matrix of such values."""
     m, n = A.shape
-    dense = reserve(on.executor, A, "dense", (m, n), values.dtype)
+    dense = on.executor.allocate((m, n), values.dtype)
     if not m * n:
         return dense
     of_matrix, kinds = (A.indptr, A.indices, values, dense), (values.dtype, A.indices.dtype)

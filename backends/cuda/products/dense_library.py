@@ -13,15 +13,14 @@ import numpy as np
 
 from ....core.errors import DeviceError
 from ....core.executor import Array
-from ....core.store import Key
 
 #: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
 LARGEST_DISTANCE = 2**31 - 1
 #: The mode in which parts of a sum are never added up in 16 bits and float32 is never TF32:
 #: CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
 MODE = 16
-#: Memory that captured graphs write, for as long as the pattern that they were made for.
-_CAPTURED: Key[dict[tuple[Any, ...], Array]] = Key("memory of captured graphs")
+#: Bytes of the library's workspace on Hopper and newer GPUs, and on older ones: its own sizes.
+WORKSPACE, OLDER_WORKSPACE = 32 << 20, 4 << 20
 
 
 def is_taken(block: Array) -> bool:
@@ -44,42 +43,9 @@ def is_captured() -> bool:
     return bool(runtime.streamIsCapturing(get_current_stream().ptr))
 
 
-def reserve(executor: Any, A: Any, use: str, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return memory for a step of a product with a pattern.
-
-    A captured graph writes there on every launch, so the memory then stays with the pattern:
-    otherwise the next allocation would get it. As with other scratch memory, all captures on a
-    stream share it. As with other scratch memory, all that is captured on a stream shares it.
-
-    Parameters
-    ----------
-    executor : GpuExecutor
-        The owner of the memory.
-    A : Csr
-        The pattern.
-    use : str
-        The purpose: buffers in use at the same time have different names.
-    shape, dtype
-        Of the array.
-    """
-    if not is_captured():
-        return executor.allocate(shape, dtype)
-    kept = A._pattern.get(_CAPTURED, dict)
-    key = executor.stream_address(), use, shape, dtype.name
-    if key not in kept:
-        kept[key] = executor.allocate(shape, dtype)
-    return kept[key]
-
-
-def taken(executor: Any, A: Any, use: str, block: Array) -> Array:
+def taken(executor: Any, block: Array) -> Array:
     """Return a block as cuBLAS takes it: itself, or a copy."""
-    if is_taken(block):
-        return block
-    if not is_captured():
-        return executor.copy(block)
-    copied = reserve(executor, A, use, block.shape, block.dtype)
-    executor.copy_into(copied, block)
-    return copied
+    return block if is_taken(block) else executor.copy(block)
 
 
 def multiply(
@@ -133,12 +99,26 @@ def _in_mode(cublas: Any, handle: int) -> Iterator[None]:
 
 
 def _multiply_captured(executor: Any, stream: int, arguments: tuple[Any, ...]) -> None:
-    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured."""
+    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured.
+
+    The workspace is memory of the capture: the library's own would be shared with later products.
+    """
     P, N = ctypes.c_void_p, ctypes.c_int
     kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
     given = [kind(argument) for kind, argument in zip(kinds, arguments, strict=True)]
-    library = _cublas()
-    status = library.cublasSetStream_v2(given[0], P(stream)) or library.cublasGemmEx(*given)
+    library, handle, before = _cublas(), given[0], P()
+    newer = executor.device.capability >= (9, 0)
+    workspace = executor.allocate((WORKSPACE if newer else OLDER_WORKSPACE,), np.uint8)
+    status = (
+        library.cublasGetStream_v2(handle, ctypes.byref(before))
+        or library.cublasSetStream_v2(handle, P(stream))
+        or library.cublasSetWorkspace_v2(
+            handle, P(workspace.data.ptr), ctypes.c_size_t(workspace.nbytes)
+        )
+        or library.cublasGemmEx(*given)
+    )
+    # This takes the workspace back, too.
+    status = library.cublasSetStream_v2(handle, before) or status
     if status:
         raise DeviceError(f"{executor.name}: cublasGemmEx failed with status {status}")
 

@@ -22,7 +22,7 @@ from ...gpu.products import choice as ml_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from .dense import CHOSEN, DENSE_FLOPS, DENSE_RATE, DTYPES, LAUNCH, MEMORY, launch
-from .dense_library import multiply, reserve, taken
+from .dense_library import multiply, taken
 from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
@@ -140,14 +140,12 @@ class SampledDense(GpuAlgorithm):
         # alpha = 0 has the library look at no operand, and an infinity times 0 is none.
         plain = values is None and beta == 0 and alpha != 0
         held = dtype if plain or item >= 4 else np.dtype(np.float32)
-        panel = reserve(executor, A, "panel", (min(rows, m), distance_in_panel(n)), held)
+        panel = executor.allocate((min(rows, m), distance_in_panel(n)), held)
         weights, step = on.weights(values)
         for b in range(batch):
             left, right = C[b], B[b]
             if k:
-                left, right = (
-                    taken(executor, A, use, x) for use, x in (("left", left), ("right", right))
-                )
+                left, right = taken(executor, left), taken(executor, right)
             mine = 0 if weights is None else on.address(weights) + b * step * item
             for p, begin in enumerate(first[:-1]):
                 items, top = first[p + 1] - begin, p * rows

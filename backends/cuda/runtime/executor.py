@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ....core.capture import COPIES, FROM_HOST, TO_HOST, recorded_call, refused
 from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
-from ...gpu.base import GpuExecutor
+from ....core.operations import products
+from ....core.program import prepare_parts, record
+from ...gpu.base import FREE, OWN, GpuExecutor
 from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from . import later
+from .capture import CapturedStream, Captures, allowing_allocations
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .graphs import OwnMemory, unused
@@ -49,7 +54,7 @@ class _Pinned(threading.local):
 class Played:
     """Operations as a graph: one launch for all of their kernels."""
 
-    def __init__(self, executor: GpuExecutor, replay: Replay) -> None:
+    def __init__(self, executor: CudaExecutor, replay: Replay) -> None:
         self.executor, self.scratch = executor, Scratch()
         self.graph: Any = None
         if not executor.record(replay.body):
@@ -58,7 +63,12 @@ class Played:
             replay.body()
         stream = executor.xp.cuda.Stream(non_blocking=True)
         memory = OwnMemory(executor.xp.cuda)
-        with stream, executor.preparing(self.scratch, dry=False), memory.used():
+        with (
+            stream,
+            executor.own_capture(),
+            executor.preparing(self.scratch, dry=False),
+            memory.used(),
+        ):
             stream.begin_capture()
             try:
                 replay.body()
@@ -110,11 +120,107 @@ class CudaExecutor(GpuExecutor):
         require(device)
         super().__init__(device)
         self._pinned, self._later = _Pinned(), later.Copies()
+        self._captures = Captures(self.xp.cuda)
+        self._captured = CapturedStream(self.xp.cuda, device)
 
     @cached_property
     def device(self) -> CudaDevice:
         """Facts and loaded kernels of the GPU."""
         return device(self.ordinal)
+
+    # ---- captures of users
+
+    def submit(self, name: str, kept: object, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call ``function(*arguments)``; a capture of the current stream records its launches."""
+        mine = self._mine
+        if mine.capture is not None:
+            return function(*arguments)
+        stream = self._captured.find()
+        if stream is None:
+            mine.capture = FREE
+            try:
+                return function(*arguments)
+            finally:
+                mine.capture = None
+        with self.on_stream(stream), allowing_allocations(), recorded_call(name):
+            capture = self._captures.of(stream)
+            capture.keep(kept)
+            mine.capture = capture
+            try:
+                with self.xp.cuda.using_allocator(capture.pool.malloc):
+                    if getattr(function, "__self__", None) is kept:
+                        self._rehearse(kept, function, arguments)
+                    return function(*arguments)
+            finally:
+                mine.capture = None
+
+    def _rehearse(self, kept: Any, function: Callable[..., Any], arguments: Any) -> None:
+        """Find out before anything is recorded whether a first call has made all that is kept.
+
+        An operator may be several operations: they are written down, and none of them is launched.
+        Of one with a user's function, which would be called, the matrices are asked alone.
+        """
+        if getattr(kept, "resident", True):
+            for call in record(self, lambda: function(*arguments)):
+                if call.operation is products.csr_spmm:
+                    A, _, B, *_, kernel = call.arguments
+                    A.plan_for("spmm", int(B.shape[2]), kernel, B.dtype)
+                    continue
+                for parameter, argument in call.named:
+                    if parameter.is_matrix:
+                        prepare_parts(argument)
+        else:
+            prepare_parts(kept)
+
+    def refuse_capture(self, reason: str) -> None:
+        """Raise CaptureRefused if work is captured that belongs to no call that can be recorded."""
+        if self._mine.capture is None and self._captured.find() is not None:
+            raise refused(reason)
+
+    def refuse_host(self, reason: str) -> None:
+        """Raise CaptureRefused if work is captured: the host does not take part in a replay."""
+        capture = self._mine.capture
+        if capture is OWN or capture is FREE:
+            return
+        if capture is not None or self._captured.find() is not None:
+            raise refused(reason)
+
+    @contextmanager
+    def own_capture(self) -> Iterator[None]:
+        """Let launches within be those of a graph that this package makes."""
+        before, self._mine.capture = self._mine.capture, OWN
+        try:
+            yield
+        finally:
+            self._mine.capture = before
+
+    def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
+        """Return the addresses of scratch memory and of counters, for the next launch.
+
+        Repeated launches ask without :meth:`submit`, so that the stream is looked at.
+        """
+        mine = self._mine
+        if mine.scratch is None and mine.capture is None:
+            stream = self._captured.find()
+            if stream is not None:
+                with allowing_allocations():
+                    capture = self._captures.of(stream)
+                    with self.xp.cuda.using_allocator(capture.pool.malloc):
+                        return capture.scratch(self.stream_address()).reserve(nbytes, counters)
+        return super().scratch(nbytes, counters)
+
+    def _scratch_of_stream(self) -> Scratch:
+        """Return the memory that the launches on a stream share; a capture has its own."""
+        capture = self._mine.capture
+        if capture is None or capture is OWN or capture is FREE:
+            return super()._scratch_of_stream()
+        found: Scratch = capture.scratch(self.stream_address())
+        return found
+
+    @property
+    def making_program(self) -> bool:
+        """Whether launches are recorded, where CuPy refuses to call the vendor's libraries."""
+        return super().making_program or self._mine.capture not in (None, FREE)
 
     @property
     def observed(self) -> bool:
@@ -208,6 +314,7 @@ class CudaExecutor(GpuExecutor):
         """
         if not unused.group_at_work:
             return super().from_host(array)
+        self.refuse_host(FROM_HOST)
         with self._here("copy from the host", array.nbytes):
             source = np.ascontiguousarray(array)
             made = self.allocate(array.shape, source.dtype)
@@ -219,6 +326,7 @@ class CudaExecutor(GpuExecutor):
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
         plain = not isinstance(source, np.ndarray) and target.dtype == source.dtype
         if plain and target.flags.c_contiguous and source.flags.c_contiguous:
+            self.refuse_capture(COPIES)
             with self._here(
                 "copy"
             ):  # an assignment launches a kernel and takes three times as long
@@ -249,6 +357,7 @@ class CudaExecutor(GpuExecutor):
         CuPy's own copy takes five times as long. The driver copies its arguments: the arrays of the
         host may go at once. Adjacent arrays of :meth:`allocate_together` are one copy.
         """
+        self.refuse_host(FROM_HOST)
         with self._here("copy from the host"):
             cuda = self.xp.cuda
             stream = cuda.get_current_stream().ptr
@@ -260,6 +369,7 @@ class CudaExecutor(GpuExecutor):
 
     def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
         """Return NumPy copies of contiguous arrays, after the work that makes them."""
+        self.refuse_host(TO_HOST)
         begins, spans = spans_of(arrays)
         with self._here("copy to the host"):
             staging = self._brought(spans, spans[-1].end)
@@ -270,6 +380,7 @@ class CudaExecutor(GpuExecutor):
 
     def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
         """Ask for a NumPy copy of a contiguous array; return the function that waits for it."""
+        self.refuse_host(TO_HOST)
         if unused.group_at_work or array.nbytes > later.LARGEST:  # see from_host
             return super().to_host_later(array)
         with self._here("copy to the host"):
@@ -282,6 +393,7 @@ class CudaExecutor(GpuExecutor):
 
     def write(self, exchange: Exchange) -> None:
         """Overwrite the arrays that an exchange writes; the driver copies its arguments."""
+        self.refuse_host(FROM_HOST)
         assert isinstance(exchange, CudaExchange)
         with self._here("copy from the host"):
             runtime = self.xp.cuda.runtime
@@ -291,6 +403,7 @@ class CudaExecutor(GpuExecutor):
 
     def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
         """Return the arrays that an exchange reads, after the work that makes them."""
+        self.refuse_host(TO_HOST)
         assert isinstance(exchange, CudaExchange)
         with self._here("copy to the host"):
             return exchange.parts(self._brought(exchange.spans, exchange.nbytes))

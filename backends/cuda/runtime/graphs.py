@@ -142,7 +142,7 @@ class GraphBuilder:
             )
         )
         try:
-            with self._stream, self._memory.used():
+            with self._stream, self._executor.own_capture(), self._memory.used():
                 launches()
         finally:
             ended = runtime.cudaStreamEndCapture(pointer)

@@ -96,11 +96,11 @@ def gradients_by_steps(on: Adapter, call: GradientCall) -> None:
             None if x is None else executor.allocate(x.shape, dtype) for x in call.outputs
         )
     sampled = C.shape[0], A.nnz
+    transposed, order = A.transposed_pattern()  # made by the first call, before any launch
     scores = executor.allocate(sampled, dtype)
     multiply(on, SddmmCall(A, None, C, B, scores, alpha, 0.0))
     weights = scores * values if values is not None else executor.copy(scores)
     weigh(on, A, edge, weights)
-    transposed, order = A.transposed_pattern()
     if of_D is not None:
         turned = xp.take(weights, order, axis=1)
         multiply(on, SpmmCall(transposed, turned, G, of_D, 1.0, 0.0))

@@ -91,7 +91,9 @@ def _gradients_kernel(
         of_rows = (as_rows(x) for x in (gradient, out, positive, shares))
         made = (as_rows(x) for x in (means, of_target))
         blocks = [native_of(on, x) for x in (*of_rows, *made)]
-        on.run(operations.row_gradients, *blocks[:4], D.shape[-1] // heads, slope, *blocks[4:])
+        of_rows_alone = (*blocks[:4], D.shape[-1] // heads, slope, *blocks[4:])
+        name = operations.row_gradients.name
+        on.submit(name, A, on.run, operations.row_gradients, *of_rows_alone)
     operands = (target, source, D, gradient, log_totals, means, of_source, of_D)
     run(operations.csr_additive_attention_backward, A, [(x, 2) for x in operands], slope)
     return found

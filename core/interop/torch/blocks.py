@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
 #: A tensor, and the number of its axes without the batch axes.
 Given = tuple[Tensor | None, int]
+
+#: Repeats launches for tensors at other addresses.
+Repeat = Callable[[Sequence[int]], None]
 
 #: Layouts that are known of a pattern at most: a factor that changes from call to call makes new
 #: ones.
@@ -35,8 +38,14 @@ def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) 
         _run_again(operation, A, tensors, scalars)
         return
     with on_its_stream(on, _first(tensors)):
-        for arrays in _arrays(on, tensors):
-            on.run(operation, A, *arrays, *scalars)
+        on.submit(operation.name, A, _run_once, operation, A, tensors, scalars)
+
+
+def _run_once(
+    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+) -> None:
+    for arrays in _arrays(A.executor, tensors):
+        A.executor.run(operation, A, *arrays, *scalars)
 
 
 def _run_again(
@@ -54,17 +63,25 @@ def _run_again(
         if repeat is not None:
             repeat(addresses)
             return
-        batches = list(_arrays(on, tensors))
-        if len(batches) > 1 or not all(t is None or for_kernels(t, n) is t for t, n in tensors):
-            for arrays in batches:
-                on.run(operation, A, *arrays, *scalars)
-            return
-        (arrays,) = batches
-        repeat = on.run_repeatably(operation, (A, *arrays, *scalars), arrays)
+        repeat = on.submit(operation.name, A, _run_anew, operation, A, tensors, scalars)
     if repeat is not None:
         if len(repeats) >= MOST_LAYOUTS:
             repeats.clear()
         repeats[layout] = repeat
+
+
+def _run_anew(
+    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+) -> Repeat | None:
+    """Run a kernel, and return what repeats its launches on other tensors of this layout."""
+    on = A.executor
+    batches = list(_arrays(on, tensors))
+    if len(batches) > 1 or not all(t is None or for_kernels(t, n) is t for t, n in tensors):
+        for arrays in batches:
+            on.run(operation, A, *arrays, *scalars)
+        return None
+    (arrays,) = batches
+    return on.run_repeatably(operation, (A, *arrays, *scalars), arrays)
 
 
 def layout_of(

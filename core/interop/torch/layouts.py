@@ -13,6 +13,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...formats import Csr
 from ...formats.mask import refuse_without_entries
+from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
 
@@ -203,6 +204,7 @@ def _of_tensor(A: Tensor) -> Sparse:
     describe, values, like = _LAYOUTS[A.layout]
     found = _compressed.get(A)
     if found is None or found[0] != A._version:
+        refuse_first(A, "a product with a sparse tensor", "its pattern by compressed rows")
         with torch.no_grad():
             found = _compressed[A] = (A._version, describe(A))
     compressed: Compressed = found[1]
@@ -317,6 +319,13 @@ def _values(A: Tensor) -> Tensor:
 
 
 def _coalesced_values(A: Tensor) -> Tensor:
+    if not A.is_coalesced():
+        refuse_always(
+            A,
+            "a product with a COO tensor",
+            "its entries are sorted for each call, which the host waits for",
+            "Pass A.coalesce(), made before the capture",
+        )
     return A.coalesce().values()
 
 

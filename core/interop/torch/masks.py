@@ -19,6 +19,7 @@ from ...formats.mask import Mask
 from ...operations import masks as operations
 from . import operators
 from .blocks import run
+from .captured import refuse_always, refuse_first
 from .gradients import found_or_none, log_totals_like, saves_log_totals
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, numpy_of, tensor_of
@@ -60,6 +61,7 @@ def mask_of(first: Tensor, last: Tensor, columns: int) -> Mask:
                     f"first and last: expected contiguous tensors of integers, got {end.dtype} of "
                     f"shape {tuple(end.shape)}"
                 )
+        refuse_first(first, "a product with a mask", "its ends on the host")
         where = executor_of(first.device)
         # checked on the host, since its ends are computed there
         begin, end = numpy_of(first.cpu()), numpy_of(last.cpu())
@@ -177,6 +179,12 @@ def _softmax_fake(
 
 def _entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     """Return the entries of a mask by compressed rows."""
+    refuse_always(
+        first,
+        "a derivative of a product with a mask",
+        "its entries are listed, which the host waits for",
+        "Use the pattern with entries: mask.tocsr()",
+    )
     lengths = last.long() - first
     indptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
     shifts = (first - indptr[:-1]).repeat_interleave(lengths)

@@ -195,7 +195,10 @@ class GraphConv(nn.Module):
         x = self.linear(x)
         indptr, indices, shape = graph.pattern
         if self.norm == "both":
-            out_degree = torch.bincount(indices, minlength=shape[1]).clamp(min=1)
+            # torch.bincount waits for the device, which a CUDA graph cannot record.
+            counts = indices.new_zeros(shape[1])
+            out_degree = counts.scatter_add_(0, indices.long(), torch.ones_like(indices))
+            out_degree = out_degree.clamp(min=1)
             x = x * out_degree.to(x.dtype).rsqrt()[:, None]
         op = "copy_lhs" if edge_weight is None else "mul"
         made = gspmm(graph, op, "mean" if self.norm == "mean" else "sum", x, edge_weight)

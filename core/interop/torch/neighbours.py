@@ -16,6 +16,7 @@ from ...formats import Csr
 from ...operations import products as operations
 from ...store import Key
 from .blocks import run
+from .captured import is_captured
 from .patterns import matrix_of, outside_of_transforms, transposed_of
 from .register import Operator, define
 
@@ -43,8 +44,7 @@ def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed:
             return made.index_select(0, transposed_of(A)[1]) if transposed else made
 
     key = _key(dtype, mean, transposed)
-    new = key not in A._pattern
-    if new and indptr.is_cuda and torch.cuda.is_current_stream_capturing():
+    if key not in A._pattern and is_captured(indptr):
         return make()  # a captured result exists only after a replay
     return A._pattern.get(key, make)
 

@@ -146,3 +146,4 @@ def test_names_of_the_array_interface(on):
     assert_same(on, A.mT, S.T)
     assert A.size == A.nnz == S.nnz
     assert A.device == getattr(A.data, "device", on.name)
+    assert A.asformat("hybrid").device == A.device

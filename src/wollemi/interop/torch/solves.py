@@ -16,6 +16,7 @@ from torch import Tensor
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.interop.torch import operators
+from ...core.interop.torch.captured import refuse_always
 from ...core.interop.torch.functions import one_batch
 from ...core.interop.torch.layouts import check_dense, sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
@@ -115,6 +116,12 @@ _described = torch.compiler.assume_constant_result(describe)
 
 def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
     """Solve for each of the leading axes; systems of one matrix are columns of one block."""
+    refuse_always(
+        b,
+        "wollemi.interop.torch.solve",
+        "the host decides when a solve ends",
+        "Solve before the capture and copy the solution into a tensor that the graph reads",
+    )
     shared = all(
         s == 0 or d == 1 for s, d in zip(values.stride()[:-1], values.shape[:-1], strict=True)
     )

@@ -96,7 +96,7 @@ def fake_executor(log: list[Any]) -> Any:
         using_allocator=nullcontext,
     )
     device = SimpleNamespace(cache_bytes=60 << 20, multiprocessors=132)
-    return SimpleNamespace(xp=SimpleNamespace(cuda=cuda), device=device)
+    return SimpleNamespace(xp=SimpleNamespace(cuda=cuda), device=device, own_capture=nullcontext)
 
 
 @contextmanager

@@ -1,0 +1,197 @@
+"""Captures of streams by a user, with PyTorch, CuPy or another library: their memory and lifetime.
+
+The memory that recorded launches use must stay theirs for as long as the graph may be replayed.
+Each capture has a memory pool of its own. The driver tells when the graph and all that was made of
+it are gone: a graph owns a *user object*, whose destructor is ``sem_post`` on a semaphore. No code
+of Python runs in the driver's threads, and the pool is dropped when the next capture begins.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from ....core.capture import refused
+from ...gpu.scratch import Scratch
+from .graphs import checked, runtime
+
+#: cudaErrorStreamCaptureImplicit: the legacy default stream waits for a stream that is captured.
+IMPLICIT = 906
+#: Bytes of a semaphore of the C library; its own type has 32.
+_SEMAPHORE = 64
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    library = ctypes.CDLL(None)
+    library.calloc.restype = ctypes.c_void_p
+    library.calloc.argtypes = (ctypes.c_size_t, ctypes.c_size_t)
+    library.sem_init.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)
+    library.sem_trywait.argtypes = (ctypes.c_void_p,)
+    library.free.argtypes = (ctypes.c_void_p,)
+    return library
+
+
+class Lifetime:
+    """Tells whether a graph, or anything that was made of it, is still there.
+
+    Parameters
+    ----------
+    graph : cudaGraph_t
+        A graph that is being captured.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        library, cuda = _libc(), runtime()
+        self._semaphore = library.calloc(1, _SEMAPHORE)
+        library.sem_init(self._semaphore, 0, 0)
+        destructor = ctypes.cast(library.sem_post, ctypes.c_void_p).value
+        no_wait = cuda.cudaUserObjectFlags.cudaUserObjectNoDestructorSync
+        made = checked(
+            cuda.cudaUserObjectCreate(
+                self._semaphore, cuda.cudaHostFn_t(destructor), 1, int(no_wait)
+            )
+        )
+        move = cuda.cudaUserObjectRetainFlags.cudaGraphUserObjectMove
+        checked(cuda.cudaGraphRetainUserObject(graph, made, 1, int(move)))
+
+    def has_ended(self) -> bool:
+        """Return whether the graph is gone; after it was, do not ask again."""
+        if _libc().sem_trywait(self._semaphore) != 0:
+            return False
+        _libc().free(self._semaphore)
+        return True
+
+
+class Capture:
+    """Memory for the work of one capture, and the objects that must live as long.
+
+    Parameters
+    ----------
+    cuda : module
+        ``cupy.cuda``.
+    lifetime : Lifetime
+        Of the graph.
+    """
+
+    def __init__(self, cuda: Any, lifetime: Lifetime) -> None:
+        self.pool = cuda.MemoryPool()
+        self.lifetime = lifetime
+        self._scratch: dict[int, Scratch] = {}
+        self._kept: dict[int, object] = {}
+
+    def scratch(self, stream: int) -> Scratch:
+        """Return the scratch memory of a stream within this capture."""
+        return self._scratch.setdefault(stream, Scratch())
+
+    def keep(self, thing: object) -> None:
+        """Hold an object for as long as the graph lives."""
+        self._kept[id(thing)] = thing
+
+
+class Captures:
+    """The captures of one device that may still be replayed.
+
+    Parameters
+    ----------
+    cuda : module
+        ``cupy.cuda``.
+    """
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda, self._lock = cuda, threading.Lock()
+        self._known: dict[int, Capture] = {}
+
+    def of(self, stream: int) -> Capture:
+        """Return the capture that a stream is a part of at present."""
+        _, number, graph, *_ = checked(runtime().cudaStreamGetCaptureInfo(stream))
+        with self._lock:
+            found = self._known.get(int(number))
+            if found is None:
+                ended = [key for key, one in self._known.items() if one.lifetime.has_ended()]
+                for key in ended:
+                    del self._known[key]
+                made = Capture(self._cuda, Lifetime(graph))
+                found = self._known[int(number)] = made
+            return found
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+@contextmanager
+def allowing_allocations() -> Iterator[None]:
+    """Let this thread allocate memory and load kernels while a stream is captured.
+
+    PyTorch captures in the mode that forbids both. Neither is recorded, nor waits for the capture.
+    """
+    cuda = runtime()
+    relaxed = cuda.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
+    before = checked(cuda.cudaThreadExchangeStreamCaptureMode(relaxed))
+    try:
+        yield
+    finally:
+        checked(cuda.cudaThreadExchangeStreamCaptureMode(before))
+
+
+class CapturedStream:
+    """Finds the stream that this thread's work is captured from, if there is one.
+
+    That is CuPy's current stream. Within ``torch.cuda.graph``, whose stream CuPy does not know, it
+    is PyTorch's current one: work would otherwise run at once, and the graph would lack it.
+
+    Parameters
+    ----------
+    cuda : module
+        ``cupy.cuda``.
+    ordinal : int
+        The number of the device.
+    """
+
+    def __init__(self, cuda: Any, ordinal: int) -> None:
+        self._current = cuda.get_current_stream
+        self._is_capturing: Callable[[int], bool] = cuda.runtime.streamIsCapturing
+        self._ordinal = ordinal
+        self._error = cuda.runtime.CUDARuntimeError
+        self._torchs: Callable[[int], int] | None = None
+
+    def find(self) -> int | None:
+        """Return the handle of the stream, or None.
+
+        Raises
+        ------
+        CaptureRefused
+            If work on CuPy's current stream, the legacy default stream, would break the capture of
+            another one, or if an error has ended the capture.
+        """
+        stream = self._current().ptr
+        try:
+            if self._is_capturing(stream):
+                return int(stream)
+        except self._error as error:
+            if error.status != IMPLICIT:
+                raise
+            raise refused(
+                "this call goes to the default stream, which waits for the captured one; capture "
+                "with the stream as the current one: with stream: ..."
+            ) from None
+        except RuntimeError:
+            raise refused("an error has ended that capture already") from None
+        torchs = self._torchs or self._find_torchs()
+        if torchs is None:
+            return None
+        other = torchs(self._ordinal)
+        return int(other) if other != stream and self._is_capturing(other) else None
+
+    def _find_torchs(self) -> Callable[[int], int] | None:
+        """Return the function that gives PyTorch's current stream, once PyTorch uses the GPU."""
+        torch = sys.modules.get("torch")
+        cuda = getattr(torch, "cuda", None)
+        if torch is not None and cuda is not None and cuda.is_initialized():
+            self._torchs = torch._C._cuda_getCurrentRawStream
+        return self._torchs

@@ -1,0 +1,198 @@
+"""The public objects of a GPU and their calls, found by asking the package for its names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+import wollemi as wl
+
+from ....api.record import names_of, public_module
+
+#: Points of a line of the grid whose Laplacian all objects are made of.
+LINE = 6
+N = LINE * LINE
+ON = "cuda:0"
+#: Classes whose objects are no operators on a device, or are made only by other calls.
+WITHOUT_DEVICE = {
+    "BatchResult", "Executor", "LinOp", "LinearOperator", "Matrix", "MixedBatch", "Result",
+    "Settings", "KrylovSolver", "LeastSquaresSolver", "Preconditioner",
+}  # fmt: skip
+#: Solvers of which calls are tried after a first solve too; a first solve compiles kernels.
+SOLVED_BEFORE = {"Cg", "Direct", "Gmres"}
+
+
+class Case(NamedTuple):
+    """An object: its name, its constructor, and whether calls are tried after a first call too."""
+
+    name: str
+    make: Callable[[], Any]
+    warm: bool
+
+
+def laplacian(dtype: Any = np.float64) -> Any:
+    """Return the matrix of a grid as SciPy's."""
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(LINE, LINE))
+    eye = sp.eye_array(LINE)
+    return sp.csr_array(sp.kron(line, eye) + sp.kron(eye, line)).astype(dtype)
+
+
+def csr() -> wl.Csr:
+    """Return it on the GPU."""
+    return wl.Csr(laplacian(), executor=ON)
+
+
+def vector(*shape: int, dtype: Any = np.float64) -> Any:
+    """Return numbers on the GPU."""
+    import cupy
+
+    rng = np.random.default_rng(sum(shape))
+    return cupy.asarray(rng.uniform(0.5, 1.5, shape).astype(dtype))
+
+
+def cases() -> Iterator[Case]:
+    """Yield the objects: every public class that a matrix makes one of, and lazy operators."""
+    for name in names_of(wl):
+        value = getattr(wl, name)
+        if isinstance(value, type) and name not in WITHOUT_DEVICE and name in MADE:
+            yield Case(name, MADE[name], True)
+    yield from (Case(name, make, True) for name, make in LAZY.items())
+    for module, warm in (("wollemi.preconditioners", True), ("wollemi.solvers", False)):
+        for name in names_of(public_module(module)):
+            value = getattr(public_module(module), name)
+            if not isinstance(value, type) or name in WITHOUT_DEVICE:
+                continue
+            short = f"{module.rpartition('.')[2]}.{name}"
+            given = OPTIONS.get(short, {})
+            yield Case(short, lambda v=value, g=given: v(csr(), **g), warm or name in SOLVED_BEFORE)
+
+
+def unmade() -> list[str]:
+    """Return the public classes of the package itself for which no object is made here."""
+    return [
+        name
+        for name in names_of(wl)
+        if isinstance(getattr(wl, name), type) and name not in WITHOUT_DEVICE | set(MADE)
+    ]
+
+
+def _tripled(x: Any) -> Any:
+    return 3 * x
+
+
+def _batch() -> Any:
+    return wl.Csr((vector(2, csr().nnz), csr().indices, csr().indptr), shape=(N, N), executor=ON)
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    **{
+        name: (lambda f=name: csr().asformat(f.lower()))
+        for name in ("Bsr", "Coo", "Csc", "Ell", "Hybrid", "Sellp")
+    },
+    "BatchMatrix": _batch,
+    "Csr": csr,
+    "Dense": lambda: wl.Dense(laplacian().toarray(), executor=ON),
+    "Diagonal": lambda: wl.Diagonal(vector(N)),
+    "Identity": lambda: wl.Identity(N, dtype=np.float64, executor=ON),
+    "Permutation": lambda: wl.Permutation(np.arange(N)[::-1].copy(), dtype=np.float64, executor=ON),
+    "PlannedMatrix": lambda: csr().with_kernel("sell").plan_only(),
+    "StoredCsr": lambda: csr().stored("float32"),
+}
+LAZY: dict[str, Callable[[], Any]] = {
+    "A.T": lambda: csr().T,
+    "A + I": lambda: csr() + 2.0 * wl.Identity(N, dtype=np.float64, executor=ON),
+    "D @ A": lambda: csr() @ wl.LinearOperator((N, N), _tripled, executor=ON),
+    "2 * A": lambda: 2.0 * csr(),
+    "LinearOperator": lambda: wl.LinearOperator((N, N), _tripled, _tripled, executor=ON),
+    "Mask": lambda: wl.masks.sliding_window(N, 5, dtype=np.float64, executor=ON),
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "preconditioners.Additive": {"steps": ["jacobi", "ic"]},
+    "preconditioners.Sequence": {"steps": ["jacobi", "ic"]},
+    "preconditioners.Multigrid": {"levels": []},
+    "solvers.Lobpcg": {"k": 2},
+    "solvers.Lanczos": {"k": 2},
+    "solvers.SingularValues": {"k": 2},
+}
+
+#: Arguments by the names of parameters.
+ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "x": lambda: vector(N),
+    "b": lambda: vector(N),
+    "X": lambda: vector(N, 3),
+    "other": csr,
+    "A": csr,
+    "data": lambda: vector(csr().nnz),
+    "dtype": lambda: np.complex128,
+    "executor": lambda: "reference",
+    "format": lambda: "csr",
+    "kernel": lambda: "subwarp",
+    "n": lambda: 2,
+    "product": lambda: "spmv",
+    "columns": lambda: 3,
+    "stop": lambda: wl.stop.Iterations(3),
+}
+#: Operators of Python, with their operands.
+OPERATORS: dict[str, tuple[Callable[[], Any], ...]] = {
+    "__matmul__ of a vector": (lambda: vector(N),),
+    "__matmul__ of a block": (lambda: vector(N, 3),),
+    "__matmul__ of a matrix": (csr,),
+    "__rmatmul__ of a vector": (lambda: vector(N),),
+    "__add__ of a matrix": (csr,),
+    "__sub__ of a matrix": (csr,),
+    "__mul__ of a number": (lambda: 2.0,),
+    "__neg__": (),
+    "__abs__": (),
+    "__getitem__": (lambda: slice(0, 3),),
+}
+
+
+class Call(NamedTuple):
+    """A member of an object and the constructors of its arguments; None for a property."""
+
+    name: str
+    member: str
+    arguments: tuple[Callable[[], Any], ...] | None
+
+
+def calls_of(kind: type) -> Iterator[Call]:
+    """Yield the public members of a class whose parameters have a known name, and operators."""
+    for name in dir(kind):
+        if name.startswith("_"):
+            continue
+        static = inspect.getattr_static(kind, name)
+        if isinstance(static, (classmethod, staticmethod)):
+            continue
+        if isinstance(static, property) or not callable(static):
+            yield Call(name, name, None)
+            continue
+        try:
+            parameters = list(inspect.signature(getattr(kind, name)).parameters.values())[1:]
+        except (TypeError, ValueError):
+            continue
+        needed = [
+            p for p in parameters
+            if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]  # fmt: skip
+        if all(p.name in ARGUMENTS for p in needed):
+            yield Call(name, name, tuple(ARGUMENTS[p.name] for p in needed))
+    for name, operands in OPERATORS.items():
+        member = name.partition(" ")[0]
+        if hasattr(kind, member):
+            yield Call(name, member, operands)
+
+
+def bound(case: Case, call: Call, given: list[Any]) -> Callable[[], Callable[[], Any]]:
+    """Return a function that makes the call on a new object, with the same arguments each time."""
+
+    def make() -> Callable[[], Any]:
+        thing = case.make()
+        if call.arguments is None:
+            return lambda: getattr(thing, call.member)
+        return lambda: getattr(thing, call.member)(*given)
+
+    return make

@@ -1,0 +1,170 @@
+"""Records one call as a CUDA graph and tells the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wollemi.core.errors import CaptureRefused
+
+#: The outcomes of a call within a capture.
+RECORDED, REFUSED, FIRST, NO_WORK, NOT_CALLED = (
+    "recorded",
+    "refused",
+    "refused before a first call",
+    "no work for the device",
+    "not called",
+)
+
+
+class Outcome(NamedTuple):
+    """The outcome of a call; ``told`` is the error."""
+
+    kind: str
+    told: str = ""
+    wrong: bool = False
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """Return the results of a function of the CUDA runtime."""
+    assert int(result[0]) == 0, result[0]
+    return result[1] if len(result) == 2 else result[1:]
+
+
+def nodes_of(graph: Any) -> int:
+    """Return how many nodes a graph has."""
+    from cuda.bindings import runtime
+
+    found = checked(runtime.cudaGraphGetNodes(graph))
+    return int(found[-1])
+
+
+def numbers_of(result: Any) -> list[np.ndarray[Any, Any]]:
+    """Return the arrays of a result on the host."""
+    if result is None or isinstance(result, (str, bytes, type)):
+        return []
+    if hasattr(result, "detach"):
+        result = result.detach()
+        return [(result.float() if result.dtype.itemsize < 4 else result).cpu().numpy()]
+    if hasattr(result, "get") and hasattr(result, "__cuda_array_interface__"):
+        return [result.get()]
+    if isinstance(result, np.ndarray):
+        return [result]
+    if isinstance(result, (tuple, list)):
+        return [array for part in result for array in numbers_of(part)]
+    data = getattr(result, "data", None) if hasattr(result, "indices") else None
+    return [] if data is None else numbers_of(data)
+
+
+def record(
+    xp: Any,
+    make: Callable[[], Callable[[], Any]],
+    inputs: Sequence[Any],
+    *,
+    warm: bool,
+    stream: Any = None,
+) -> Outcome:
+    """Record a call in the strictest mode of a capture, and replay it with other inputs.
+
+    Parameters
+    ----------
+    xp : module
+        CuPy.
+    make : callable
+        Returns the call, on an object that no other call has changed.
+    inputs : sequence of arrays
+        The operands of the call, which it reads in place.
+    warm : bool
+        Whether the call is made twice before.
+    """
+    from cuda.bindings import runtime
+
+    stream = stream or xp.cuda.Stream(non_blocking=True)
+    mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
+    before = [x.copy() for x in inputs]
+    xp.cuda.Device().synchronize()  # copies are made on another stream
+    try:
+        call, wanted = make(), []
+        if warm:
+            with stream:
+                call(), call()
+                for factor in (2, 1):
+                    _write(inputs, before, factor)
+                    wanted.append(numbers_of(call()))
+                stream.synchronize()
+    except Exception as error:  # whatever a call says of arguments that it does not take
+        return Outcome(NOT_CALLED, f"{type(error).__name__}: {error}")
+    result, refusal, failure = None, "", ""
+    xp.cuda.Device().synchronize()
+    with stream:
+        checked((*runtime.cudaStreamBeginCapture(stream.ptr, mode), None))
+        try:
+            result = call()
+        except CaptureRefused as error:
+            refusal = str(error)
+        except Exception as error:
+            failure = f"{type(error).__name__}: {error}"
+        ended, graph = runtime.cudaStreamEndCapture(stream.ptr)
+    if failure:
+        # an error of ours says that the call is none; CUDA's and CuPy's are foreign
+        known = (
+            "ArraysGivenUp", "InvalidArgument", "InvalidMatrix", "ShapeMismatch", "TypeError",
+            "Unsupported",
+        )  # fmt: skip
+        wrong = not failure.startswith(known) or int(ended) != 0
+        return Outcome(NOT_CALLED, failure, wrong=wrong)
+    if int(ended) != 0:
+        return Outcome(
+            REFUSED if refusal else RECORDED,
+            f"{refusal} the capture ended with {ended.name}",
+            wrong=True,
+        )
+    count = nodes_of(graph)
+    if refusal:
+        kind = FIRST if "once before the capture" in refusal else REFUSED
+        return Outcome(kind, f"{refusal} [{count} nodes]", wrong=count > 0)
+    if count == 0:
+        return Outcome(NO_WORK)
+    if not warm:
+        return Outcome(RECORDED)
+    return _replayed(xp, stream, graph, inputs, before, result, wanted)
+
+
+def _write(inputs: Sequence[Any], before: Sequence[Any], factor: int) -> None:
+    for x, old in zip(inputs, before, strict=True):
+        x[...] = old * factor
+
+
+def _replayed(
+    xp: Any,
+    stream: Any,
+    graph: Any,
+    inputs: Sequence[Any],
+    before: Sequence[Any],
+    result: Any,
+    wanted: list[Any],
+) -> Outcome:
+    """Replay a graph among other work, and compare its results with those of eager calls."""
+    from cuda.bindings import runtime
+
+    executable = checked(runtime.cudaGraphInstantiate(graph, 0))
+    checked((*runtime.cudaGraphDestroy(graph), None))
+    told = ""
+    for factor, want in zip((2, 1), wanted, strict=True):
+        with stream:
+            _write(inputs, before, factor)
+            # Memory that others allocate and write in between must not matter.
+            for size in (1 << 8, 1 << 12, 1 << 16, 1 << 20):
+                xp.full(size, 77, np.uint8)
+            checked((*runtime.cudaGraphLaunch(executable, stream.ptr), None))
+            stream.synchronize()
+            got = numbers_of(result)
+        for mine, theirs in zip(got, want, strict=True):
+            if mine.shape != theirs.shape or not np.allclose(
+                mine, theirs, rtol=1e-3, atol=1e-4, equal_nan=True
+            ):
+                told = f"a replay differs: {mine.ravel()[:4]} and not {theirs.ravel()[:4]}"
+    checked((*runtime.cudaGraphExecDestroy(executable), None))
+    return Outcome(RECORDED, told, wrong=bool(told))
