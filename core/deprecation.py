@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -50,7 +50,8 @@ class Deprecation:
 DEPRECATIONS: list[Deprecation] = []
 
 
-def _registered(name: str, since: str, removal: str, instead: str) -> Deprecation:
+def register_deprecation(name: str, since: str, removal: str, instead: str) -> Deprecation:
+    """List something as deprecated, and return it."""
     made = Deprecation(name, since, removal, instead)
     DEPRECATIONS.append(made)
     return made
@@ -82,7 +83,7 @@ def deprecated(*, since: str, removal: str, instead: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        entry = _registered(function.__qualname__, since, removal, instead)
+        entry = register_deprecation(function.__qualname__, since, removal, instead)
 
         @functools.wraps(function)
         def call(*arguments: Any, **options: Any) -> Any:
@@ -129,7 +130,7 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[
     def decorate(function: F) -> F:
         name = function.__qualname__
         entries = {
-            old: _registered(f"{name}({old}=)", since, removal, f"{new}=")
+            old: register_deprecation(f"{name}({old}=)", since, removal, f"{new}=")
             for old, new in renamed.items()
         }
 
@@ -146,6 +147,90 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+class OldOptions:
+    """The old spellings of the options of one class of solvers or preconditioners.
+
+    Parameters
+    ----------
+    since, removal : str
+        The version with the first warning, and the version that has the old spellings no more.
+    positions : sequence of str
+        The options that calls could give by position, by their present names.
+    kept : int
+        How many arguments are still given by position: the matrix, and more where a class says so.
+    renamed : mapping of str
+        The new name of an option for each old one.
+    """
+
+    def __init__(
+        self,
+        *,
+        since: str,
+        removal: str,
+        positions: Sequence[str] = (),
+        renamed: Mapping[str, str] | None = None,
+        kept: int = 1,
+    ) -> None:
+        self.kept = kept
+        self.since, self.removal = since, removal
+        self.positions, self.renamed = tuple(positions), dict(renamed or {})
+        self._entries: dict[str, Deprecation] = {}
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Register the old spellings with the name of the class that has them."""
+        if self.positions:
+            first = self.positions[0]
+            instead = f"{first}=" if len(self.positions) == 1 else f"{first}=, ..."
+            self._entries[""] = self._register(f"{owner.__name__}(A, {first})", instead)
+        for old, new in self.renamed.items():
+            self._entries[old] = self._register(f"{owner.__name__}({old}=)", f"{new}=")
+
+    def _register(self, name: str, instead: str) -> Deprecation:
+        return register_deprecation(name, self.since, self.removal, instead)
+
+    def by_name(
+        self, kind: type, arguments: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call with options by their present names, and warn.
+
+        Raises
+        ------
+        InvalidArgument
+            If a call gives an option twice.
+        """
+        given = arguments[self.kept :]
+        found = self.by_present_names(kind, options, stacklevel=4)
+        if not given or not self.positions:
+            return arguments, found
+        if len(given) > len(self.positions):
+            most = self.kept + len(self.positions)
+            raise InvalidArgument(
+                f"{kind.__name__} takes at most {most} arguments by position, the last of them "
+                f"{self.positions[-1]}; got {len(arguments)}"
+            )
+        self._entries[""].warn(stacklevel=3)
+        for name, value in zip(self.positions, given, strict=False):
+            if name in found:
+                raise InvalidArgument(f"{kind.__name__}: {name} is given twice")
+            found[name] = value
+        return arguments[: self.kept], found
+
+    def by_present_names(
+        self, kind: type, options: Mapping[str, Any], *, stacklevel: int = 3
+    ) -> dict[str, Any]:
+        """Return options by their present names, and warn of old ones."""
+        found = dict(options)
+        for old, new in self.renamed.items():
+            if old in found:
+                if new in found:
+                    raise InvalidArgument(
+                        f"{kind.__name__}: {old}= is the old name of {new}=; give one"
+                    )
+                self._entries[old].warn(stacklevel=stacklevel)
+                found[new] = found.pop(old)
+        return found
 
 
 def renamed_names(
@@ -168,7 +253,7 @@ def renamed_names(
     renamed={"AlgebraicMultigrid": "Amg"})``.
     """
     entries = {
-        old: _registered(f"{module}.{old}", since, removal, f"{module}.{new}")
+        old: register_deprecation(f"{module}.{old}", since, removal, f"{module}.{new}")
         for old, new in renamed.items()
     }
 

@@ -9,6 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
+from .deprecation import OldOptions
 from .errors import InvalidArgument, UnsupportedOperation
 
 #: Parameters of a constructor that name operands and executors, not options.
@@ -50,6 +51,9 @@ class Settings:
 
     def __init__(self, kind: type, options: Mapping[str, Any]) -> None:
         known = option_names(kind)
+        old = _old_options(kind)
+        if old is not None:
+            options = old.by_present_names(kind, options, stacklevel=4)
         for name in options:
             if name not in known:
                 raise InvalidArgument(
@@ -99,7 +103,8 @@ class Settings:
     @property
     def name(self) -> str:
         """The name of the class in dictionaries and in ``M="..."``, ``cg``."""
-        return self.kind.__name__.lower()
+        registered: str = vars(self.kind).get("registered_name", self.kind.__name__.lower())
+        return registered
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
@@ -128,10 +133,15 @@ class Configurable(ABCMeta):
     #: Whether instances work on a member of a group, with the sums of all members.
     SHARED = False
 
+    #: The spellings of options that still work and warn.
+    old_options: OldOptions | None = None
+
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         """Make an instance, or settings if no matrix is given."""
         if not arguments and "A" not in options:
             return Settings(cls, options)
+        if cls.old_options is not None:
+            arguments, options = cls.old_options.by_name(cls, arguments, options)
         from .distributed.shared import guarded, is_shared, on_every_member, shared_among
 
         if batch_among(arguments, options):
@@ -182,6 +192,10 @@ def settings_of(made: Any) -> Settings:
         for name, value in made._options.items()
     }
     return Settings(type(made), options)
+
+
+def _old_options(kind: type) -> OldOptions | None:
+    return getattr(kind, "old_options", None)
 
 
 def option_names(kind: type) -> list[str]:

@@ -61,10 +61,10 @@ PRECONDITIONERS = {
     "fsai": ("Cg",),
     "isai": ("Bicgstab",),
     "ic": ("Cg",),
-    "ic:sweeps=3,apply=sweeps:3": ("Cg",),
+    "ic:factor_sweeps=3,apply=sweeps:3": ("Cg",),
     "ic:level=1": ("Cg",),
     "ilu": ("Bicgstab",),
-    "ilu:sweeps=3,apply=sweeps:3": ("Bicgstab",),
+    "ilu:factor_sweeps=3,apply=sweeps:3": ("Bicgstab",),
     "blockschwarz": ("Cg", "Bicgstab"),
     "amg": ("Cg", "Bicgstab"),
 }
@@ -80,7 +80,7 @@ def measured(n):
             if solver.__name__ not in solvers:
                 continue
             # blocks that are solved each by itself must add up for M to be symmetric
-            restricted = "" if solver is not wl.solvers.Cg else ":restricted=False,local=ic"
+            restricted = "" if solver is not wl.solvers.Cg else ":restricted=False,inner=ic"
             text = M + restricted if M == "blockschwarz" else M
             found[name, M] = solver(A, M=text, rtol=1e-8, maxiter=1000).solve(b)
     return found

@@ -10,7 +10,7 @@ import wollemi as wl
 
 line = sp.diags_array([-1.0, 2.4, -1.3], offsets=[-1, 0, 1], shape=(20, 20))
 A = wl.Csr(sp.csr_array(sp.kronsum(line, line)))
-M = wl.preconditioners.Ilu(A, sweeps="exact", apply="exact")
+M = wl.preconditioners.Ilu(A, factor_sweeps="exact", apply="exact")
 
 # the inverse of M, column by column: an approximation of A
 approximation = np.linalg.inv(M.to_dense())

@@ -22,10 +22,14 @@ b = np.ones(A.shape[0])
 
 choices = {
     "no preconditioner": None,
-    "ILU(0), substitution": wl.preconditioners.Ilu(A, sweeps="exact", apply="exact"),
-    "ILU(1), substitution": wl.preconditioners.Ilu(A, level=1, sweeps="exact", apply="exact"),
-    "ILU(0), 3 sweeps, 3 products": wl.preconditioners.Ilu(A, sweeps=3, apply="sweeps:3"),
-    "ILU(0), 3 sweeps, approximate inverse": wl.preconditioners.Ilu(A, sweeps=3, apply="isai:1"),
+    "ILU(0), substitution": wl.preconditioners.Ilu(A, factor_sweeps="exact", apply="exact"),
+    "ILU(1), substitution": wl.preconditioners.Ilu(
+        A, level=1, factor_sweeps="exact", apply="exact"
+    ),
+    "ILU(0), 3 sweeps, 3 products": wl.preconditioners.Ilu(A, factor_sweeps=3, apply="sweeps:3"),
+    "ILU(0), 3 sweeps, approximate inverse": wl.preconditioners.Ilu(
+        A, factor_sweeps=3, apply="isai:1"
+    ),
 }
 found = {}
 for name, M in choices.items():

@@ -21,12 +21,12 @@ def iterations(M) -> int:
     return result.iterations
 
 
-exact = wl.preconditioners.Ilu(A, sweeps="exact", apply="exact")
+exact = wl.preconditioners.Ilu(A, factor_sweeps="exact", apply="exact")
 target = exact @ b
 sweeps = range(1, 9)
 errors, counts = [], []
 for number in sweeps:
-    M = wl.preconditioners.Ilu(A, sweeps=number, apply="exact")
+    M = wl.preconditioners.Ilu(A, factor_sweeps=number, apply="exact")
     errors.append(np.linalg.norm(M @ b - target) / np.linalg.norm(target))
     counts.append(iterations(M))
     print(f"{number} sweeps: differs by {errors[-1]:.1e}, {counts[-1]} iterations of BiCGSTAB")

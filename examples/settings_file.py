@@ -15,7 +15,9 @@ b = np.ones(1600)
 
 # settings are values: they print, compare, and become JSON
 settings = wl.solvers.Gmres(
-    restart=30, rtol=1e-8, M=wl.preconditioners.Sequence("jacobi", wl.preconditioners.Ilu(level=1))
+    restart=30,
+    rtol=1e-8,
+    M=wl.preconditioners.Multiplicative("jacobi", wl.preconditioners.Ilu(level=1)),
 )
 print(settings)
 

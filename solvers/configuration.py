@@ -13,6 +13,7 @@ from ..core.stopping import criterion
 from .direct import Direct
 from .krylov.base import KrylovSolver
 from .preconditioners import BY_NAME as PRECONDITIONERS
+from .preconditioners.names import present_name
 from .registry import LEAST_SQUARES, SOLVERS
 
 
@@ -77,6 +78,8 @@ def _settings(role: str, found: Any) -> Settings:
         kinds = ({"direct": Direct}, SOLVERS, LEAST_SQUARES)
     options = dict(found)
     name = options.pop(role)
+    if role == "preconditioner" and isinstance(name, str):
+        name = present_name(name)
     named = [known for known in kinds if isinstance(name, str) and name in known]
     if not named:
         names = ", ".join(name for known in kinds for name in known)

@@ -1,6 +1,6 @@
-"""All solvers by name: the classes that `krylov`, `least_squares` and `eigen` define.
+"""All solvers and preconditioners by name: the classes that the subpackages define.
 
-A solver's module is imported when the solver is first looked up. Listing the names imports every
+A module is imported when its class is first looked up. Listing the names imports every
 module.
 """
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .eigen.bidiagonal_lanczos import SingularValues
     from .krylov.base import KrylovSolver
     from .least_squares.base import LeastSquaresSolver
+    from .preconditioners.base import Preconditioner
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -30,26 +31,32 @@ class SolverTable(Mapping[str, Kind]):
 
     Parameters
     ----------
-    folder : str
-        The subpackage of `solvers` that defines them.
+    folders : str
+        The subpackages of `solvers` that define them, separated by blanks.
     bases : str
         Their base classes, separated by blanks: ``module.Class``, relative to `solvers`.
     """
 
-    def __init__(self, folder: str, bases: str) -> None:
-        self._folder = folder
+    def __init__(self, folders: str, bases: str) -> None:
+        self._folders = folders.split()
         self._bases = bases.split()
         self._known: dict[str, Kind] = {}
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            module = f"{self._folder}.{name}"
-            in_module_of_its_name = module in _modules(self._folder) and name in _classes(module)
-            found = self._of(module) if in_module_of_its_name else self._all()
+            found = self._in_module_of_its_name(name) or self._all()
             if name not in found:
                 return self._of_others(name)
             self._known[name] = found[name]
         return self._known[name]
+
+    def _in_module_of_its_name(self, name: str) -> dict[str, Kind]:
+        """Return the classes of the module of a name, if one of them has that name too."""
+        for folder in self._folders:
+            module = f"{folder}.{name}"
+            if module in _modules(folder) and name in self._of(module):
+                return self._of(module)
+        return {}
 
     def _of_others(self, name: str) -> Kind:
         """Return a solver of another package.
@@ -76,7 +83,7 @@ class SolverTable(Mapping[str, Kind]):
 
     def _all(self) -> dict[str, Kind]:
         """Return all solvers of this kind, for which every module is imported."""
-        modules = _modules(self._folder)
+        modules = [module for folder in self._folders for module in _modules(folder)]
         return {name: kind for module in modules for name, kind in self._of(module).items()}
 
     def _of(self, module: str) -> dict[str, Kind]:
@@ -86,10 +93,20 @@ class SolverTable(Mapping[str, Kind]):
         return {name: kind for name, kind in classes if issubclass(kind, bases)}
 
 
+class OwnTable(SolverTable[Kind]):
+    """The classes of wollemi alone."""
+
+    def _of_others(self, name: str) -> Kind:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+
 @cache
 def _modules(folder: str) -> tuple[str, ...]:
     """Return the modules of a subpackage that may define solvers, relative to `solvers`."""
-    modules = iter_modules([str(Path(__file__).parent / folder)])
+    modules = iter_modules([str(Path(__file__).parent.joinpath(*folder.split(".")))])
     return tuple(f"{folder}.{module.name}" for module in modules if module.name != "base")
 
 
@@ -102,6 +119,7 @@ def _classes(module: str) -> dict[str, Any]:
         for name, value in vars(found).items()
         if inspect.isclass(value)
         and value.__module__ == found.__name__
+        and not name.startswith("_")
         and not inspect.isabstract(value)
     }
 
@@ -125,15 +143,21 @@ EIGENSOLVERS: SolverTable[type[EigenSolver | SingularValues]] = SolverTable(
 )
 
 
+#: The preconditioners, without those of other packages.
+OWN_PRECONDITIONERS: OwnTable[type[Preconditioner]] = OwnTable(
+    "preconditioners preconditioners.multigrid", "preconditioners.base.Preconditioner"
+)
+
+
 def discover() -> dict[str, type]:
     """Import every solver's module, and return the classes of solvers by their names."""
     tables = (SOLVERS, LEAST_SQUARES, EIGENSOLVERS)
     return {kind.__name__: kind for table in tables for kind in table._all().values()}
 
 
-def find(name: str) -> type | None:
-    """Return the class of a solver by its name, importing as few modules as possible."""
-    for table in (SOLVERS, LEAST_SQUARES, EIGENSOLVERS):
+def find(name: str, *tables: SolverTable[Any]) -> type | None:
+    """Return a class by its name, importing as few modules as possible; a solver by default."""
+    for table in tables or (SOLVERS, LEAST_SQUARES, EIGENSOLVERS):
         found: type | None = table.get(name.lower())
         if found is not None and found.__name__ == name:
             return found

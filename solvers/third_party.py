@@ -157,12 +157,12 @@ def register_preconditioner(
     True
     """
     from .preconditioners.base import Preconditioner
-    from .preconditioners.names import OWN
+    from .registry import OWN_PRECONDITIONERS
 
     _require(kind, (Preconditioner,), "Preconditioner")
     given = kind.__name__.lower() if name is None else name.lower()
     added: type[Preconditioner] = _added(
-        PRECONDITIONERS, kind, given, {*OWN, "none", "auto"}, "preconditioner"
+        PRECONDITIONERS, kind, given, {*OWN_PRECONDITIONERS, "none", "auto"}, "preconditioner"
     )
     return added
 
@@ -176,6 +176,7 @@ def _added(table: ThirdParty, kind: type, name: str, own: set[str], role: str) -
     if name in own:
         raise InvalidArgument(f"wollemi has a {role} called {name!r}: give the class another name")
     table.add(name, kind)
+    kind.registered_name = name  # type: ignore[attr-defined]
     return kind
 
 

@@ -153,7 +153,7 @@ GINKGO: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cg+bj32": ("Cg", "blockjacobi:size=32", {}),
     "cg+ic": ("Cg", "ic", {}),
     "gmres+ilu": ("Gmres", "ilu", {"restart": 30}),
-    "gmres+parilut": ("Gmres", "ilut:fill=2.0,drop=0.0,sweeps=5", {"restart": 30}),
+    "gmres+parilut": ("Gmres", "ilut:fill=2.0,drop=0.0,factor_sweeps=5", {"restart": 30}),
     "cbgmres": ("Gmres", "jacobi", {"restart": 30, "basis": "float32"}),
     "idr4": ("Idr", "jacobi", {"s": 4}),
 }
@@ -165,7 +165,7 @@ OURS: dict[str, tuple[str, str, float]] = {
         "blockjacobi:size=8",
         1.05,
     ),
-    "3 sweeps beside exact IC(0)": ("ic:sweeps=3,apply=sweeps:3", "ic", 1.3),
+    "3 sweeps beside exact IC(0)": ("ic:factor_sweeps=3,apply=sweeps:3", "ic", 1.3),
     "Chebyshev(4) beside Jacobi": ("polynomial:degree=4", "jacobi", 0.35),
 }
 

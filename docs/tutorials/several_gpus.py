@@ -44,13 +44,13 @@ print(type(x).__name__, A.gather(x)[:3])
 # %% [markdown]
 # ## Preconditioners within members
 #
-# `"schwarz:M=ic"` factorizes the rows of each member by itself: nothing is exchanged. With more members it needs more
+# `"schwarz:inner=ic"` factorizes the rows of each member by itself: nothing is exchanged. With more members it needs more
 # iterations.
 
 # %%
 for count in (1, 2, 4):
     B = wl.distribute(S, ["omp:1"] * count)
-    found = wl.solvers.Cg(B, M="schwarz:M=ic", rtol=1e-8).solve(b)
+    found = wl.solvers.Cg(B, M="schwarz:inner=ic", rtol=1e-8).solve(b)
     print(count, "members:", found.iterations, "iterations")
 
 # %% [markdown]

@@ -107,7 +107,8 @@ def _named(method: str, M: Any) -> AskedMethod:
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidArgument(
-            f"no method is called {method!r}; {hint}known: {', '.join(sorted(known))}"
+            f"no method is called {method!r}; {hint}known: {', '.join(sorted(known))}. One of your "
+            "own has a name after wl.solvers.register(cls)"
         )
     return AskedMethod(name, kind, _default_M(kind, M))
 

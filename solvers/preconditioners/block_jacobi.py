@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
@@ -81,12 +82,21 @@ class BlockJacobi(Preconditioner):
     inverse: LinOp
     _starts: np.ndarray[Any, Any]
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "size",
+            "storage",
+        ),
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         size: int | None = None,
         storage: Any = None,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
         if size is not None and (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument
 from ...core.formats import Csr, Matrix
 from ...core.lazy import Temporary
@@ -35,19 +36,19 @@ class BlockSchwarz(Preconditioner):
         How many; by default one for every 1024 rows.
     overlap : int
         The number of layers of neighbours in the pattern that a block has besides its own rows.
-    local : str, Settings
+    inner : str, Settings
         The solver within a block, by name or settings: a preconditioner, or
         ``wl.solvers.Direct()``. It is made of the block diagonal matrix of all blocks.
     restricted : bool
         Whether a row takes the solution of its own block (restricted), which takes fewer
-        iterations, or the sum of all; the sum is Hermitian where ``A`` and ``local`` are, for CG.
+        iterations, or the sum of all; the sum is Hermitian where ``A`` and ``inner`` are, for CG.
 
     Raises
     ------
     InvalidArgument
-        If an option is out of its range, or ``local`` is no preconditioner.
+        If an option is out of its range, or ``inner`` is no preconditioner.
     InvalidMatrix
-        If ``local`` cannot be made.
+        If ``inner`` cannot be made.
 
     Notes
     -----
@@ -64,7 +65,7 @@ class BlockSchwarz(Preconditioner):
     --------
     >>> import numpy as np, wollemi as wl
     >>> A = wl.Csr(2.5 * np.eye(8) - np.eye(8, k=1) - np.eye(8, k=-1))
-    >>> M = wl.preconditioners.BlockSchwarz(A, blocks=2, overlap=1, local="ilu")
+    >>> M = wl.preconditioners.BlockSchwarz(A, blocks=2, overlap=1, inner="ilu")
     >>> wl.solvers.Gmres(A, M=M, rtol=1e-10).solve(np.ones(8)).converged
     True
     """
@@ -80,14 +81,26 @@ class BlockSchwarz(Preconditioner):
     _places: Array | None
     _refreshed: object = None
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "blocks",
+            "overlap",
+            "inner",
+            "restricted",
+        ),
+        renamed={"local": "inner"},
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         blocks: int | None = None,
         overlap: int = 1,
-        local: Any = "ilu",
+        inner: Any = "ilu",
         restricted: bool = True,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
         for name, value, least in (("blocks", blocks, 1), ("overlap", overlap, 0)):
@@ -98,7 +111,7 @@ class BlockSchwarz(Preconditioner):
                     f"{name}: expected an integer of at least {least}, got {value!r}"
                 )
         self.blocks = None if blocks is None else int(blocks)
-        self.overlap, self.local, self.restricted = int(overlap), local, bool(restricted)
+        self.overlap, self.inner, self.restricted = int(overlap), inner, bool(restricted)
         super().__init__(A, executor=executor)
 
     # ---- set-up
@@ -128,11 +141,11 @@ class BlockSchwarz(Preconditioner):
         from ..driver.as_preconditioner import as_preconditioner
         from .names import preconditioner
 
-        made = preconditioner(self.local, self.blocks_matrix)
+        made = preconditioner(self.inner, self.blocks_matrix)
         if made is None or not hasattr(made, "_apply"):
             raise InvalidArgument(
-                f"local: expected the name or the settings of a preconditioner or a solver, got "
-                f"{self.local!r}"
+                f"inner: expected the name or the settings of a preconditioner or a solver, got "
+                f"{self.inner!r}"
             )
         return as_preconditioner(made, self.blocks_matrix)
 

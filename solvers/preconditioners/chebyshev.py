@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
@@ -17,7 +18,7 @@ from .base import Preconditioner, rows_of
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ...core.executor import Array, Executor
     from ...core.linop import LinOp
@@ -39,6 +40,36 @@ ENDS = ("auto", "rows", "power")
 NEAR = 3.2
 
 
+def _interval(fraction: Any, bounds: Any) -> tuple[float | None, float | str]:
+    """Return the lower end as a part of the upper one, or None, and the upper end or its name.
+
+    Raises
+    ------
+    InvalidArgument
+        If they are no interval of positive numbers.
+    """
+    numbers = (int, float, np.number)
+    if fraction is not None and not (isinstance(fraction, numbers) and 0 < fraction < 1):
+        raise InvalidArgument(f"fraction: expected a number between 0 and 1, got {fraction!r}")
+    part = None if fraction is None else float(fraction)
+    if isinstance(bounds, str):
+        if bounds in ENDS:
+            return part, bounds
+    elif isinstance(bounds, numbers):
+        if 0 < float(bounds) < np.inf:
+            return part, float(bounds)
+    elif isinstance(bounds, (tuple, list)) and len(bounds) == 2:
+        smallest, largest = bounds
+        if all(isinstance(end, numbers) for end in bounds) and 0 < smallest < largest < np.inf:
+            if part is not None:
+                raise InvalidArgument("fraction: a pair of bounds has a lower end; give either")
+            return float(smallest) / float(largest), float(largest)
+    raise InvalidArgument(
+        "bounds: expected a pair of positive numbers, the smaller first, a positive number, or one "
+        f"of {', '.join(ENDS)}; got {bounds!r}"
+    )
+
+
 class Chebyshev(Preconditioner):
     """Steps of the Chebyshev iteration on the upper part of the spectrum of ``D^-1 A``.
 
@@ -52,14 +83,16 @@ class Chebyshev(Preconditioner):
         or have positive real parts, as for diffusion and convection by upwind differences.
     degree : int
         Steps. The first needs no product where the iterate is 0, each other takes one.
-    lower : float, optional
-        The lower end of the interval as a part of its upper end, between 0 and 1. By default 0.2
-        for a Hermitian matrix, which has real eigenvalues, and 0.4 for others.
-    largest : float or {"auto", "rows", "power"}
-        The upper end: at least the largest modulus of an eigenvalue of ``D^-1 A``. ``"rows"`` is
-        the largest row sum of ``|D^-1 A|``, a bound that one pass over the matrix finds and that is
-        near for scalar equations; ``"power"`` is 1.1 times the result of fifteen steps of the power
-        method. ``"auto"`` takes the first unless it is above 3.2, as for elasticity.
+    fraction : float, optional
+        The lower end of the interval as a part of its upper end, between 0 and 1, where ``bounds``
+        gives no lower end. By default 0.2 for a Hermitian matrix, with real eigenvalues, and 0.4
+        for others.
+    bounds : pair of float, float or {"auto", "rows", "power"}
+        Bounds of the eigenvalues of ``D^-1 A``: the smallest and the largest, or the largest
+        modulus alone, or the name of a way to find it. ``"rows"`` is the largest row sum of
+        ``|D^-1 A|``, a bound that one pass over the matrix finds and that is near for scalar
+        equations; ``"power"`` is 1.1 times the result of fifteen steps of the power method.
+        ``"auto"`` takes the first unless it is above 3.2, as for elasticity.
 
     Raises
     ------
@@ -83,7 +116,7 @@ class Chebyshev(Preconditioner):
     --------
     >>> import numpy as np, wollemi as wl
     >>> A = wl.Csr(np.array([[2.0, -1.0], [-1.0, 2.0]]))
-    >>> M = wl.preconditioners.Chebyshev(A, degree=2, largest=1.5)
+    >>> M = wl.preconditioners.Chebyshev(A, degree=2, bounds=1.5)
     >>> np.round(M @ np.array([1.0, -1.0]), 2)  # the inverse, at the upper end, makes 1/3 of 1
     array([ 0.24, -0.24])
     """
@@ -97,27 +130,30 @@ class Chebyshev(Preconditioner):
     #: Factors of the last correction and of ``D^-1 (b - q)``, one pair for each step.
     steps: list[tuple[float, float]]
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "degree",
+            "fraction",
+            "bounds",
+        ),
+        renamed={"lower": "fraction", "largest": "bounds"},
+    )
+
     def __init__(
         self,
         A: Any,
-        degree: int = 2,
-        lower: float | None = None,
-        largest: float | str = "auto",
         *,
+        degree: int = 2,
+        fraction: float | None = None,
+        bounds: Sequence[float] | float | str = "auto",
         executor: Executor | str | None = None,
     ) -> None:
         if not isinstance(degree, (int, np.integer)) or degree < 1:
             raise InvalidArgument(f"degree: expected an integer of at least 1, got {degree!r}")
-        number = isinstance(lower, (int, float, np.number))
-        if lower is not None and not (number and 0 < lower < 1):
-            raise InvalidArgument(f"lower: expected a number between 0 and 1, got {lower!r}")
-        named = isinstance(largest, str)
-        if largest not in ENDS if named else not 0 < float(largest) < np.inf:
-            raise InvalidArgument(
-                f"largest: expected a positive number or one of {', '.join(ENDS)}, got {largest!r}"
-            )
-        self.degree, self._part_asked = int(degree), lower
-        self._asked = largest if named else float(largest)
+        self.degree = int(degree)
+        self._part_asked, self._asked = _interval(fraction, bounds)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:

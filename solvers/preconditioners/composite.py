@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument
 from ...core.formats import Matrix
 from ...core.lazy import Temporary
@@ -13,15 +14,14 @@ from ...core.settings import Configurable, Settings, settings_of
 from .base import Preconditioner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Sequence as Steps
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from ...core.executor import Array, Executor
 
 
 class _OfParts(Configurable):
-    """The class of classes that are called with preconditioners, ``Sequence("ilu", M)``."""
+    """The class of classes that are called with preconditioners, ``Multiplicative("ilu", M)``."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         """Make settings of names and settings, or an instance for the matrix of a made part."""
@@ -48,7 +48,7 @@ class _Composite(Preconditioner, metaclass=_OfParts):
     _refreshed: object = None
 
     def __init__(
-        self, A: Any, steps: Steps[Any] = (), *, executor: Executor | str | None = None
+        self, A: Any, steps: Sequence[Any] = (), *, executor: Executor | str | None = None
     ) -> None:
         if isinstance(steps, str) or not isinstance(steps, (list, tuple)) or not steps:
             raise InvalidArgument(
@@ -99,11 +99,11 @@ class _Composite(Preconditioner, metaclass=_OfParts):
         return made
 
 
-class Sequence(_Composite):
+class Multiplicative(_Composite):
     """Preconditioners one after the other, each on the residual of the earlier ones.
 
-    ``Sequence(M1, M2)`` applies ``M1 + M2 - M2 A M1``; with ``symmetric=True`` ``M1`` comes once
-    more at the end, as its adjoint, so that Hermitian steps make a Hermitian whole.
+    ``Multiplicative(M1, M2)`` applies ``M1 + M2 - M2 A M1``; with ``symmetric=True`` ``M1`` comes
+    once more at the end, as its adjoint, so that Hermitian steps make a Hermitian whole.
 
     Parameters
     ----------
@@ -132,18 +132,26 @@ class Sequence(_Composite):
     Examples
     --------
     >>> import numpy as np, wollemi as wl
-    >>> from wollemi.preconditioners import Sequence
+    >>> from wollemi.preconditioners import Multiplicative
     >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
-    >>> wl.solvers.Gmres(A, M=Sequence("jacobi", "ilu"), rtol=1e-10).solve(np.ones(2)).iterations
+    >>> M = Multiplicative("jacobi", "ilu")
+    >>> wl.solvers.Gmres(A, M=M, rtol=1e-10).solve(np.ones(2)).iterations
     1
     """
+
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=("symmetric",),
+        kept=2,
+    )
 
     def __init__(
         self,
         A: Any,
-        steps: Steps[Any] = (),
-        symmetric: bool = False,
+        steps: Sequence[Any] = (),
         *,
+        symmetric: bool = False,
         executor: Executor | str | None = None,
     ) -> None:
         self.symmetric = bool(symmetric)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from ...core.deprecation import OldOptions
 from ...core.dtypes import is_complex
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
@@ -43,7 +44,7 @@ class Ilu(Preconditioner):
         Any square matrix.
     level : {0, 1}
         Whether the factors have the pattern of ``A``, or also the fill of one elimination.
-    sweeps : int or "exact", optional
+    factor_sweeps : int or "exact", optional
         How the factors are made: row by row (``"exact"``, on ``reference`` and ``omp``, and the
         default there) or by this number of sweeps over all entries at once (anywhere; 3 by default
         on devices).
@@ -64,7 +65,7 @@ class Ilu(Preconditioner):
     InvalidMatrix
         If no pivots can be found.
     UnsupportedOperation
-        If ``sweeps="exact"`` is asked for where there is no kernel for it.
+        If ``factor_sweeps="exact"`` is asked for where there is no kernel for it.
     InvalidArgument
         If an option is out of its range.
 
@@ -113,21 +114,34 @@ class Ilu(Preconditioner):
     #: The factorization for new values.
     _factorization: Factorization | None = None
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "level",
+            "factor_sweeps",
+            "apply",
+            "match",
+            "order",
+        ),
+        renamed={"sweeps": "factor_sweeps"},
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         level: int = 0,
-        sweeps: int | str | None = None,
+        factor_sweeps: int | str | None = None,
         apply: str | None = None,
         match: bool = False,
         order: str | None = None,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
         if level not in (0, 1):
             raise InvalidArgument(f"level: expected 0 or 1, got {level!r}")
         self.level = int(level)
-        self._asked = (sweeps, apply)
+        self._asked = (factor_sweeps, apply)
         self.match, self.order = checked_order(match, order, type(self).__name__)
         super().__init__(A, executor=executor)
 
@@ -296,12 +310,12 @@ class Ilu(Preconditioner):
         by_rows = self.executor.supports(triangular.factorize)
         if sweeps is None:
             sweeps = "exact" if by_rows else SWEEPS
-        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "sweeps")
+        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "factor_sweeps")
         self.applied = checked_application(apply, by_rows)
         if not by_rows and self.sweeps is None:
             raise UnsupportedOperation(
-                f'{type(self).__name__}: sweeps="exact" makes factors row by row, which '
-                f"{self.executor.name} has no kernel for: use sweeps={SWEEPS}"
+                f'{type(self).__name__}: factor_sweeps="exact" makes factors row by row, which '
+                f"{self.executor.name} has no kernel for: use factor_sweeps={SWEEPS}"
             )
         self._temporaries = temporaries()
 
@@ -436,7 +450,7 @@ class Ic(Ilu):
     ----------
     A : matrix, shape (n, n)
         Hermitian positive definite; the part above the diagonal is read.
-    level, sweeps, apply, order, executor
+    level, factor_sweeps, apply, order, executor
         As for :class:`Ilu`; ``match`` is refused, which would not keep the matrix Hermitian.
 
     Raises

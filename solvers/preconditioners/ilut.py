@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
@@ -46,7 +47,7 @@ class Ilut(Ilu):
         largest ones, equally many in each half; with sweeps each half does.
     apply, match, order, executor
         As for :class:`Ilu`; ``"sweeps:5"`` is the default on devices.
-    sweeps : int or "exact", optional
+    factor_sweeps : int or "exact", optional
         How the factors are made: row by row on the host (``"exact"``, the default on ``reference``
         and ``omp``), or on the executor by this number of rounds in which the pattern grows, sweeps
         over all entries make values, and the smallest entries are dropped (ParILUT; 5 by default on
@@ -86,16 +87,30 @@ class Ilut(Ilu):
     array([1., 1., 1.])
     """
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "drop",
+            "fill",
+            "apply",
+            "match",
+            "order",
+            "factor_sweeps",
+        ),
+        renamed={"sweeps": "factor_sweeps"},
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         drop: float = 1e-3,
         fill: float = 2.0,
         apply: str | None = None,
         match: bool = False,
         order: str | None = None,
-        sweeps: int | str | None = None,
-        *,
+        factor_sweeps: int | str | None = None,
         executor: Executor | str | None = None,
     ) -> None:
         for name, value, above in (("drop", drop, -1.0), ("fill", fill, 0.0)):
@@ -104,7 +119,9 @@ class Ilut(Ilu):
                 least = "0 or more" if above < 0 else "more than 0"
                 raise InvalidArgument(f"{name}: expected a finite number, {least}, got {value!r}")
         self.drop, self.fill = float(drop), float(fill)
-        super().__init__(A, sweeps=sweeps, apply=apply, match=match, order=order, executor=executor)
+        super().__init__(
+            A, factor_sweeps=factor_sweeps, apply=apply, match=match, order=order, executor=executor
+        )
 
     def _setup(self, A: Matrix) -> None:
         self._choose(*self._asked)
@@ -114,7 +131,7 @@ class Ilut(Ilu):
         by_rows = self.executor.supports(triangular.threshold)
         if sweeps is None:
             sweeps = "exact" if by_rows else ROUNDS
-        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "sweeps")
+        self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "factor_sweeps")
         if apply is None and not by_rows:
             apply = f"sweeps:{APPLIED_SWEEPS}"
         self.applied = checked_application(apply, by_rows)
@@ -165,7 +182,7 @@ class Ict(Ilut):
     ----------
     A : matrix, shape (n, n)
         Hermitian positive definite.
-    drop, fill, apply, order, sweeps, executor
+    drop, fill, apply, order, factor_sweeps, executor
         As for :class:`Ilut`; sweeps read the part above the diagonal (ParICT).
 
     Raises
@@ -204,7 +221,7 @@ def _said(found: Found, rounds: int) -> list[str]:
     if found.widest:
         said.append(
             f"the pattern did not grow in rounds of up to {found.widest} products of entries, "
-            'which are too many: with sweeps="exact" it grows row by row'
+            'which are too many: with factor_sweeps="exact" it grows row by row'
         )
     if found.moved > SHARE * found.candidates:
         said.append(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.dtypes import is_complex, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Matrix
@@ -69,7 +70,9 @@ class Isai(Preconditioner):
 
     inverse: Csr
 
-    def __init__(self, A: Any, power: int = 1, *, executor: Executor | str | None = None) -> None:
+    old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))
+
+    def __init__(self, A: Any, *, power: int = 1, executor: Executor | str | None = None) -> None:
         self.power = checked_power(power, "power")
         super().__init__(A, executor=executor)
 
@@ -142,7 +145,9 @@ class Fsai(Preconditioner):
     factor: Csr
     adjoint: Csr
 
-    def __init__(self, A: Any, power: int = 1, *, executor: Executor | str | None = None) -> None:
+    old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))
+
+    def __init__(self, A: Any, *, power: int = 1, executor: Executor | str | None = None) -> None:
         self.power = checked_power(power, "power")
         super().__init__(A, executor=executor)
 

@@ -5,52 +5,30 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from ...core.deprecation import register_deprecation
 from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
-from ...core.settings import Settings
+from ...core.settings import Configurable, Settings
 from .. import third_party
-from .base import Preconditioner
-from .block_jacobi import BlockJacobi
-from .block_schwarz import BlockSchwarz
-from .chebyshev import Chebyshev
-from .composite import Additive, Sequence
-from .ilu import Ic, Ilu
-from .ilut import Ict, Ilut
-from .isai import Fsai, Isai
-from .jacobi import Jacobi
-from .l1jacobi import L1Jacobi
-from .multigrid import Amg, Multigrid
-from .polynomial import Polynomial
-from .schwarz import Schwarz
-from .sor import Sor, Ssor
+from ..registry import OWN_PRECONDITIONERS
 
-#: The values of ``M="..."`` that wollemi has.
-OWN: dict[str, type[Preconditioner]] = {
-    "jacobi": Jacobi,
-    "blockjacobi": BlockJacobi,
-    "blockschwarz": BlockSchwarz,
-    "polynomial": Polynomial,
-    "ilu": Ilu,
-    "ic": Ic,
-    "ilut": Ilut,
-    "ict": Ict,
-    "schwarz": Schwarz,
-    "l1jacobi": L1Jacobi,
-    "chebyshev": Chebyshev,
-    "amg": Amg,
-    "multigrid": Multigrid,
-    "isai": Isai,
-    "fsai": Fsai,
-    "sor": Sor,
-    "ssor": Ssor,
-    "sequence": Sequence,
-    "additive": Additive,
+if TYPE_CHECKING:
+    from .base import Preconditioner
+
+#: Old names, which warn: the present name of each, and the warning.
+_RENAMED = {
+    "sequence": (
+        "multiplicative",
+        register_deprecation("the name 'sequence'", "0.3", "0.5", "'multiplicative'"),
+    )
 }
 
-#: These, and the preconditioners of other packages.
-BY_NAME: ChainMap[str, type[Preconditioner]] = ChainMap(OWN, cast(Any, third_party.PRECONDITIONERS))
+#: The preconditioners of wollemi, and of other packages.
+BY_NAME: ChainMap[str, type[Preconditioner]] = ChainMap(
+    cast(Any, OWN_PRECONDITIONERS), cast(Any, third_party.PRECONDITIONERS)
+)
 
 
 def preconditioner(M: Any, A: LinOp) -> Any:
@@ -58,9 +36,10 @@ def preconditioner(M: Any, A: LinOp) -> Any:
 
     Parameters
     ----------
-    M : str, Settings or other
-        A name, with options after a colon (``"ilu:level=1,order=rcm"``), or settings. Other objects
-        are returned as they are; ``"none"`` gives None.
+    M : str, type, Settings or other
+        A name, with options after a colon (``"ilu:level=1,order=rcm"``), the class of a
+        preconditioner or a solver, or settings. Other objects are returned as they are; ``"none"``
+        gives None.
     A : LinOp
         The operator.
 
@@ -73,13 +52,23 @@ def preconditioner(M: Any, A: LinOp) -> Any:
         M = parsed(M)
     if isinstance(M, Settings):
         return M.on(A)
+    if isinstance(M, Configurable):
+        return M(A)
     return M
+
+
+def present_name(name: str) -> str:
+    """Return the present name of a preconditioner, and warn if the given one is old."""
+    if name in _RENAMED:
+        name, entry = _RENAMED[name]
+        entry.warn(stacklevel=4)
+    return name
 
 
 def parsed(text: str) -> Settings | None:
     """Return the settings of ``"name"`` or ``"name:option=value,option=value"``."""
     name, _, rest = text.partition(":")
-    name = name.lower()
+    name = present_name(name.lower())
     if name == "none" and not rest:
         return None
     if name not in BY_NAME:
@@ -87,7 +76,8 @@ def parsed(text: str) -> Settings | None:
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidArgument(
-            f"no preconditioner is called {name!r}; {hint}known: {', '.join(known)}"
+            f"no preconditioner is called {name!r}; {hint}known: {', '.join(known)}. One of your "
+            "own has a name after wl.preconditioners.register(cls)"
         )
     options = {}
     for part in filter(None, (part.strip() for part in rest.split(","))):

@@ -142,7 +142,7 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
     what = "positive " if hermitian else ""
     raise InvalidMatrix(
         f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
-        'use sweeps="exact", another preconditioner or a direct solver'
+        'use factor_sweeps="exact", another preconditioner or a direct solver'
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
@@ -79,13 +80,23 @@ class Polynomial(Preconditioner):
     A: Matrix
     inverse: Diagonal
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "degree",
+            "kind",
+            "bounds",
+        ),
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         degree: int = 4,
         kind: str = "chebyshev",
         bounds: Sequence[float] | None = None,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
         if not isinstance(degree, (int, np.integer)) or degree < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.deprecation import OldOptions
 from ...core.distributed.overlap import overlapping_block, with_ghosts
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.lazy import Temporary
@@ -24,7 +25,7 @@ class Schwarz(Preconditioner):
     ----------
     A : matrix, shape (n, n)
         Most often one that a group shares; another one is a single block.
-    M : str or Settings
+    inner : str or Settings
         The preconditioner of a block, such as ``"ilu"`` or ``wl.preconditioners.Ilu(level=1)``.
     overlap : {0, 1}
         0: the block of a member's own rows and columns, block Jacobi of large blocks; applying
@@ -53,7 +54,7 @@ class Schwarz(Preconditioner):
     --------
     >>> import numpy as np, wollemi as wl
     >>> A = wl.distribute(np.diag([2.0, 4.0, 8.0, 5.0]), ["omp:1", "omp:1"])
-    >>> wl.preconditioners.Schwarz(A, M="ilu") @ np.array([2.0, 4.0, 8.0, 5.0])
+    >>> wl.preconditioners.Schwarz(A, inner="ilu") @ np.array([2.0, 4.0, 8.0, 5.0])
     array([1., 1., 1., 1.])
     """
 
@@ -62,30 +63,38 @@ class Schwarz(Preconditioner):
 
     inner: LinOp
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=("inner",),
+        renamed={"M": "inner"},
+    )
+
     def __init__(
         self,
         A: Any,
-        M: str | Settings = "ilu",
         *,
+        inner: str | Settings = "ilu",
         overlap: int = 0,
         executor: Executor | str | None = None,
     ) -> None:
         if overlap not in (0, 1):
             raise InvalidArgument(f"overlap: expected 0 or 1, got {overlap!r}")
-        if not isinstance(M, (str, Settings)):
+        if not isinstance(inner, (str, Settings)):
             raise InvalidArgument(
-                f"M: expected a name or settings, from which each member makes its own; got {M!r}"
+                "inner: expected a name or settings, from which each member makes its own; got "
+                f"{inner!r}"
             )
-        self.M, self.overlap = M, int(overlap)
+        self._asked, self.overlap = inner, int(overlap)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Any) -> None:
         from .names import preconditioner
 
         alone = A.partition is None
-        inner = preconditioner(self.M, A if alone else self._block(A))
+        inner = preconditioner(self._asked, A if alone else self._block(A))
         if inner is None:
-            raise InvalidArgument(f"M: {self.M!r} is no preconditioner")
+            raise InvalidArgument(f"inner: {self._asked!r} is no preconditioner")
         self.notes += [note for note in getattr(inner, "notes", [])]
         # An operator driven by the host may add up within its block: it stays with an executor of
         # its own.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.permuting import permuted
@@ -70,13 +71,23 @@ class Sor(Preconditioner):
     orders: tuple[Array, Array] | None
     _places: Array | None
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "omega",
+            "colors",
+            "backward",
+        ),
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         omega: float = 1.0,
         colors: bool | None = None,
         backward: bool = False,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
         self._check(omega, colors)
@@ -249,15 +260,24 @@ class Ssor(Sor):
     #: ``(2 - omega) / omega`` times the diagonal.
     weights: Diagonal
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "omega",
+            "colors",
+        ),
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         omega: float = 1.0,
         colors: bool | None = None,
-        *,
         executor: Executor | str | None = None,
     ) -> None:
-        super().__init__(A, omega, colors, executor=executor)
+        super().__init__(A, omega=omega, colors=colors, executor=executor)
 
     def _prepare(self) -> None:
         super()._prepare()

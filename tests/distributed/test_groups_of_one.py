@@ -16,7 +16,7 @@ import wollemi as wl
 from .conftest import grid, line
 
 
-@pytest.mark.parametrize("name", ["ilu", "ic", "amg", "jacobi", "chebyshev", "schwarz:M=ic"])
+@pytest.mark.parametrize("name", ["ilu", "ic", "amg", "jacobi", "chebyshev", "schwarz:inner=ic"])
 def test_preconditioners_are_those_of_one_executor(kind: str, name: str, rng: Any) -> None:
     S, b = grid(12), rng.standard_normal(144)
     alone = wl.solvers.Gmres(wl.Csr(S, executor=kind), M=name, rtol=1e-8).solve(b)

@@ -65,7 +65,9 @@ def test_dtypes_and_levels_in_single_precision(kind: str, dtype: str, rng: Any) 
         wl.preconditioners.Amg(A, dtype="bfloat16")
 
 
-@pytest.mark.parametrize("smoother", ["l1jacobi", "jacobi", "schwarz:M=ilu", "chebyshev:degree=3"])
+@pytest.mark.parametrize(
+    "smoother", ["l1jacobi", "jacobi", "schwarz:inner=ilu", "chebyshev:degree=3"]
+)
 def test_smoothers(kind: str, smoother: str, rng: Any) -> None:
     S, b = grid(24), rng.standard_normal(576)
     A = wl.distribute(S, [kind] * 3)

@@ -25,7 +25,7 @@ def test_it_solves_the_block_of_each_member(kind: str, size: int, overlap: int, 
     S, x = line(30), rng.standard_normal(30)
     A = wl.distribute(S, [kind] * size)
     # a block of so few rows is inverted as a whole
-    found = Schwarz(A, M=BlockJacobi(size=32), overlap=overlap) @ x
+    found = Schwarz(A, inner=BlockJacobi(size=32), overlap=overlap) @ x
     expected = np.empty(30)
     for rank in range(size):
         rows = A.partition.rows(rank)
@@ -42,7 +42,7 @@ def test_it_takes_fewer_iterations_with_overlap(partition: str, rng: Any) -> Non
     A = wl.distribute(S, [kind] * 4, partition=owners if partition == "owners" else "rows")
     counts = [
         wl.solvers.Gmres(A, M=M, rtol=1e-8, restart=200).solve(b).iterations
-        for M in (None, "schwarz:M=ilu", "schwarz:M=ilu,overlap=1")
+        for M in (None, "schwarz:inner=ilu", "schwarz:inner=ilu,overlap=1")
     ]
     assert counts[2] < counts[1] < counts[0]
 
@@ -50,7 +50,7 @@ def test_it_takes_fewer_iterations_with_overlap(partition: str, rng: Any) -> Non
 def test_cg_takes_it_without_overlap(kind: str, rng: Any) -> None:
     S, b = plane(10), rng.standard_normal((100, 2))
     A = wl.distribute(S, [kind] * 3)
-    found = wl.solvers.Cg(A, M=Schwarz(A, M="ic"), rtol=1e-10).solve(b)
+    found = wl.solvers.Cg(A, M=Schwarz(A, inner="ic"), rtol=1e-10).solve(b)
     assert found.converged
     np.testing.assert_allclose(S @ found.x, b, atol=1e-7)
 
@@ -59,7 +59,7 @@ def test_cg_takes_it_without_overlap(kind: str, rng: Any) -> None:
 def test_new_values(kind: str, overlap: int, rng: Any) -> None:
     S, x = scattered(40), rng.standard_normal(40)
     A = wl.distribute(S, [kind] * 2)
-    M = Schwarz(A, M="jacobi", overlap=overlap)
+    M = Schwarz(A, inner="jacobi", overlap=overlap)
     np.testing.assert_allclose(M @ x, x / S.diagonal())
     A.update_values(2 * S.data)
     M.update()
@@ -69,7 +69,7 @@ def test_new_values(kind: str, overlap: int, rng: Any) -> None:
 def test_a_single_block_is_the_inner_preconditioner(kind: str, rng: Any) -> None:
     S, x = scattered(40), rng.standard_normal(40)
     A = wl.Csr(S, executor=kind)
-    np.testing.assert_array_equal(Schwarz(A, M="ilu") @ x, Ilu(A) @ x)
+    np.testing.assert_array_equal(Schwarz(A, inner="ilu") @ x, Ilu(A) @ x)
 
 
 def test_what_does_not_fit_is_refused(kind: str) -> None:
@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_refused(kind: str) -> None:
     with pytest.raises(wl.errors.InvalidArgument, match="overlap: expected 0 or 1"):
         Schwarz(A, overlap=2)
     with pytest.raises(wl.errors.InvalidArgument, match="a name or settings"):
-        Schwarz(A, M=wl.Identity(20))
+        Schwarz(A, inner=wl.Identity(20))
     with pytest.raises(wl.errors.UnsupportedOperation, match="no transpose"):
         _ = Schwarz(A, overlap=1).T
     assert Schwarz(A).T.shape == (20, 20)

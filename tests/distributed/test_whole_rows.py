@@ -91,7 +91,7 @@ def test_solvers_do_the_iterations_of_one_executor(
         np.testing.assert_allclose(found.x, alone.x, atol=1e-6)
 
 
-@pytest.mark.parametrize("M", ["jacobi", "schwarz:M=ilu,overlap=1", "amg", "polynomial"])
+@pytest.mark.parametrize("M", ["jacobi", "schwarz:inner=ilu,overlap=1", "amg", "polynomial"])
 def test_preconditioners(
     kind_of_links: None, M: str, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,7 @@ def test_new_values_choose_the_interval_again(on):
     A.update_values(wl.Csr(pattern, executor=on).data)
     M.update(A)
     assert {level.before.M.lower for level in M.levels} == {0.4}
-    asked = Amg(A, smoother="chebyshev:lower=0.3", coarse_rows=60)
+    asked = Amg(A, smoother="chebyshev:fraction=0.3", coarse_rows=60)
     assert {level.before.M.lower for level in asked.levels} == {0.3}
 
 

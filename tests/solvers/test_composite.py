@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.preconditioners import Additive, BlockSchwarz, Jacobi, Sequence, Ssor
+from wollemi.preconditioners import Additive, BlockSchwarz, Jacobi, Multiplicative, Ssor
 
 from .conftest import convection, poisson
 
@@ -17,7 +17,7 @@ def test_one_after_the_other_works_on_what_is_left(on, dtype):
     S = convection(4, dtype).toarray()
     A = wl.Csr(S, executor=on)
     first, second = (make(A).to_dense() for make in (Jacobi, wl.preconditioners.Ilu))
-    M = Sequence(A, ["jacobi", "ilu"])
+    M = Multiplicative(A, ["jacobi", "ilu"])
     expected = first + second - second @ S @ first
     np.testing.assert_allclose(M.to_dense(), expected, atol=1e-10)
     np.testing.assert_allclose(M.T.to_dense(), expected.T, atol=1e-10)
@@ -26,7 +26,7 @@ def test_one_after_the_other_works_on_what_is_left(on, dtype):
 
 def test_a_symmetric_sequence_is_fit_for_cg(on, rng):
     A = wl.Csr(poisson(12), executor=on)
-    M = Sequence(Ssor(omega=1.2), "polynomial:degree=3", symmetric=True).on(A)
+    M = Multiplicative(Ssor(omega=1.2), "polynomial:degree=3", symmetric=True).on(A)
     D = M.to_dense()
     np.testing.assert_allclose(D, D.T, atol=1e-11)
     b = rng.standard_normal(144)
@@ -44,7 +44,7 @@ def test_sums(on, rng):
     np.testing.assert_allclose(found, 2.0 * (M @ x) + 3.0 * y, rtol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"local": "ilu"}, {"local": "jacobi", "restricted": False}])
+@pytest.mark.parametrize("options", [{"inner": "ilu"}, {"inner": "jacobi", "restricted": False}])
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_schwarz_is_the_textbooks(on, options, overlap):
     S = convection(4).toarray()
@@ -57,7 +57,7 @@ def test_schwarz_is_the_textbooks(on, options, overlap):
             inside |= (S[inside] != 0).any(axis=0)
         (at,) = np.nonzero(inside)
         block = S[np.ix_(at, at)]
-        made = wl.preconditioners.Ilu if options["local"] == "ilu" else Jacobi
+        made = wl.preconditioners.Ilu if options["inner"] == "ilu" else Jacobi
         local = made(wl.Csr(block, executor=on)).to_dense()
         for i, row in zip(at, local, strict=True):
             if begin <= i < end or not options.get("restricted", True):
@@ -71,7 +71,7 @@ def test_schwarz_with_direct_solves_needs_few_iterations(on, rng):
     b = rng.standard_normal(256)
     counts = [
         wl.solvers.Gmres(
-            A, M=BlockSchwarz(blocks=4, overlap=o, local=wl.solvers.Direct()), rtol=1e-8, restart=60
+            A, M=BlockSchwarz(blocks=4, overlap=o, inner=wl.solvers.Direct()), rtol=1e-8, restart=60
         ).solve(b)
         for o in (0, 2)
     ]
@@ -82,9 +82,9 @@ def test_schwarz_with_direct_solves_needs_few_iterations(on, rng):
 @pytest.mark.parametrize(
     "settings",
     [
-        Sequence("jacobi", "ilu"),
+        Multiplicative("jacobi", "ilu"),
         Additive("jacobi", "ilu"),
-        BlockSchwarz(blocks=3, overlap=1, local="ilu"),
+        BlockSchwarz(blocks=3, overlap=1, inner="ilu"),
     ],
 )
 def test_they_move_pickle_follow_new_values_and_go_to_files(on, rng, settings):
@@ -105,18 +105,18 @@ def test_they_move_pickle_follow_new_values_and_go_to_files(on, rng, settings):
 
 def test_a_made_part_tells_the_matrix(on):
     A = wl.Csr(poisson(3), executor=on)
-    M = Sequence(Jacobi(A), "ilu")
+    M = Multiplicative(Jacobi(A), "ilu")
     assert M.shape == (9, 9) and M.executor == A.executor
-    assert M.settings == Sequence(Jacobi(), "ilu")
+    assert M.settings == Multiplicative(Jacobi(), "ilu")
 
 
 def test_options_are_checked(on):
     A = wl.Csr(poisson(3), executor=on)
     for make, options, name in (
-        (Sequence, {"steps": []}, "steps"),
+        (Multiplicative, {"steps": []}, "steps"),
         (BlockSchwarz, {"blocks": 0}, "blocks"),
         (BlockSchwarz, {"overlap": -1}, "overlap"),
-        (BlockSchwarz, {"local": "none"}, "local"),
+        (BlockSchwarz, {"inner": "none"}, "inner"),
     ):
         with pytest.raises(wl.errors.InvalidArgument, match=name):
             make(A, **options)
@@ -125,5 +125,9 @@ def test_options_are_checked(on):
 @pytest.mark.parametrize("n", [0, 1])
 def test_small_systems(on, n):
     A = wl.Csr(np.diag(np.full(n, 2.0)), executor=on)
-    for M in (BlockSchwarz(A, local="jacobi"), Additive(A, ["jacobi"]), Sequence(A, ["jacobi"])):
+    for M in (
+        BlockSchwarz(A, inner="jacobi"),
+        Additive(A, ["jacobi"]),
+        Multiplicative(A, ["jacobi"]),
+    ):
         np.testing.assert_allclose(M @ np.ones(n), np.full(n, 0.5))

@@ -110,8 +110,8 @@ def test_what_varies_is_told_by_every_operator(on):
     eye, solver = wl.Identity(36, executor=on), inner(A)
     fixed = (A, eye, A + eye, A @ eye, 2.0 * A, wl.preconditioners.Jacobi(A), wl.solvers.Direct(A))
     assert not any(operator.varies for operator in fixed)
-    sequence = wl.preconditioners.Sequence(A, ["jacobi", solver])
-    blocks = wl.preconditioners.BlockSchwarz(A, blocks=2, local=wl.solvers.Gmres(maxiter=2))
+    sequence = wl.preconditioners.Multiplicative(A, ["jacobi", solver])
+    blocks = wl.preconditioners.BlockSchwarz(A, blocks=2, inner=wl.solvers.Gmres(maxiter=2))
     low = in_precision(wl.solvers.Cg(A, dtype="float32"), np.float64)
     assert all(op.varies for op in (solver, eye + solver, A @ solver, -solver))
     assert all(op.varies for op in (sequence, blocks, low, solver.H, solver.to("reference")))
@@ -152,7 +152,7 @@ def test_solve_chooses_the_flexible_method(on, by):
     M = {
         "settings": few,
         "operator": few.on(A),
-        "sequence": wl.preconditioners.Sequence("jacobi", few),
+        "sequence": wl.preconditioners.Multiplicative("jacobi", few),
     }[by]
     result = wl.solve(A, b, M=M, rtol=1e-8)
     assert result.converged and result.solver == "Fcg"

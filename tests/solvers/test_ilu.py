@@ -84,7 +84,7 @@ def test_other_solvers_take_ilu(on, rng, solver, options):
 
 def test_ic_is_hermitian(on, rng):
     S = poisson(6, "complex128")
-    M = Ic(wl.Csr(S, executor=on), sweeps=2, apply="sweeps:2")
+    M = Ic(wl.Csr(S, executor=on), factor_sweeps=2, apply="sweeps:2")
     D = M @ np.eye(36, dtype=complex)
     np.testing.assert_allclose(D, D.conj().T, atol=1e-12)
     assert np.all(np.linalg.eigvalsh(D) > 0)
@@ -170,9 +170,9 @@ def test_exact_factors_are_refused_where_rows_are_not_gone_through(on, rng):
         with pytest.raises(wl.errors.UnsupportedOperation, match="has no kernel"):
             Ilu(A, **BY_ROWS)
         x = rng.standard_normal(9)  # substitution is there all the same
-        exact, swept = (Ilu(A, sweeps=9, apply=apply) @ x for apply in ("exact", "sweeps:9"))
+        exact, swept = (Ilu(A, factor_sweeps=9, apply=apply) @ x for apply in ("exact", "sweeps:9"))
         np.testing.assert_allclose(exact, swept, rtol=1e-12)
-    assert isinstance(wl.solvers.Cg(A, M="ic:sweeps=2,level=1").M, Ic)
+    assert isinstance(wl.solvers.Cg(A, M="ic:factor_sweeps=2,level=1").M, Ic)
 
 
 def shifted(n: int) -> sp.csr_array:
@@ -185,7 +185,7 @@ def shifted(n: int) -> sp.csr_array:
 @pytest.mark.parametrize("apply", ["exact", "sweeps:30", "isai:30"])
 def test_matched_rows_have_factors_where_the_diagonal_has_zeros(on, rng, apply):
     S = shifted(30)
-    M = Ilu(wl.Csr(S, executor=on), level=1, sweeps=30, match=True, apply=apply)
+    M = Ilu(wl.Csr(S, executor=on), level=1, factor_sweeps=30, match=True, apply=apply)
     assert any(note.startswith("match: rows are permuted") for note in M.notes)
     assert not any("was added" in note for note in M.notes)
     b = rng.standard_normal(30)
@@ -319,7 +319,7 @@ def test_moved_and_converted_ones_follow_new_values(on, rng):
     S = convection(6)
     A, x = wl.Csr(S, executor=on), rng.standard_normal(36)
     twice = wl.Csr(2.0 * S, executor=on)
-    M = Ilu(A, sweeps=3, apply="sweeps:3")
+    M = Ilu(A, factor_sweeps=3, apply="sweeps:3")
     before = M @ x
     moved = pickle.loads(pickle.dumps(M)).to("reference")
     for made in (M.astype("complex128"), pickle.loads(pickle.dumps(M)), moved):
@@ -335,7 +335,7 @@ def test_triangles_that_leave_the_range_are_given_up_and_found_again(on, rng):
     one_dtype_on_sycl(on, "float64")
     S = convection(5)
     A, x = wl.Csr(S.copy(), executor=on), rng.standard_normal(25)
-    M = Ilu(A, sweeps=3, apply="exact")
+    M = Ilu(A, factor_sweeps=3, apply="exact")
     before = M @ x
     rows = np.repeat(np.arange(25), np.diff(S.indptr))
     diagonal = np.where(rows % 2, 1e200, 1e-200)
@@ -353,7 +353,7 @@ def test_pivots_and_scaling_in_the_triangles_change_nothing(on, rng):
     one_dtype_on_sycl(on, "float64")
     S = sp.csr_array(convection(7) * rng.uniform(0.1, 10, 49)[:, None])
     A = wl.Csr(S, executor=on)
-    M = Ilu(A, sweeps=3, apply="exact")
+    M = Ilu(A, factor_sweeps=3, apply="exact")
     b = block(rng, (49, 2), "float64")
     joined = M @ b
     solver = wl.solvers.Gmres(A, M=M, rtol=1e-8)

@@ -14,7 +14,7 @@ from .conftest import DTYPES, block, convection, poisson, tolerance
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_without_dropping_they_are_the_factors(on, rng, dtype):
     S, x = convection(5, dtype), block(rng, (25, 2), dtype)
-    M = Ilut(wl.Csr(S, executor=on), drop=0.0, fill=25.0, apply="exact", sweeps="exact")
+    M = Ilut(wl.Csr(S, executor=on), drop=0.0, fill=25.0, apply="exact", factor_sweeps="exact")
     expected = np.linalg.solve(S.toarray().astype("complex128"), x)
     near = {"rtol": 1e-3, "atol": 1e-4} if tolerance(dtype) > 1e-6 else {"rtol": 1e-9}
     np.testing.assert_allclose(M @ x, expected, **near)

@@ -80,11 +80,11 @@ def narrow_polynomial(A):
         "l1jacobi",
         "jacobi",
         "blockjacobi",
-        "ic:sweeps=2,apply=sweeps:2",
-        "ilu:sweeps=2,apply=sweeps:2",
+        "ic:factor_sweeps=2,apply=sweeps:2",
+        "ilu:factor_sweeps=2,apply=sweeps:2",
         Chebyshev(degree=1),
         L1Jacobi,
-        ("l1jacobi", Chebyshev(lower=0.1)),
+        ("l1jacobi", Chebyshev(fraction=0.1)),
         narrow_polynomial,
     ],
     # not str of a function, which has an address that differs from process to process
@@ -136,8 +136,8 @@ def test_factors_and_what_is_there_are_respected(on, rng):
 
 def test_the_adjoint_is_that_of_the_operator(on, rng):
     M = Multigrid.from_levels(
-        levels(7, "complex128", convection), smoother="ilu:sweeps=2,apply=sweeps:2", sweeps=(2, 1),
-        executor=on,
+        levels(7, "complex128", convection),
+        smoother="ilu:factor_sweeps=2,apply=sweeps:2", sweeps=(2, 1), executor=on,
     )  # fmt: skip
     x, y = (block(rng, (49,), "complex128") for _ in range(2))
     assert np.vdot(y, M @ x) == pytest.approx(np.vdot(M.H @ y, x))
@@ -187,7 +187,7 @@ def test_other_solvers_at_the_bottom(on, rng):
     for coarsest in (
         wl.solvers.Direct(),
         wl.solvers.Cg(rtol=1e-12),
-        Chebyshev(degree=4, lower=0.05),
+        Chebyshev(degree=4, fraction=0.05),
     ):
         M = Multigrid.from_levels(given, coarsest=coarsest, executor=on)
         assert wl.solvers.Fcg(A, M, rtol=1e-8).solve(b).iterations <= 12

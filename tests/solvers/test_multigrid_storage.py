@@ -99,7 +99,13 @@ def test_the_range_of_values_is_met(on, rng, scale, dtype):
 
 @pytest.mark.parametrize(
     ("smoother", "cycle"),
-    [("l1jacobi", "W"), ("jacobi", "F"), ("sor", "V"), ("ilu:sweeps=2", "V"), ("blockjacobi", "K")],
+    [
+        ("l1jacobi", "W"),
+        ("jacobi", "F"),
+        ("sor", "V"),
+        ("ilu:factor_sweeps=2", "V"),
+        ("blockjacobi", "K"),
+    ],
 )
 def test_smoothers_and_cycles(on, rng, smoother, cycle):
     A, b = wl.Csr(boxes(8, contrast=10), executor=on), rng.standard_normal(512)

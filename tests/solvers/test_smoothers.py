@@ -17,7 +17,7 @@ from .conftest import DTYPES, block, convection, poisson, tolerance
 def test_chebyshev_is_the_polynomial_of_the_textbook(on, degree):
     t, high = np.array([0.1, 0.4, 1.1, 1.9]), 2.0
     A = wl.Csr(np.diag(t), executor=on)
-    M = Chebyshev(A, degree, lower=0.2, largest=high)
+    M = Chebyshev(A, degree, fraction=0.2, bounds=high)
     # the diagonal scales A to the identity: give it one of its own
     M.inverse.update_values(A.executor.from_host(np.ones(4)))
     T = np.polynomial.chebyshev.Chebyshev.basis(degree)
@@ -38,7 +38,7 @@ def test_smoothing_from_any_iterate_is_that_of_the_residual(on, rng, degree):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("M", ["chebyshev:degree=3,lower=0.01", "l1jacobi"])
+@pytest.mark.parametrize("M", ["chebyshev:degree=3,fraction=0.01", "l1jacobi"])
 def test_cg_takes_them(on, rng, M, dtype):
     A = wl.Csr(poisson(12, dtype), executor=on)
     made = wl.solvers.Cg(A, M, rtol=tolerance(dtype))
@@ -69,7 +69,7 @@ def test_they_move_pickle_and_follow_new_values(on, rng, kind):
 def test_solvers_follow_constants_that_depend_on_values(on, rng):
     A = wl.Csr(poisson(12), executor=on)
     b = rng.standard_normal(144)
-    for M in ("polynomial", "chebyshev:lower=0.01"):
+    for M in ("polynomial", "chebyshev:fraction=0.01"):
         solver = wl.solvers.Cg(A, M, rtol=1e-10)
         solver.solve(b)
         data = np.array(A.executor.to_host(A.data))
@@ -87,22 +87,22 @@ def test_bounds_of_the_spectrum(on):
     assert row_bound(A) == 2.0
     assert 0.9 * largest <= power_estimate(A) <= largest + 1e-12
     assert Chebyshev(A).largest == 2.0
-    assert Chebyshev(A, largest="power").largest <= 2.0
+    assert Chebyshev(A, bounds="power").largest <= 2.0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_interval_is_shorter_where_eigenvalues_may_be_complex(on, dtype):
     assert Chebyshev(wl.Csr(poisson(6, dtype), executor=on)).lower == 0.2
     assert Chebyshev(wl.Csr(convection(6, dtype), executor=on)).lower == 0.4
-    assert Chebyshev(wl.Csr(convection(6, dtype), executor=on), lower=0.1).lower == 0.1
+    assert Chebyshev(wl.Csr(convection(6, dtype), executor=on), fraction=0.1).lower == 0.1
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"degree": 0}, "degree"),
-        ({"lower": 1.0}, "lower"),
-        ({"largest": -1.0}, "largest"),
+        ({"fraction": 1.0}, "fraction"),
+        ({"bounds": -1.0}, "bounds"),
         ({"largest": "exact"}, "auto, rows, power"),
     ],
 )

@@ -30,6 +30,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     for table in (third_party.SOLVERS, third_party.PRECONDITIONERS):
         monkeypatch.setattr(table, "_registered", {})
         monkeypatch.setitem(table.__dict__, "_points", {})
+    for kind in (Patient, Scaling):
+        monkeypatch.setattr(kind, "registered_name", kind.__name__.lower(), raising=False)
 
     def declare(table: third_party.ThirdParty, name: str, value: str) -> None:
         table._points[name.lower()] = EntryPoint(name, value, table._group)
@@ -56,6 +58,7 @@ def test_settings_of_registered_classes_are_read_back(installed):
     again = wl.solvers.from_settings(settings.to_dict())
     assert type(again.on(A)) is Patient
     assert wl.solvers.Cg(A, M="my-scaling").solve(b).converged
+    assert Scaling().to_dict() == {"preconditioner": "my-scaling"}
 
 
 def test_names_of_wollemi_are_taken(installed):

@@ -26,12 +26,12 @@ NAMES = [
     "ilu:level=1",
     "ilu:match=True",
     "ilu:order=rcm",
-    "ilu:sweeps=3,apply=sweeps:3",
+    "ilu:factor_sweeps=3,apply=sweeps:3",
     "ilu:apply=isai:1",
     "ic",
     "ic:apply=isai:1",
     "ilut",
-    "ilut:sweeps=5",
+    "ilut:factor_sweeps=5",
     "ilut:match=True",
     "ict",
     "isai",
@@ -39,8 +39,8 @@ NAMES = [
     "polynomial",
     "polynomial:kind=neumann",
     "chebyshev",
-    "schwarz:M=ssor",
-    "blockschwarz:blocks=3,local=ssor",
+    "schwarz:inner=ssor",
+    "blockschwarz:blocks=3,inner=ssor",
 ]
 
 
@@ -91,7 +91,7 @@ def test_steps_that_their_owner_updates_are_followed(on, symmetric):
     for first, last in ((S, other), (other, other)):
         A = wl.Csr(first, executor=on)
         step = wl.preconditioners.Sor(A, omega=1.2)
-        M = wl.preconditioners.Sequence(A, steps=[step, "jacobi"], symmetric=symmetric)
+        M = wl.preconditioners.Multiplicative(A, steps=[step, "jacobi"], symmetric=symmetric)
         solver = wl.solvers.Fgmres(A, M=M, rtol=1e-8, maxiter=300)
         solver.solve(b)
         A.update_values(last.data)
@@ -178,7 +178,7 @@ def test_multigrid_of_matrices_without_strong_couplings(on):
     assert wl.solvers.Cg(pairs, M="amg", rtol=1e-8).solve(np.ones(4000)).iterations <= 2
 
 
-@pytest.mark.parametrize("M", ["amg:theta=abc", "chebyshev:lower=abc"])
+@pytest.mark.parametrize("M", ["amg:theta=abc", "chebyshev:fraction=abc"])
 def test_options_that_are_no_numbers_are_refused_by_name(M):
     with pytest.raises(wl.errors.InvalidArgument, match="got 'abc'"):
         wl.solvers.Cg(wl.Csr(poisson(4)), M=M)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....core.deprecation import OldOptions
 from ....core.dtypes import real_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ....core.formats import Bsr, Csr, Matrix
@@ -141,13 +142,23 @@ class Amg(Multigrid):
 
     seconds: dict[str, float]
 
+    old_options = OldOptions(
+        since="0.3",
+        removal="0.5",
+        positions=(
+            "kind",
+            "theta",
+            "near_null",
+        ),
+    )
+
     def __init__(
         self,
         A: Any,
+        *,
         kind: str = "auto",
         theta: float | None = None,
         near_null: Any = None,
-        *,
         block_size: int | None = None,
         width: int | None = None,
         aggressive: int = 0,

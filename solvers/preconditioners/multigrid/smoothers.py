@@ -116,9 +116,10 @@ def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
     settings = parsed(asked) if isinstance(asked, str) else asked
     if not isinstance(settings, Settings) or settings.kind is not Chebyshev:
         return asked
-    if settings.options.get("lower") is not None:
+    options = settings.options
+    if options.get("fraction") is not None or isinstance(options.get("bounds"), (tuple, list)):
         return settings
-    return settings.replace(lower=LOWER if is_hermitian() else LOWER_OF_OTHERS)
+    return settings.replace(fraction=LOWER if is_hermitian() else LOWER_OF_OTHERS)
 
 
 def _made(asked: Any, A: Matrix) -> LinOp:

@@ -32,7 +32,7 @@ def test_waves_make_the_factors_of_the_reference(
     applied = []
     for on in (LockstepExecutor(width), wl.executor("reference")):
         A = wl.Csr(S, executor=on)
-        M = kind(A, level=level, sweeps=3, apply=apply)
+        M = kind(A, level=level, factor_sweeps=3, apply=apply)
         before = M @ x
         A.update_values(4 * S.data)
         M.update()
