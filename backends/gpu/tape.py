@@ -26,6 +26,8 @@ class Step:
 
     Attributes
     ----------
+    push : tuple or None
+        ``halo.push`` of the vector that the product gathers from, and its arguments.
     product : tuple or None
         ``csr.spmv`` and its arguments.
     rows : tuple or None
@@ -37,11 +39,13 @@ class Step:
     product: Call | None = None
     rows: Call | None = None
     other: Call | None = None
+    push: Call | None = None
 
     @property
     def calls(self) -> list[Call]:
         """The operations in order."""
-        return [call for call in (self.other, self.product, self.rows) if call is not None]
+        found = (self.other, self.push, self.product, self.rows)
+        return [call for call in found if call is not None]
 
     @property
     def gathers(self) -> int | None:

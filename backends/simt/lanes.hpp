@@ -276,14 +276,14 @@ WL_DEVICE void fence() { __threadfence(); }
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 
-// True in every work-item of exactly one block: the last to arrive. It may read the results of the
-// other blocks. The counter is 0 before the launch and after it.
-WL_DEVICE bool is_last_block(const item& it, i32* counter) {
+// True in every work-item of exactly one of so many blocks: the last to arrive. It may read the
+// results of the other blocks. The counter is 0 before the launch and after it.
+WL_DEVICE bool is_last_of(const item& it, i32* counter, i64 blocks) {
   WL_SHARED(i32, last, 1);
   fence();
   it.barrier();
   if (it.thread() == 0) {
-    last[0] = fetch_add(counter, 1) == i32(it.blocks() - 1);
+    last[0] = fetch_add(counter, 1) == i32(blocks - 1);
     if (last[0])
       *counter = 0;
   }
@@ -292,6 +292,10 @@ WL_DEVICE bool is_last_block(const item& it, i32* counter) {
   fence();
   it.barrier();
   return is_last;
+}
+
+WL_DEVICE bool is_last_block(const item& it, i32* counter) {
+  return is_last_of(it, counter, it.blocks());
 }
 
 // ---------------------------------------------------------------- loads

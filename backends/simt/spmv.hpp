@@ -2,7 +2,8 @@
 //
 // The kernels for one vector take an epilogue as their last argument: it receives a row once y has
 // its value, such as the part of a sum over rows that a solver needs next. This saves reading y
-// again.
+// again. An epilogue also says in which order rows are taken, and may wait before a row until its
+// entries of x have come from another device.
 //
 // Values of CSR are stored in S, which may be lower than T: they are converted in registers.
 #pragma once
@@ -13,13 +14,17 @@ namespace wl {
 
 // Nothing more is done with a row.
 struct nothing {
+  // The place that is taken in turn `turn` of `count`, a multiple of the wave's lanes.
+  WL_DEVICE i64 place(i64 turn, i64) const { return turn; }
+  // Called before x is read for rows begin .. end.
+  WL_DEVICE void before(i64, i64) {}
   WL_DEVICE void row(i64) {}
   WL_DEVICE void close(const item&) {}
 };
 
 // A functor over rows is evaluated at each row right after its product.
 template <class F>
-struct then {
+struct then : nothing {
   F f;
   void* partials;
   i32* counter;
@@ -50,6 +55,7 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
     const bool inside = row < m;
     const I begin = inside ? indptr[row] : I(0), end = inside ? indptr[row + 1] : I(0);
     if (k == 1) {
+      after.before(row, row + 1);
       T sum{};
       for (I e = begin + lane; e < end; e += W)
         sum += raised<T>(read_once(data + e)) * x(read_once(indices + e), 0);
@@ -152,9 +158,12 @@ WL_DEVICE void csr_stream(const item& it, i64 m, const I* indptr, const I* indic
     if (first < m)
       csr_stream_rows(it, I(first), I(m), indptr, indices, data, x, y, alpha, beta, after);
   } else {
+    const i64 count = (m + WL_BLOCK - 1) / WL_BLOCK * WL_BLOCK;
     for (; first < m; first += it.blocks() * WL_BLOCK) {
+      const i64 row = after.place(first, count);
+      after.before(row, row + WL_BLOCK);
       it.barrier(); // the rows before these are summed up
-      csr_stream_rows(it, I(first), I(m), indptr, indices, data, x, y, alpha, beta, after);
+      csr_stream_rows(it, I(row), I(m), indptr, indices, data, x, y, alpha, beta, after);
     }
     after.close(it);
   }
@@ -215,11 +224,13 @@ WL_DEVICE void sell_packed(const item& it, i64 lanes, const i64* slice_ptr, cons
   constexpr int parts = WIDTH ? (WIDTH + most - 1) / most : 1;
   constexpr int count = WIDTH ? (WIDTH + parts - 1) / parts : most;
   const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 v = it.block() * WL_BLOCK + it.thread(); v < lanes; v += step) {
+  for (i64 turn = it.block() * WL_BLOCK + it.thread(); turn < lanes; turn += step) {
+    const i64 v = after.place(turn, lanes);
     const i64 slice = v / WL_WARP;
     const i64 base = WIDTH ? slice * (WIDTH * WL_WARP) : slice_ptr[slice];
     const int width = WIDTH ? WIDTH : int((slice_ptr[slice + 1] - base) / WL_WARP);
     const i32 row = target ? target[v] : i32(v);
+    after.before(row, row + 1);
     const i32* const offset = CODE == PATTERN ? offsets + codes[v] * pattern_width : nullptr;
     const i64 place = base + v % WL_WARP;
     T sum{};

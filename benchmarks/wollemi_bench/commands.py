@@ -185,7 +185,8 @@ def _choice(how: How, seed: int, scale: int, minutes: float | None, matrices: Pa
 def suite(
     how: How,
     names: Annotated[
-        list[str], typer.Argument(help="Suites, such as usual, growth or dgsparse; or all.")
+        list[str],
+        typer.Argument(help="Suites, such as usual, growth or dgsparse; groups alone; or all."),
     ],
     scale: Annotated[
         int | None, typer.Option(help="Divide the sizes by this; 1 keeps the paper's.", min=1)
@@ -213,6 +214,12 @@ def suite(
 
     if names == ["choice"]:
         _choice(how, seed, scale or 1, minutes, matrices)
+        return
+    if names == ["groups"]:
+        from . import groups
+
+        how.check()
+        groups.run(how.executor, scale or 1, write=how.json)
         return
     chosen = list(suites.SUITES) if names == ["all"] else names
     for name in chosen:

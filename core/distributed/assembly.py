@@ -71,6 +71,7 @@ class Blocks:
         else:
             self._cut(executor, indptr, numbers)
         self.halo = _halo(executor, links, partition, self.ghosts)
+        self.halo.interior = _interior(indptr, numbers < self.columns)
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
         """Keep all rows as one block."""

@@ -55,6 +55,8 @@ class Halo:
         self.mine: Any = None
         #: What links have made of an exchange, by the addresses that take part.
         self.tables: dict[Any, Any] = {}
+        #: The rows of the member's matrix that need none of others, where it is known.
+        self.interior = (0, 0)
         #: Whether no member of the group exchanges anything.
         self.idle = False
 

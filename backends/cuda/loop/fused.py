@@ -24,6 +24,7 @@ from ...unified.wrappers import (
     stored_type,
 )
 from ..headers import FOLDERS
+from ..peers.exchange import Exchange
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
 _CELL = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64"}
@@ -252,13 +253,23 @@ class Totals:
     memory: Any
 
 
-def product_and_rows(step: Step, *, warp: int, block: int, totals: Totals | None = None) -> Kernel:
+def product_and_rows(
+    step: Step,
+    *,
+    warp: int,
+    block: int,
+    totals: Totals | None = None,
+    exchange: Exchange | None = None,
+) -> Kernel:
     """Return the kernel of a product and the operation on rows after it.
 
     Parameters
     ----------
     totals : Totals, optional
         Where the sums of the operation are those of the members of a group.
+    exchange : Exchange, optional
+        Of the rows of the vector that other members need: the kernel begins with it. The totals
+        must meet the other members.
     """
     assert step.product is not None and step.rows is not None
     arguments = Arguments(CODES[step.product[1][0].dtype])
@@ -272,6 +283,20 @@ def product_and_rows(step: Step, *, warp: int, block: int, totals: Totals | None
         made = f"{kind}{{{made}, {memory}}}" if meets else f"{kind}{{{made}, {memory}, 1}}"
         headers.append("peers.hpp" if meets else "halves.hpp")
     after = f"wl::then<{kind}>{{{made}, partials, counter}}"
-    body = "  const wl::item it{};\n  " + _product(arguments, step, after)
+    body = "  const wl::item it{};\n"
+    if exchange is not None:
+        types = f"{VALUE_TYPES[arguments.value]}, {exchange.index}"
+        record, *values = exchange.values
+        members = [arguments.pointer(record, "wl::peers")]
+        for kind_of, value in zip(exchange.kinds(types), values, strict=True):
+            if kind_of.endswith("*"):
+                members.append(arguments.pointer(value, kind_of.removesuffix("*")))
+            else:
+                members.append(arguments.plain(kind_of, value))
+        numbers = (*exchange.interior, exchange.blocks)
+        further = ", ".join(arguments.plain("wl::i64", number) for number in numbers)
+        body += f"  const wl::exchange<{types}> rows{{{', '.join(members)}}};\n"
+        after = f"wl::exchanging<wl::then<{kind}>, {types}>(it, {after}, rows, {further})"
+    body += "  " + _product(arguments, step, after)
     extra = ["wl::u8* partials", "wl::i32* counter"]
     return kernel(arguments, headers, extra, body, block, warp)

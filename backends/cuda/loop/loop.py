@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ....core.distributed import halo
 from ....core.iteration import Cycles, Replay
 from ....core.links import finish_on_member, works_alone
 from ....core.program import Call, Program
@@ -70,11 +72,54 @@ def loop_programs() -> list[DeviceProgram]:
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
     """Return what runs the program of an iteration: it has ``run(limit)``."""
     if not works_alone(executor):  # members meet between the kernels, or at their end
-        return Graph(executor, steps_of(program.expanded()), status)
+        steps = steps_of(program.expanded())
+        return Graph(executor, with_exchanges(executor, steps), status)
     phases = phases_of(steps_of(program))
     if phases is not None and fits_one_kernel(executor, program, phases):
         return PersistentKernel(executor, phases, status)
     return Graph(executor, steps_of(program.expanded()), status)
+
+
+def with_exchanges(executor: CudaExecutor, steps: list[Step]) -> list[Step]:
+    """Return steps in which products exchange the rows that they need, where all members can.
+
+    The kernels of the members wait for each other: either all of them exchange within the product,
+    or none does.
+    """
+    pushes = [at for at, step in enumerate(steps) if step.other and step.other[0] is halo.push]
+    links = executor.links
+    if links is None or not links.fuses or not pushes:
+        return steps
+    mine = [_exchanges(executor, *steps[at : at + 2]) for at in pushes]
+    able = [all(answers) for answers in zip(*links.all(mine), strict=True)]
+    made = list(steps)
+    for at, joined in reversed(list(zip(pushes, able, strict=True))):
+        if joined:
+            made[at : at + 2] = [replace(steps[at + 1], push=steps[at].other)]
+    return made
+
+
+def _exchanges(executor: CudaExecutor, push: Step, step: Step | None = None) -> bool:
+    """Return whether the kernel of a product can begin with an exchange of rows."""
+    if step is None or step.rows is None or not shares_kernel(step):
+        return False
+    assert push.other is not None and step.product is not None and executor.links is not None
+    _, x, ghosts = push.other[1]
+    _, place, y, _, _ = step.product[1]
+    operation, arguments = step.rows
+    meets = executor.links.record_for(operation, arguments) is not None
+    after = address(place) + int(y.shape[0]) * place.itemsize
+    return meets and int(x.shape[1]) == 1 and address(ghosts) == after
+
+
+def shares_kernel(step: Step) -> bool:
+    """Return whether a product and the operation on rows after it can share a kernel."""
+    if step.product is None or step.rows is None:
+        return False
+    plan = step.product[1][0].plan
+    state = plan.state
+    shares = plan.kernel in ("stream", "subwarp") or isinstance(state, packed.Packed)
+    return shares and (state is None or not (state.pieces or state.empty_rows is not None))
 
 
 def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase]) -> bool:
@@ -238,18 +283,20 @@ class Graph:
     def _kernel(self, at: int) -> fused.Kernel | None:
         """Return the kernel of a product and its operation on rows, if they can share one."""
         step = self.steps[at]
-        if step.product is None or step.rows is None:
+        if not shares_kernel(step):
             return None
+        assert step.product is not None
         plan = step.product[1][0].plan
-        shares = plan.kernel in ("stream", "subwarp") or isinstance(plan.state, packed.Packed)
-        state = plan.state
-        if not shares or (state is not None and (state.pieces or state.empty_rows is not None)):
-            return None
         block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
         warp, totals = self.executor.device.warp, self._totals(step)
         if totals is not None and totals.half == "visiting":
             self._slots[at] = totals.memory
-        return fused.product_and_rows(step, warp=warp, block=block, totals=totals)
+        exchange = None
+        if step.push is not None:
+            exchange = self.executor.links.exchange(*step.push[1])  # type: ignore[union-attr]
+        return fused.product_and_rows(
+            step, warp=warp, block=block, totals=totals, exchange=exchange
+        )
 
     def _launch_all(self) -> None:
         for at in range(len(self.steps)):

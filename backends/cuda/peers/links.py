@@ -30,6 +30,7 @@ from ...gpu.places import dtypes
 from ...unified.wrappers import VALUE_TYPES, program
 from ..headers import FOLDERS
 from ..runtime.gpu_links import GpuLinks
+from .exchange import Exchange
 
 #: The constants of ``peers.hpp``: members, columns of a block of vectors, real numbers of a sum
 #: and numbers of one message.
@@ -50,6 +51,8 @@ WINDOW = np.dtype(
         ("numbers", "<u8", (2, MEMBERS, NUMBERS, 2)),
         ("free", "<u4", (MEMBERS,)),
         ("arrived", "<u4", (MEMBERS,)),
+        ("free_in_product", "<u4", (MEMBERS,)),
+        ("arrived_in_product", "<u4", (MEMBERS,)),
     ]
 )
 #: ``struct peers``.
@@ -63,7 +66,7 @@ PEERS = np.dtype(
         ("turn_of_numbers", "<u4"),
         ("exchanges", "<u4"),
         ("counter", "<i4"),
-        ("padding", "<i4"),
+        ("met", "<u4"),
     ]
 )
 
@@ -83,8 +86,8 @@ def texts() -> str:
         f"WL_ENTRY(peer_exchange__{code}_{index})(WL_GRID wl::peers* group, wl::i64 targets, "
         "const wl::target* to, wl::i64 sources, const wl::i64* from, "
         f"const {_INDEX[index]}* rows, const {value}* x, wl::i64 distance, wl::i64 k) {{\n"
-        "  WL_RUN(wl::exchange_rows(it, group, targets, to, sources, from, rows, x, distance, k);)"
-        "\n}\n"
+        f"  const wl::exchange<{value}, {_INDEX[index]}> of{{group, targets, to, sources, from, "
+        "rows, x, distance};\n  WL_RUN(wl::exchange_rows(it, of, k);)\n}\n"
         for code, value in VALUE_TYPES.items()
         for index in _INDEX
     ]
@@ -237,20 +240,27 @@ class PeerLinks(GpuLinks):
 
     def push(self, halo: Halo, x: Array, ghosts: Array) -> None:
         """Store rows of ``x`` into the ghosts of other members, and wait for those of others."""
-        k, value = int(x.shape[1]), CODES[x.dtype]
-        index = CODES[halo.send_index.dtype]
-        function = self.gpu.device.function(f"peer_exchange__{value}_{index}", texts)
-        table = self._table(halo, ghosts)
-        targets, sources = len(halo.sends), len(halo.receives)
-        blocks = max(1, -(-halo.packed * k // _BLOCK))
-        blocks = min(blocks, _EACH * self.gpu.device.multiprocessors)
-        given = [
-            address(self.record), targets, address(table), sources, address(table) + 32 * targets,
-            address(halo.send_index), address(x), row_distance(x), k,
-        ]  # fmt: skip
-        self.gpu.launch(function, blocks, given, _BLOCK)
+        made, k = self.exchange(halo, x, ghosts), int(x.shape[1])
+        name = f"peer_exchange__{CODES[x.dtype]}_{CODES[halo.send_index.dtype]}"
+        function = self.gpu.device.function(name, texts)
+        self.gpu.launch(function, self.blocks_of(halo, k), [*made.values, k], _BLOCK)
         if not self.gpu.dry:
             self.complete()
+
+    def blocks_of(self, halo: Halo, columns: int) -> int:
+        """Return how many blocks store rows."""
+        blocks = max(1, -(-halo.packed * columns // _BLOCK))
+        return min(blocks, _EACH * int(self.gpu.device.multiprocessors))
+
+    def exchange(self, halo: Halo, x: Array, ghosts: Array) -> Exchange:
+        """Return the arguments of a kernel that exchanges rows; all members must ask."""
+        table, targets = address(self._table(halo, ghosts)), len(halo.sends)
+        values = [
+            address(self.record), targets, table, len(halo.receives), table + 32 * targets,
+            address(halo.send_index), address(x), row_distance(x),
+        ]  # fmt: skip
+        index = _INDEX[CODES[halo.send_index.dtype]]
+        return Exchange(values, index, halo.interior, self.blocks_of(halo, 1))
 
     def _table(self, halo: Halo, ghosts: Array) -> Array:
         """Return where the rows go and where rows come from, as the kernel reads it.

@@ -19,7 +19,8 @@ struct window {
   u64 posts[COLUMNS][2][MEMBERS][WORDS][2];
   u64 numbers[2][MEMBERS][NUMBERS][2];
   u32 free[MEMBERS];    // the exchange for which a member takes rows of this one
-  u32 arrived[MEMBERS]; // the exchange whose rows a member has stored here
+  u32 arrived[MEMBERS]; // the exchange that a member has stored the rows of here
+  u32 free_in_product[MEMBERS], arrived_in_product[MEMBERS]; // the same by turns of column 0
 };
 
 // One member's view of the group, in its own memory.
@@ -30,6 +31,7 @@ struct peers {
   u32 turns[COLUMNS];
   u32 turn_of_numbers, exchanges;
   i32 counter;
+  u32 met; // whether the members have met since ghosts were stored: they have read them by then
 };
 
 #if defined(WL_CUDA)
@@ -101,6 +103,7 @@ struct meeting : F {
   WL_DEVICE void finish(i64 c, typename F::sum own) const {
     peers& g = *group;
     const u32 turn = ++g.turns[c];
+    g.met = 1;
     i64 word = 0;
     each_number(own, [&](R& x) {
       for (int member = 0; member < g.size; ++member)
@@ -151,8 +154,10 @@ WL_DEVICE void total_of_numbers(const item& it, peers* group, R* numbers, i64 n,
     numbers[i] = kind == NORM ? square_root(total) : total;
   }
   it.barrier();
-  if (it.thread() == 0)
+  if (it.thread() == 0) {
     g.turn_of_numbers = turn;
+    g.met = 1;
+  }
 }
 
 // Rows begin .. end of what is sent, which go to a member.
@@ -160,40 +165,108 @@ struct target {
   i64 member, ghosts, begin, end; // ghosts: the address of the first of them there
 };
 
-// Stores rows of x into the ghosts of other members, and waits for the rows of others. A member's
-// ghosts are free when its kernel begins: what has read them is before it on the stream.
+// Which rows of x go to the ghosts of other members, and from where rows come.
 template <class T, class I>
-WL_DEVICE void exchange_rows(const item& it, peers* group, i64 targets, const target* to,
-                             i64 sources, const i64* from, const I* index, const T* x, i64 distance,
-                             i64 k) {
-  peers& g = *group;
-  const window& mine = *g.windows[g.rank];
-  const u32 turn = g.exchanges + 1;
+struct exchange {
+  peers* group;
+  i64 targets;
+  const target* to;
+  i64 sources;
+  const i64* from;
+  const I* index;
+  const T* x;
+  i64 distance;
+};
+
+// Stores rows of x into the ghosts of other members, by some blocks; true in the last of them. The
+// ghosts are free once the members have met. If they have not, each says when its own are: what
+// has read them is before this kernel on the stream.
+template <class T, class I>
+WL_DEVICE bool store_rows(const item& it, const exchange<T, I>& e, i64 blocks, i64 k, u32 turn,
+                          u32 (window::*free)[MEMBERS]) {
+  peers& g = *e.group;
   const int t = it.thread();
-  if (it.block() == 0 && t < sources)
-    store_flag(&g.windows[from[t]]->free[g.rank], turn);
-  if (t < targets)
-    await_flag(g, &mine.free[to[t].member], turn);
-  it.barrier();
-  const i64 first = it.block() * WL_BLOCK + t, step = it.blocks() * WL_BLOCK;
-  for (i64 target = 0; target < targets; ++target) {
-    const i64 begin = to[target].begin, count = (to[target].end - begin) * k;
-    T* const ghosts = reinterpret_cast<T*>(to[target].ghosts);
+  if (!g.met) {
+    if (it.block() == 0 && t < e.sources)
+      store_flag(&(g.windows[e.from[t]]->*free)[g.rank], turn);
+    if (t < e.targets)
+      await_flag(g, &(g.windows[g.rank]->*free)[e.to[t].member], turn);
+    it.barrier();
+  }
+  const i64 first = it.block() * WL_BLOCK + t, step = blocks * WL_BLOCK;
+  for (i64 target = 0; target < e.targets; ++target) {
+    const i64 begin = e.to[target].begin, count = (e.to[target].end - begin) * k;
+    T* const ghosts = reinterpret_cast<T*>(e.to[target].ghosts);
     for (i64 i = first; i < count; i += step)
-      ghosts[i] =
-          k == 1 ? x[index[begin + i] * distance] : x[index[begin + i / k] * distance + i % k];
+      ghosts[i] = k == 1 ? e.x[e.index[begin + i] * e.distance]
+                         : e.x[e.index[begin + i / k] * e.distance + i % k];
   }
   fence_system();
-  if (!is_last_block(it, &g.counter))
-    return;
-  fence_system();
-  if (t < targets)
-    store_flag(&g.windows[to[t].member]->arrived[g.rank], turn);
-  if (t < sources)
-    await_flag(g, &mine.arrived[from[t]], turn);
-  it.barrier();
-  if (t == 0)
-    g.exchanges = turn;
+  return is_last_of(it, &g.counter, blocks);
 }
+
+// Tells the other members that their ghosts have arrived; by one block.
+template <class T, class I>
+WL_DEVICE void tell_arrival(const item& it, const exchange<T, I>& e, u32 turn,
+                            u32 (window::*arrived)[MEMBERS]) {
+  peers& g = *e.group;
+  fence_system();
+  if (it.thread() < e.targets)
+    store_flag(&(g.windows[e.to[it.thread()].member]->*arrived)[g.rank], turn);
+}
+
+// An exchange by a kernel of its own, which ends when the rows of others have arrived.
+template <class T, class I>
+WL_DEVICE void exchange_rows(const item& it, const exchange<T, I>& e, i64 k) {
+  peers& g = *e.group;
+  const u32 turn = g.exchanges + 1;
+  if (!store_rows(it, e, it.blocks(), k, turn, &window::free))
+    return;
+  tell_arrival(it, e, turn, &window::arrived);
+  if (it.thread() < e.sources)
+    await_flag(g, &g.windows[g.rank]->arrived[e.from[it.thread()]], turn);
+  it.barrier();
+  if (it.thread() == 0) {
+    g.exchanges = turn;
+    g.met = 0;
+  }
+}
+
+// An epilogue of a product of all rows that exchanges rows as well: its blocks first store rows at
+// other members, then multiply the interior, rows begin .. end, and wait for the rows of others
+// before the rows around it.
+//
+// The epilogue E meets the other members at the end of the kernel, so that the turn of that meeting
+// names the exchange. No block may wait for a place on the device: all of them are there at once.
+template <class E, class T, class I>
+struct exchanging : E {
+  const exchange<T, I>& rows;
+  i64 begin, end, shift;
+  u32 turn;
+  bool arrived;
+
+  WL_DEVICE exchanging(const item& it, const E& after, const exchange<T, I>& e, i64 first, i64 last,
+                       i64 blocks)
+      : E(after), rows(e), begin(first), end(last),
+        shift((first + WL_BLOCK - 1) / WL_BLOCK * WL_BLOCK), turn(e.group->turns[0] + 1),
+        arrived(e.sources == 0) {
+    const i64 stores = blocks < it.blocks() ? blocks : it.blocks();
+    if (it.block() < stores && store_rows(it, e, stores, 1, turn, &window::free_in_product))
+      tell_arrival(it, e, turn, &window::arrived_in_product);
+  }
+  // The rows above the interior come last.
+  WL_DEVICE i64 place(i64 at, i64 count) const {
+    const i64 found = at + shift;
+    return shift >= count ? at : found < count ? found : found - count;
+  }
+  WL_DEVICE void before(i64 first, i64 last) {
+    if (arrived || (first >= begin && last <= end))
+      return;
+    const peers& g = *rows.group;
+    for (i64 source = 0; source < rows.sources; ++source)
+      await_flag(g, &g.windows[g.rank]->arrived_in_product[rows.from[source]], turn);
+    arrived = true;
+  }
+};
 
 } // namespace wl

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from wollemi.backends.cuda.peers import links as peers
 from wollemi.backends.unified import wrappers
@@ -174,3 +175,72 @@ def test_rows_come_to_the_ghosts_of_others(dtype: Any, index: Any, columns: int)
             assert group.windows[rank]["free"][1] == turn
             assert group.windows[rank]["arrived"][1] == turn
         assert group.records[1]["exchanges"] == turn and group.records[1]["counter"] == 0
+
+
+PRODUCT = """
+WL_ENTRY(product)(WL_GRID wl::peers* group, const wl::target* to, const wl::i64* from,
+                  const wl::i32* rows, wl::i64 begin, wl::i64 end, wl::i64 m,
+                  const wl::i32* indptr, const wl::i32* indices, const double* data, double* x,
+                  double* y, double* found, wl::u8* partials, wl::i32* counter) {
+  const wl::exchange<double, wl::i32> of{group, 1, to, 2, from, rows, x, 1};
+  using dot = wl::meeting<wl::vector_dot<double>, double>;
+  WL_RUN(wl::csr_stream<double, wl::i32>(
+      it, m, indptr, indices, data, x, y, 1.0, 0.0,
+      wl::exchanging<wl::then<dot>, double, wl::i32>(
+          it, wl::then<dot>{dot{{{x, 1}, {y, 1}, found}, group}, partials, counter}, of, begin,
+          end, 2));)
+}
+"""
+
+
+@cache
+def product_library() -> Library:
+    headers, functors = wrappers.functors_of([vector.dot])
+    source = wrappers.program(
+        "LOCKSTEP", ["spmv.hpp", "peers.hpp", *headers], [functors, PRODUCT], folders=TEXT
+    )
+    return Library(source, "product-of-peers")
+
+
+@pytest.mark.parametrize("schedule", range(8))
+def test_a_product_exchanges_rows_and_makes_the_total(schedule: int) -> None:
+    n, head = 700, 30
+    group, rng = Group(3), np.random.default_rng(3)
+    # The first rows need ghosts of member 0, the last ones of member 2.
+    S = sp.random_array((n, n), density=0.01, rng=rng).tolil()
+    full = sp.lil_array((n, n + 2 * head))
+    full[:, :n] = S
+    for row in range(head):
+        full[row, n + row] = 1.5
+        full[n - 1 - row, n + head + row] = -2.5
+    A = full.tocsr()
+    x = rng.standard_normal(n + 2 * head)
+    x[n:] = np.nan
+    coming = rng.standard_normal(2 * head)
+    sent = rng.permutation(n)[:50].astype(np.int32)
+    ghosts = np.zeros(60)
+    to = np.array([2, ghosts.ctypes.data + 80, 0, 50])
+    y, found, sources = np.zeros(n), np.zeros(1), np.array([0, 2])
+    indptr, indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
+    partials, counter = np.zeros(4096, np.uint8), np.zeros(1, np.int32)
+    for turn in (1, 2):
+        x[n:] = coming  # what the others store before their flags say so
+        group.post(1, 0, 0, turn, 10.0)
+        group.post(1, 2, 0, turn, 20.0)
+        for rank in (0, 2):
+            group.windows[1]["arrived_in_product"][rank] = turn
+            group.windows[1]["free_in_product"][rank] = turn
+        product_library().run(
+            "product", 3, pointer(group.records[1]), pointer(to), pointer(sources),
+            pointer(sent), long(head), long(n - head), long(n), pointer(indptr),
+            pointer(indices), pointer(A.data), pointer(x), pointer(y),
+            pointer(found), pointer(partials), pointer(counter), schedule=schedule,
+        )  # fmt: skip
+        np.testing.assert_allclose(y, A @ x, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(found, 30.0 + x[:n] @ y, rtol=1e-12)
+        np.testing.assert_array_equal(ghosts[10:], x[sent])
+        assert group.windows[2]["arrived_in_product"][1] == turn
+        # Members that have met need not say that their ghosts are free.
+        assert group.windows[2]["free_in_product"][1] == 1
+        assert group.records[1]["met"] == 1 and group.records[1]["turns"][0] == turn
+        ghosts[:] = 0
