@@ -10,6 +10,16 @@ import numpy as np
 from ..formats import Csr as LocalCsr
 from ..links import Links
 from .halo import Halo, index_dtype
+from .index_arrays import (
+    here,
+    interior,
+    keeps_whole,
+    like,
+    namespace,
+    numbered,
+    stored,
+    values_here,
+)
 from .partition import Partition
 
 if TYPE_CHECKING:
@@ -63,27 +73,30 @@ class Blocks:
         links = executor.links
         assert links is not None
         self.column_partition, self.rank = partition, links.rank
-        self.rows, self.columns = indptr.size - 1, partition.count(links.rank)
+        self.rows, self.columns = int(indptr.size) - 1, partition.count(links.rank)
         self.ghosts = ghosts
-        self.whole = links.on_device and not links.alone
+        self.whole = keeps_whole(executor)
+        inner = interior(executor, indptr, numbers, self.columns)
         if self.whole:
             self._keep_whole(executor, indptr, numbers)
         else:
-            self._cut(executor, indptr, numbers)
+            self._cut(executor, indptr, numbers, inner)
         self.halo = _halo(executor, links, partition, self.ghosts)
-        self.halo.interior = _interior(indptr, numbers < self.columns)
+        self.halo.interior = inner
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
         """Keep all rows as one block."""
         self.begin, self.end, self.touched_rows = 0, self.rows, 0
-        kind = index_dtype(max(self.columns + self.ghosts.size, numbers.size))
-        self.indptr = executor.from_host(indptr.astype(kind))
-        self.indices = executor.from_host(numbers.astype(kind))
+        kind = index_dtype(max(self.columns + self.ghosts.size, int(numbers.size)))
+        self.indptr = stored(executor, indptr, kind)
+        self.indices = stored(executor, numbers, kind)
         self.touched = executor.from_host(np.zeros(0, kind))
 
-    def _cut(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
+    def _cut(
+        self, executor: Executor, indptr: HostArray, numbers: HostArray, inner: tuple[int, int]
+    ) -> None:
         """Cut the rows into head, interior and tail."""
-        self.begin, self.end = _interior(indptr, numbers < self.columns)
+        self.begin, self.end = inner
         outer = np.ones(numbers.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
         beside = numbers[outer]
@@ -134,6 +147,12 @@ class Blocks:
         cuts = {0, self.begin, self.end, self.rows}
         return {at: int(self.indptr[at]) for at in cuts}
 
+    def numbers_here(self, executor: Executor) -> tuple[Any, Any]:
+        """Return what :meth:`numbers` does, where index arrays of this length are worked on."""
+        if self.whole:
+            return here(executor, self.indptr), here(executor, self.indices)
+        return self.numbers(executor)
+
     def numbers(self, executor: Executor) -> tuple[HostArray, HostArray]:
         """Return pointers, and columns: the member's own from 0 on, then its ghosts."""
         indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
@@ -183,35 +202,24 @@ class Blocks:
         if not self.ghosts.size and self.end - self.begin == self.rows:  # nothing is elsewhere
             shape = (self.rows, self.columns)
             return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
-        indptr, columns = self.numbers(executor)
+        indptr, columns = self.numbers_here(executor)
+        xp = namespace(executor, columns)
         own = columns < self.columns
-        if own.all():
-            kept, values = columns, data
-        else:
-            kept = columns[own]
-            values = executor.from_host(np.asarray(executor.to_host(data))[own])
-        before = np.concatenate([[0], np.cumsum(own)])
-        kind = index_dtype(max(self.columns, kept.size))
+        kept, before = columns[own], xp.zeros(int(columns.size) + 1, np.int64)
+        before[1:] = xp.cumsum(own)
+        values = data
+        if kept.size < columns.size:
+            found = values_here(executor, data)
+            values = like(executor, found[like(executor, own, found)], data)
+        kind = index_dtype(max(self.columns, int(kept.size)))
+        starts = before[like(executor, indptr, before)]
         return LocalCsr._from_arrays(
             executor,
             (self.rows, self.columns),
             values,
-            executor.from_host(kept.astype(kind)),
-            executor.from_host(before[indptr].astype(kind)),
+            stored(executor, kept, kind),
+            stored(executor, starts, kind),
         )
-
-
-def _interior(indptr: HostArray, own: HostArray) -> tuple[int, int]:
-    """Return the longest run of rows with columns that all belong to the member."""
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    outer = np.zeros(indptr.size + 1, bool)
-    outer[[0, -1]] = True
-    outer[rows[~own] + 1] = True
-    ends = np.flatnonzero(outer)
-    if ends.size < 2:
-        return 0, 0
-    longest = int(np.argmax(np.diff(ends)))
-    return int(ends[longest]), int(ends[longest + 1]) - 1
 
 
 def _halo(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
@@ -256,8 +264,7 @@ def of_places(
     first, columns = int(column_partition.offsets[links.rank]), column_partition.count(links.rank)
     numbers = places - first
     away = (numbers < 0) | (numbers >= columns)
-    ghosts, numbers[away] = np.unique(places[away], return_inverse=True)
-    numbers[away] += columns
+    ghosts = numbered(executor, away, places[away], columns, numbers)
     blocks = Blocks(executor, column_partition, indptr, numbers, ghosts)
     return Csr(executor, partition, column_partition, blocks, data)
 

@@ -23,6 +23,7 @@ from ..operations import vector
 from ..room import with_room
 from . import halo as exchange
 from .assembly import Blocks, assembled, transposed_rows
+from .index_arrays import here
 from .partition import Partition
 
 if TYPE_CHECKING:
@@ -329,8 +330,7 @@ class Csr(LinOp):
         self, partition: Partition, column_partition: Partition, rows: LocalCsr, data: Array
     ) -> Csr:
         """Return the matrix of a member's rows that have columns of the member alone."""
-        to_host = self.executor.to_host
-        indptr, numbers = (np.asarray(to_host(a), np.int64) for a in (rows.indptr, rows.indices))
+        indptr, numbers = (here(self.executor, a) for a in (rows.indptr, rows.indices))
         none = np.zeros(0, np.int64)
         blocks = Blocks(self.executor, column_partition, indptr, numbers, none)
         return Csr(self.executor, partition, column_partition, blocks, data)

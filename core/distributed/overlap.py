@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def overlapping_block(A: Csr) -> LocalCsr:
     neither the member's nor ghosts of it are left out.
     """
     indptr, own_columns, own_data = A._global_rows()
-    others = rows_of_ghosts(A, indptr, own_columns, own_data)
+    others = rows_of_ghosts(A, indptr, lambda entries: (own_columns[entries], own_data[entries]))
     lengths = np.concatenate([np.diff(indptr), others[0]])
     columns = np.concatenate([own_columns, others[1]])
     data = np.concatenate([own_data, others[2]])
@@ -46,16 +47,19 @@ def overlapping_block(A: Csr) -> LocalCsr:
 
 
 def rows_of_ghosts(
-    A: Csr, indptr: HostArray, columns: HostArray, data: HostArray
+    A: Csr, indptr: HostArray, taken: Callable[[HostArray], tuple[HostArray, HostArray]]
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Return the rows of the ghosts of a matrix, of which each member has its own; all must ask.
 
     Parameters
     ----------
     A : Csr
-        The member with these ghosts.
-    indptr, columns, data : arrays
-        The member's own rows: as many as it has of the vectors that ``A`` is applied to.
+        The matrix that the ghosts belong to.
+    indptr : array
+        Where the member's own rows begin: as many rows as it has of the vectors that ``A`` is
+        applied to.
+    taken : callable
+        Returns the columns and the values of entries of those rows.
 
     Returns
     -------
@@ -64,13 +68,15 @@ def rows_of_ghosts(
     """
     links: Any = A.executor.links
     sent = np.asarray(A.executor.to_host(A.halo.send_index)).astype(np.int64)
+    counts = np.asarray(indptr[sent + 1] - indptr[sent], np.int64)
+    ends = np.cumsum(counts)
+    entries = np.repeat(indptr[sent] - (ends - counts), counts) + np.arange(int(counts.sum()))
+    columns, data = taken(entries)
+    starts = np.concatenate([[0], ends])
     asked: list[Any] = [None] * links.size
     for rank, begin, end in A.halo.sends:
-        rows = sent[begin:end]
-        counts = indptr[rows + 1] - indptr[rows]
-        before = np.cumsum(counts) - counts
-        entries = np.repeat(indptr[rows] - before, counts) + np.arange(int(counts.sum()))
-        asked[rank] = (counts, columns[entries], data[entries])
+        part = slice(int(starts[begin]), int(starts[end]))
+        asked[rank] = (counts[begin:end], columns[part], data[part])
     none = (np.zeros(0, np.int64), columns[:0], data[:0])
     found = [none, *(rows for rows in links.alltoall(asked) if rows is not None)]
     lengths, others, values = (np.concatenate([rows[i] for rows in found]) for i in range(3))
