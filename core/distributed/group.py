@@ -26,7 +26,7 @@ LINKS = ("peer", "nccl", "host")
 
 #: Seconds that members which are still at work have after one has failed, or after Ctrl-C, until
 #: the caller goes on without them.
-PATIENCE = 5.0
+PATIENCE = 4.0
 
 
 class Group:
