@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -25,11 +26,25 @@ from . import halo as exchange
 from .assembly import Blocks, assembled, transposed_rows
 from .index_arrays import here
 from .partition import Partition
+from .report import PartitionReport, share_of
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 HostArray = np.ndarray[Any, Any]
+
+
+class _Reports:
+    """Reports the shares of a matrix as long as the matrix is there."""
+
+    def __init__(self, A: Csr) -> None:
+        self._matrix = weakref.ref(A)
+
+    def __call__(self) -> PartitionReport:
+        A = self._matrix()
+        if A is None:
+            raise InvalidArgument("partition: its matrix is gone, and a report is of a matrix")
+        return A.partition_report()
 
 
 class Csr(LinOp):
@@ -75,7 +90,8 @@ class Csr(LinOp):
         data: Array,
     ) -> None:
         self.executor = executor
-        self._partition, self._column_partition = partition, column_partition
+        self._partition = partition.reporting(_Reports(self))
+        self._column_partition = column_partition
         self.shape = (partition.size_of_vectors, column_partition.size_of_vectors)
         self._blocks, self.data = blocks, data
         self.dtype = np.dtype(data.dtype)
@@ -134,6 +150,10 @@ class Csr(LinOp):
         return from_rows(group, rows, shape, columns)
 
     # ---- facts
+
+    def partition_report(self) -> PartitionReport:
+        """Return the shares of all members; all must ask. See :meth:`Partition.report`."""
+        return PartitionReport(tuple(self._links.all(share_of(self))))
 
     @property
     def partition(self) -> Partition:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from .report import PartitionReport
 
 HostArray = np.ndarray[Any, Any]
 
@@ -62,6 +66,38 @@ class Partition:
                     f"partition: numbers must have each of the {n} rows once, got an array of "
                     f"shape {self.numbers.shape}"
                 )
+
+    def reporting(self, make: Callable[[], PartitionReport]) -> Partition:
+        """Return this partition as that of a matrix, whose shares ``make()`` reports."""
+        made = copy(self)
+        made._make_report = make
+        return made
+
+    #: Reports the shares of a matrix.
+    _make_report: Callable[[], PartitionReport] | None = None
+
+    def report(self) -> PartitionReport:
+        """Return rows, entries, ghosts, bytes of a product and memory of each member.
+
+        Of the partition of a matrix, ``A.partition``; in a group of processes all ranks must ask.
+
+        Raises
+        ------
+        InvalidArgument
+            If this is the partition of no matrix.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.distribute(np.diag([1.0, 2.0, 3.0]), ["reference", "reference"])
+        >>> [share.rows for share in A.partition.report()]
+        [1, 2]
+        """
+        if self._make_report is None:
+            raise InvalidArgument(
+                "partition: a report is of a matrix and its entries: A.partition.report()"
+            )
+        return self._make_report()
 
     @classmethod
     def even(cls, n: int, size: int, block: int = 1) -> Partition:

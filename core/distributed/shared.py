@@ -60,7 +60,12 @@ class Shared(LinOp):
     @property
     def partition(self) -> Any:
         """Who has which rows."""
-        return self.members[0].partition
+        made = self.__dict__.get("_partition")
+        found = self.members[0].partition
+        if made is None and hasattr(self.members[0], "partition_report"):
+            made = found.reporting(lambda: self.call("partition_report"))
+            self.__dict__["_partition"] = made
+        return found if made is None else made
 
     @property
     def column_partition(self) -> Any:

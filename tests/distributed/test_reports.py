@@ -1,0 +1,39 @@
+"""The report of a partition: shares of a matrix, and which messages a product sends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+
+from .conftest import line, scattered
+
+
+def test_a_report_has_the_share_of_each_member(kind: str) -> None:
+    S = line(30)
+    A = wl.distribute(S, [kind] * 3)
+    report = A.partition.report()
+    assert [share.rows for share in report] == [10, 10, 10]
+    assert sum(share.entries for share in report) == S.nnz
+    assert [share.ghosts for share in report] == [1, 2, 1]
+    assert [share.sent for share in report] == [1, 2, 1]
+    assert [share.neighbours for share in report] == [1, 2, 1]
+    assert [share.interior for share in report] == [9, 8, 9]
+    assert [share.exchanged_bytes for share in report] == [16, 32, 16]
+    assert all(share.nbytes > 0 and share.member.startswith(kind) for share in report)
+    assert 0.9 < report.balance <= 1
+    lines = str(report).splitlines()
+    assert len(lines) == 5 and "ghosts" in lines[0] and lines[1].startswith(kind)
+
+
+def test_a_report_of_rows_that_are_numbered_anew(kind: str) -> None:
+    S = scattered(40)
+    A = wl.distribute(S, [kind] * 2, partition=np.arange(40) % 2)
+    assert [share.rows for share in A.partition.report()] == [20, 20]
+    assert A.partition == wl.distributed.Partition.of_owners(np.arange(40) % 2, 2)
+
+
+def test_a_partition_of_no_matrix_has_no_report() -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match=r"A\.partition\.report"):
+        wl.distributed.Partition([0, 2, 5]).report()
