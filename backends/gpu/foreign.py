@@ -30,6 +30,7 @@ def bind(
 
     def compute(ordinal: int, stream: int, addresses: tuple[int, ...]) -> Any:
         executor = on.at(ordinal)
+        executor.make_current()  # XLA calls from threads of its own
         with executor.on_stream(stream):
             arrays = [
                 executor.array_at(address, shape)

@@ -32,6 +32,7 @@ MODULES = (
     "wollemi.errors",
     "wollemi.graph",
     "wollemi.interop.jax",
+    "wollemi.interop.lineax",
     "wollemi.interop.torch",
     "wollemi.io",
     "wollemi.linalg",
@@ -44,6 +45,9 @@ MODULES = (
     "wollemi.sparse",
     "wollemi.stop",
 )
+
+#: This is there with lineax alone.
+OF_LINEAX = "wollemi.interop.lineax"
 
 #: These are there with PyTorch alone.
 OF_TORCH = ("wollemi.interop.torch", "wollemi.nn")

@@ -23,7 +23,7 @@ TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.py"))
 FOLDERS = ("core", "solvers", "backends", "src/wollemi")
 
 #: Packages that a page needs beyond the tests' own: pages are skipped without them.
-NEEDED = {"pde-assembly.md": "skfem"}
+NEEDED = {"pde-assembly.md": "skfem", "lineax.md": "lineax"}
 
 #: A full demo takes seconds; a coarse plate shows as well that it runs.
 ARGUMENTS = {
@@ -58,7 +58,7 @@ def python_blocks(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES_WITH_PYTHON, ids=lambda p: p.name)
 def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path):
     if page.name in NEEDED:
-        pytest.importorskip(NEEDED[page.name], reason=f"{page.name} needs scikit-fem")
+        pytest.importorskip(NEEDED[page.name], reason=f"{page.name} needs {NEEDED[page.name]}")
     (tmp_path / "page.py").write_text(python_blocks(page))
     done = run("page.py", folder=tmp_path)
     assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
@@ -116,6 +116,8 @@ def test_the_examples_in_docstrings_are_true(name):
             backend(parts[2]).devices()
         except ExecutorUnavailable as reason:
             pytest.skip(f"{reason}; make test runs this where that executor is")
+    if name.endswith("lineax_operators"):
+        pytest.importorskip("lineax")
     result = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )

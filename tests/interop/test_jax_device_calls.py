@@ -84,6 +84,9 @@ class Emulated(LockstepExecutor):
         super().__init__(32)
         self.driver = Driver()
 
+    def make_current(self) -> None:
+        """Nothing: there is one device."""
+
     def launch_address(self) -> int:
         return self.driver.address
 

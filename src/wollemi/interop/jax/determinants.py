@@ -16,6 +16,7 @@ from ...core.foreign import Step
 from ...core.formats import Csr
 from ...solvers.differentiable import determinant
 from ...solvers.differentiable.systems import mirror
+from .device_kernels import apart
 from .functions import folded, spmm
 from .functions import sddmm as sampled
 from .host_kernels import ENTRIES, ROWS, HostKernel
@@ -122,13 +123,12 @@ def _on_the_host(kernel: Callable[..., Any]) -> Callable[..., Sequence[Step]]:
     """Return a kernel of a device that copies its operands to the host, and the result back."""
 
     def steps(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
-        def compute() -> bool:
+        def compute() -> None:
             on, host = A.executor, [A.executor.to_host(x) for x in operands]
             made = kernel(held_of(A).on_host, out.shape[0], *host)
             on.copy_into(out, on.from_host(np.ascontiguousarray(made).reshape(out.shape)))
-            return False
 
-        return [compute]
+        return [apart(A.executor, compute)]
 
     return steps
 

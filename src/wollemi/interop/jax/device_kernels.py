@@ -104,6 +104,23 @@ def softmax(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
     return [_copied(A.executor, scores, out), weigh]
 
 
+def apart(on: Any, work: Callable[[], None]) -> Step:
+    """Return the step that does work of the host and of many kernels on the usual stream.
+
+    Solvers capture graphs, which they do not on a stream of another library. The device finishes
+    XLA's work before and this work after.
+    """
+
+    def step() -> bool:
+        on.synchronize()
+        with on.on_stream(0):
+            work()
+            on.synchronize()
+        return False
+
+    return step
+
+
 def _ones(A: Csr, count: int, dtype: Any) -> Array:
     ones = A.executor.from_host(np.ones((1, count, 1), np.float32))
     return ones.astype(dtype)

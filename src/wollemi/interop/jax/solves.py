@@ -19,6 +19,7 @@ from ...core.executor import Array
 from ...core.foreign import Step
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved
+from .device_kernels import apart
 from .functions import check_dense, folded
 from .host_kernels import DENSE, ENTRIES, HostKernel
 from .patterns import sparse_of
@@ -128,13 +129,13 @@ def _solve_steps(
 ) -> Sequence[Step]:
     """Solve on a device, in Python at every call."""
 
-    def solve_there() -> bool:
+    def solve_there() -> None:
         xp, (values, b) = A.executor.xp, operands
         pattern, order = A.transposed_pattern() if adjoint else (A, None)
         own = values if order is None else xp.take(values, order, axis=1)
         blocks = out.shape[0]
         if out.size == 0:
-            return False
+            return
         if own.shape[0] == 1:
             n, k = b.shape[1:]
             whole = xp.broadcast_to(b, (blocks, n, k)).transpose(1, 0, 2).reshape(n, -1)
@@ -143,9 +144,8 @@ def _solve_steps(
         else:
             for v, right, place in zip(own, xp.broadcast_to(b, out.shape), out, strict=True):
                 place[...] = _one(pattern, v, right, how)
-        return False
 
-    return [solve_there]
+    return [apart(A.executor, solve_there)]
 
 
 solve_p = define(

@@ -20,6 +20,7 @@ from ...core.formats import Csr
 from ...solvers.differentiable import spectrum
 from ...solvers.differentiable.description import describe
 from ...solvers.differentiable.systems import bordered, jordan, mirror
+from .device_kernels import apart
 from .functions import folded
 from .host_kernels import DENSE, ENTRIES, HostKernel
 from .known import assembled_values, held_of, known_pattern, weights_of
@@ -167,12 +168,11 @@ def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any],
     def steps(
         A: Csr, operands: Sequence[Array], out: Array, *, how: str, system: str
     ) -> Sequence[Step]:
-        def compute() -> bool:
-            for values, place in zip(operands[0], out, strict=True):
-                place[...] = one(A, values, how)
-            return False
+        def compute() -> None:
+            for values, pairs in zip(operands[0], out, strict=True):
+                pairs[...] = one(A, values, how)
 
-        return [compute]
+        return [apart(A.executor, compute)]
 
     return kernel, steps
 
