@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.calls import SpmvCall
 from ...core.operation import Operation, Parameter
 from ...core.operations import matrix as products
 from ...core.program import Call
@@ -48,9 +49,14 @@ class Step:
         return [call for call in found if call is not None]
 
     @property
+    def spmv(self) -> SpmvCall | None:
+        """The operands of the product, by name."""
+        return None if self.product is None else SpmvCall(*self.product.arguments)
+
+    @property
     def gathers(self) -> int | None:
         """The address of the vector that the product gathers from."""
-        return None if self.product is None else address(self.product[1][1])
+        return None if self.spmv is None else address(self.spmv.x)
 
     @property
     def writes(self) -> set[int]:
@@ -60,7 +66,7 @@ class Step:
     @property
     def has_sum(self) -> bool:
         """Whether the rows' operation adds up something, which all blocks must wait for."""
-        return self.rows is not None and bool(self.rows[0].sums)
+        return self.rows is not None and bool(self.rows.operation.sums)
 
 
 def steps_of(program: Sequence[Call]) -> list[Step]:
@@ -73,13 +79,13 @@ def _steps(calls: Sequence[Call]) -> Iterator[Step]:
     while at < len(calls):
         call = calls[at]
         following = calls[at + 1] if at + 1 < len(calls) else None
-        if call[0] is products.csr_spmv:
+        if call.operation is products.csr_spmv:
             if following is not None and may_follow(call, following):
                 yield Step(product=call, rows=following)
                 at += 2
                 continue
             yield Step(product=call)
-        elif is_rowwise(call[0]):
+        elif is_rowwise(call.operation):
             yield Step(rows=call)
         else:
             yield Step(other=call)
@@ -110,7 +116,7 @@ def written_vectors(call: Call) -> set[int]:
     """Return the addresses of written vectors with an element a row."""
     operation, arguments = call
     if operation is products.csr_spmv:
-        return {address(arguments[2])}
+        return {address(SpmvCall(*arguments).y)}
     return {
         address(argument)
         for parameter, argument in zip(operation.parameters, arguments, strict=True)
@@ -127,7 +133,8 @@ def may_follow(product: Call, rows: Call) -> bool:
     from.
     """
     operation, arguments = rows
-    _, x, y, _, _ = product[1]
+    operands = SpmvCall(*product.arguments)
+    x, y = operands.x, operands.y
     if not is_rowwise(operation) or int(y.shape[1]) != 1:
         return False
     vectors = [

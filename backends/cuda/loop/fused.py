@@ -200,8 +200,8 @@ def kernel(
 
 def _product(arguments: Arguments, step: Step, after: str) -> str:
     """Return the statement of a product that goes on with ``after``."""
-    assert step.product is not None
-    matrix, x, y, alpha, beta = step.product[1]
+    assert step.spmv is not None
+    matrix, x, y, alpha, beta = step.spmv
     value, index = arguments.value, CODES[matrix.indices.dtype]
     real, wide = VALUE_TYPES[value], INDEX_TYPES[index]
     stored = stored_type(value_code(matrix.dtype, matrix.storage_dtype))
@@ -271,8 +271,8 @@ def product_and_rows(
         Of the rows of the vector that other members need: the kernel begins with it. The totals
         must meet the other members.
     """
-    assert step.product is not None and step.rows is not None
-    arguments = Arguments(CODES[step.product[1][0].dtype])
+    assert step.spmv is not None and step.rows is not None
+    arguments = Arguments(CODES[step.spmv.A.dtype])
     operation, given = step.rows
     made = arguments.members(operation, given, together=False)
     kind, headers = functor(operation, arguments.value), ["spmv.hpp"]

@@ -103,9 +103,9 @@ def _exchanges(executor: CudaExecutor, push: Step, step: Step | None = None) -> 
     """Return whether the kernel of a product can begin with an exchange of rows."""
     if step is None or step.rows is None or not shares_kernel(step):
         return False
-    assert push.other is not None and step.product is not None and executor.links is not None
-    _, x, ghosts = push.other[1]
-    _, place, y, _, _ = step.product[1]
+    assert push.other is not None and step.spmv is not None and executor.links is not None
+    _, x, ghosts = push.other.arguments
+    place, y = step.spmv.x, step.spmv.y
     operation, arguments = step.rows
     meets = executor.links.record_for(operation, arguments) is not None
     after = address(place) + int(y.shape[0]) * place.itemsize
@@ -114,9 +114,9 @@ def _exchanges(executor: CudaExecutor, push: Step, step: Step | None = None) -> 
 
 def shares_kernel(step: Step) -> bool:
     """Return whether a product and the operation on rows after it can share a kernel."""
-    if step.product is None or step.rows is None:
+    if step.spmv is None or step.rows is None:
         return False
-    plan = step.product[1][0].plan
+    plan = step.spmv.A.plan
     state = plan.state
     shares = plan.kernel in ("stream", "subwarp") or isinstance(state, packed.Packed)
     return shares and (state is None or not (state.pieces or state.empty_rows is not None))
@@ -140,7 +140,9 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase
         return False
     values = {a.dtype for p, a in program.arguments() if p.is_array and p.kind == "T"}
     vectors = [a for phase in phases for _, a in row_arrays(phase.rows)]
-    vectors += [v for phase in phases if phase.product is not None for v in phase.product[1][1:3]]
+    vectors += [
+        v for phase in phases if phase.spmv is not None for v in (phase.spmv.x, phase.spmv.y)
+    ]
     rows = {int(v.shape[0]) for v in vectors}
     if len(rows) != 1 or not all(is_contiguous(v) for v in vectors):
         return False
@@ -285,8 +287,8 @@ class Graph:
         step = self.steps[at]
         if not shares_kernel(step):
             return None
-        assert step.product is not None
-        plan = step.product[1][0].plan
+        assert step.spmv is not None
+        plan = step.spmv.A.plan
         block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
         warp, totals = self.executor.device.warp, self._totals(step)
         if totals is not None and totals.half == "visiting":
@@ -310,8 +312,8 @@ class Graph:
                 assert found is not None
                 executor.perform(operation, found, *arguments)
             return
-        assert step.product is not None
-        matrix, _, y, _, _ = step.product[1]
+        assert step.spmv is not None
+        matrix, y = step.spmv.A, step.spmv.y
         block = STREAM_BLOCK if matrix.plan.kernel == "stream" else launch.BLOCK
         function = loaded(executor.device, kernel)
         resident = executor.device.resident_blocks(function, block)

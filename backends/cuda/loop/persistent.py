@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ....core.calls import SpmvCall
 from ....core.dtypes import real_dtype
 from ....core.program import Call
 from ...gpu.arguments import CODES, value_code
@@ -91,8 +92,8 @@ class _Text:
     def _arrays(self, phase: Phase) -> list[tuple[Any, str]]:
         types = {"T": self.real, "R": REAL[self.arguments.value], "u8": "wl::u8"}
         found = [(array, types[p.kind]) for p, array in row_arrays(phase.rows)]
-        if phase.product is not None:
-            found += [(array, self.real) for array in phase.product[1][1:3]]
+        if phase.spmv is not None:
+            found += [(array, self.real) for array in (phase.spmv.x, phase.spmv.y)]
         if phase.arnoldi is not None:
             found.append((phase.arnoldi.w, self.real))
         return found
@@ -124,8 +125,8 @@ class _Text:
         text = ""
         if self.plan.sync_before[at]:
             text += self._stores(Barrier(at, early=True)) + "wl::grid_sync(it, m);\n"
-        if phase.product is not None:
-            text += self._product(at, phase.product)
+        if phase.spmv is not None:
+            text += self._product(at, phase.spmv)
         if phase.arnoldi is not None:
             return text + self._arnoldi(at, phase.arnoldi)
         if phase.rows is None:
@@ -135,7 +136,9 @@ class _Text:
         visit = f"wl::visit<{self.shape.rows}>(it, {self.n}, f{at}, t{at});\n"
         text += f"const auto sum{at} = {visit}" if phase.has_sum else visit
         if phase.keeps_basis:
-            text += f"if (t{at}.active) basis.keep(it, j + 1, {self._name(phase.rows[1][0])});\n"
+            text += (
+                f"if (t{at}.active) basis.keep(it, j + 1, {self._name(phase.rows.arguments[0])});\n"
+            )
         if self.plan.syncs[at]:
             text += self._barrier(at)
         return text
@@ -188,8 +191,8 @@ class _Text:
 
     # ---- products
 
-    def _product(self, at: int, product: Call) -> str:
-        matrix, x, y, alpha, beta = product[1]
+    def _product(self, at: int, product: SpmvCall) -> str:
+        matrix, x, y, alpha, beta = product
         numbers = ", ".join(self.arguments.number(a, matrix.dtype) for a in (alpha, beta))
         given = f"{self._matrix(matrix)}, gathered, {self._name(y)}, {numbers}"
         first, later = self.plan.first[at], self.plan.later[at]
@@ -221,7 +224,7 @@ class _Text:
             text += f"  const auto state{number} = own{number}.column(0);\n"
         self.arguments.renamed = {w: (f"&e{self.names[w]}", "1") for w in touched}
         for number, call in enumerate(functors):
-            kind = functor(call[0], self.arguments.value)
+            kind = functor(call.operation, self.arguments.value)
             made = self.arguments.members(*call, together=True)
             inside += f"    if (state{number}.active) {made}(0, 0, state{number});\n"
         self.arguments.renamed = dict(self.own)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....core.calls import SpmvCall
 from ....core.dtypes import name_of
 from ....core.operation import Operation, parse_signature
 from ....core.operations import gmres
@@ -82,9 +83,14 @@ class Phase:
     keeps_basis: bool = False
 
     @property
+    def spmv(self) -> SpmvCall | None:
+        """The operands of the product, by name."""
+        return None if self.product is None else SpmvCall(*self.product.arguments)
+
+    @property
     def gathers(self) -> int | None:
         """The address of the vector that the product gathers from."""
-        return None if self.product is None else address(self.product[1][1])
+        return None if self.spmv is None else address(self.spmv.x)
 
     @property
     def has_sum(self) -> bool:
@@ -95,8 +101,8 @@ class Phase:
     def reads(self) -> set[int]:
         """The vectors read elementwise, in the row of the work-item."""
         found: set[int] = set()
-        if self.product is not None and self.product[1][4] != 0:
-            found.add(address(self.product[1][2]))
+        if self.spmv is not None and self.spmv.beta != 0:
+            found.add(address(self.spmv.y))
         if self.arnoldi is not None:
             found.add(address(self.arnoldi.w))
         return found | self._of_rows("out")
@@ -105,8 +111,8 @@ class Phase:
     def writes(self) -> set[int]:
         """The vectors that are written."""
         found: set[int] = set()
-        if self.product is not None:
-            found.add(address(self.product[1][2]))
+        if self.spmv is not None:
+            found.add(address(self.spmv.y))
         if self.arnoldi is not None:
             found.add(address(self.arnoldi.w))
         return found | self._of_rows("in")
@@ -140,8 +146,8 @@ def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
 def all_vectors(phase: Phase) -> list[Any]:
     """Return the vectors of a part."""
     found = [array for _, array in row_arrays(phase.rows)]
-    if phase.product is not None:
-        found += phase.product[1][1:3]
+    if phase.spmv is not None:
+        found += [phase.spmv.x, phase.spmv.y]
     if phase.arnoldi is not None:
         found.append(phase.arnoldi.w)
     return found

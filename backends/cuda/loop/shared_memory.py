@@ -57,7 +57,7 @@ class SharedMemory:
 
 def matrices_of(phases: list[Phase]) -> list[Any]:
     """Return the matrices of all products, each once."""
-    found = {id(a.product[1][0]): a.product[1][0] for a in phases if a.product is not None}
+    found = {id(a.spmv.A): a.spmv.A for a in phases if a.spmv is not None}
     return list(found.values())
 
 
@@ -88,10 +88,10 @@ def live_in(plan: Plan) -> set[int]:
     for at, phase in enumerate(plan.phases):
         if at in plan.first:
             live |= set(plan.first[at].sources) - written
-        if phase.product is not None and phase.product[1][4] != 0:
-            live |= {address(phase.product[1][2])} - written
-        if phase.product is not None:
-            written |= {address(phase.product[1][2])}
+        if phase.spmv is not None and phase.spmv.beta != 0:
+            live |= {address(phase.spmv.y)} - written
+        if phase.spmv is not None:
+            written |= {address(phase.spmv.y)}
         live |= phase.reads - written
         written |= phase.writes
     return live
