@@ -113,3 +113,10 @@ def test_the_command_imports_no_optional_library():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout == "[]\n"
+
+
+def test_info_times_the_links_of_groups(wollemi):
+    ended = wollemi("info", "--links")
+    assert ended.status == 0 and "omp:1" in ended.out and "threads" in ended.out
+    told = json.loads(wollemi("info", "--links", "--json").out)
+    assert told["links"][0]["links"] == "threads" and told["links"][0]["one"] > 0

@@ -6,7 +6,7 @@ import json
 import platform
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -16,6 +16,9 @@ from rich.table import Table
 from ..core import cache
 from ..core.registry import available_executors, backend_notes
 from .console import console
+
+if TYPE_CHECKING:
+    from .links import LinkTimes
 
 #: Optional packages: distribution, its use, and the extra to install.
 OPTIONAL = (
@@ -38,12 +41,20 @@ REQUIRED = ("wollemi", "numpy", "scipy")
 
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    links: Annotated[
+        bool, typer.Option("--links", help="Time sums over groups of threads and of GPUs.")
+    ] = False,
 ) -> None:
     """Show executors, devices and versions, and how to install missing parts."""
+    times = _link_times() if links else None
     if as_json:
-        print(json.dumps(facts(), indent=2))
+        told = facts() if times is None else {**facts(), "links": [asdict(one) for one in times]}
+        print(json.dumps(told, indent=2))
         return
     out = console()
+    if times is not None:
+        out.print(_links(times))
+        return
     out.print(_executors())
     for note in backend_notes().values():
         out.print(f"{escape(note)}\n")
@@ -70,6 +81,25 @@ def facts() -> dict[str, Any]:
         "platform": platform.platform(),
         "cache": str(cache.root()),
     }
+
+
+def _link_times() -> list[LinkTimes]:
+    from .links import link_times
+
+    return link_times()
+
+
+def _links(times: list[LinkTimes]) -> Table:
+    table = Table(
+        title="Sums over groups, in microseconds", title_justify="left", box=box.SIMPLE_HEAD
+    )
+    table.add_column("members", overflow="fold")
+    table.add_column("links", no_wrap=True)
+    table.add_column("1 number", justify="right", no_wrap=True)
+    table.add_column("1,024 numbers", justify="right", no_wrap=True)
+    for one in times:
+        table.add_row(one.members, one.links, f"{one.one:.1f}", f"{one.many:.1f}")
+    return table
 
 
 def _executors() -> Table:
