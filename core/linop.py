@@ -351,13 +351,16 @@ class LinOp(ArrayProtocol, ABC):
         operator = self._beside(other)
         if operator is not None:
             return self._plus(operator, -1.0)
-        return self if _is_zero(other) else self._no_sum(other)
+        if _is_zero(other):
+            return self
+        made = (-self)._no_sum(other)  # of a matrix and an array: minus their difference
+        return made if made is NotImplemented else -made
 
     def __rsub__(self, other: Any) -> Any:
         operator = self._beside(other)
         if operator is not None:
             return operator._plus(self, -1.0)
-        return -self if _is_zero(other) else self._no_sum(other)
+        return -self if _is_zero(other) else (-self)._no_sum(other)
 
     def _no_sum(self, other: Any) -> Any:
         if isinstance(other, Number) or hasattr(other, "__array__"):

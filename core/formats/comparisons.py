@@ -207,6 +207,14 @@ def _narrowed(made: Csr, *given: Matrix) -> Csr:
     return made.astype(dtype) if narrow else made
 
 
+def plus_array(matrix: Matrix, other: Any) -> Array | None:
+    """Return the dense sum of a matrix and an array, or None if ``other`` is a number."""
+    operand = as_operand(matrix, other)
+    if operand is None or operand.array is None:
+        return None
+    return operand.like_given(dense(matrix) + operand.array)
+
+
 def swapped(name: str) -> str:
     """Return the comparison that holds of the operands in the other order."""
     return _SWAPPED.get(name, name)

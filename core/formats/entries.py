@@ -90,11 +90,31 @@ class EntryMethods:
 
         return trace(self._entries, offset)
 
-    def count_nonzero(self) -> int:
-        """Return how many entries are not zero once duplicates are added up."""
-        from .elementwise import count_nonzeros
+    def count_nonzero(self, axis: int | None = None) -> Any:
+        """Return how many entries are not zero once duplicates are added up.
 
-        return count_nonzeros(self._entries)
+        Parameters
+        ----------
+        axis : {None, 0, 1}
+            Of all entries, of each column or of each row.
+
+        Returns
+        -------
+        int, or native array of int64 of shape (n,) or (m,)
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> A.count_nonzero(), A.count_nonzero(axis=1)
+        (3, array([2, 1]))
+        """
+        from .elementwise import count_nonzeros
+        from .reductions import normalized_axis
+
+        if normalized_axis(axis) is None:
+            return count_nonzeros(self._entries)
+        return (self._entries != 0).sum(axis=axis)
 
     def sum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
         """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``).

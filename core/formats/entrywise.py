@@ -96,6 +96,27 @@ class EntrywiseOperators(EntryFunctions):
 
         return power(self._matrix, exponent)
 
+    def _no_sum(self, other: Any) -> Any:
+        """Return the sum with an array, which is dense; a number other than 0 is refused."""
+        from .comparisons import plus_array
+
+        made = plus_array(self._matrix, other)
+        return super()._no_sum(other) if made is None else made  # type: ignore[misc]
+
+    def __round__(self, ndigits: int = 0) -> Csr:
+        """Return every entry rounded to ``ndigits`` decimals; entries of one position are added up.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> round(wl.Csr(np.array([[1.26, 0.0]])), 1).to_dense()
+        array([[1.3, 0. ]])
+        """
+        from .rowwise import canonical_rows
+
+        csr = canonical_rows(self._matrix)
+        return csr._with_data(csr.executor.xp.around(csr.data, ndigits)).astype(self._matrix.dtype)
+
     def _compared(self, other: Any, name: str) -> Any:
         from .comparisons import compare
 

@@ -252,3 +252,28 @@ def test_an_operator_without_entries_is_no_operand(on):
     for compute in (lambda: A * f, lambda: f > A, lambda: A.maximum(f)):
         with pytest.raises(InvalidArgument, match="no entries"):
             compute()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_with_arrays_are_dense(on, dtype):
+    A, S = sample(on, "duplicates", dtype=dtype)
+    x = np.random.default_rng(0).integers(-3, 4, (6, 8)) / 2
+    D = S.toarray()
+    for have, want in ((A + x, D + x), (x + A, D + x), (A + x[0], D + x[0])):
+        assert isinstance(have, np.ndarray)
+        assert_same(on, have, want)
+    if dtype != "bool":
+        assert_same(on, A - x, D - x)
+        assert_same(on, x - A, x - D)
+    assert on.owns(A + on.from_host(x))
+
+
+def test_rounded_entries(on):
+    A, S = sample(on)
+    assert_same(on, round(A / 3, 1), np.round(S.toarray() / 3, 1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_counts_of_nonzeros(on, axis):
+    A, S = sample(on, "zeros")
+    assert_same(on, A.count_nonzero(axis), np.count_nonzero(S.toarray(), axis=axis), None)
