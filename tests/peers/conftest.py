@@ -13,6 +13,7 @@ from .loading import NotOurs, solver_of
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fail_slow(seconds): SciPy's limit on the time of a test")
     config.addinivalue_line("markers", "slow: a test that SciPy runs only when it is asked to")
+    config.addinivalue_line("markers", "thread_unsafe(reason): not run by several threads")
     config.addinivalue_line("markers", "xslow: the same, of tests that are slower still")
 
 
