@@ -21,6 +21,7 @@ from .side_by_side import SolvesSystems
 
 if TYPE_CHECKING:
     from .iteration import Cycles, Iteration, Replay
+    from .operator import LinearOperator
 
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
 
@@ -336,6 +337,18 @@ class Executor(SolvesSystems, ABC):
             of an executor of this kind.
         """
         return None
+
+    def takes_function(self, operator: LinearOperator) -> bool:
+        """Return whether recorded loops call the function of an operator made with ``capture``.
+
+        The default has none that do: the host calls the function.
+
+        Raises
+        ------
+        InvalidArgument
+            If the loops of this executor cannot call a function of this kind.
+        """
+        return False
 
     def submit(self, name: str, kept: object, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call ``function(*arguments)``, a public call that a user's capture may record.

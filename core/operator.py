@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from . import compiled_function
+from .compiled_function import address_of, data_address
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .formats.given import checked_shape
 from .linop import FACTS, LinOp
 from .operands import as_block, native
 from .operations import vector
+from .operations.function import apply_function
 from .registry import executor as executor_by_name
 from .registry import get_default_executor
 
@@ -37,10 +41,27 @@ class LinearOperator(LinOp):
     executor : Executor or str, optional
         Where the callable's arrays live; by default where the operators are that this one meets,
         and the default executor alone.
+    capture : bool
+        Whether recorded loops of solvers call the function without Python. On ``cuda`` the kernels
+        that a Python function launches on the current stream (of CuPy, and of PyTorch) become a
+        part of the loop; the function is first run recorded and unrecorded, and the results must
+        agree. A function with a parameter ``out`` writes there. On ``omp`` ``matvec`` and
+        ``rmatvec`` are compiled functions. Other executors call the function from the host.
+    data : array of NumPy or int, optional
+        The last argument of compiled functions, by its address.
+
+    Raises
+    ------
+    InvalidArgument
+        If ``matvec`` is no function, or, when it is applied, if ``capture`` is asked for and the
+        function cannot be recorded.
 
     Notes
     -----
-    The callable runs in Python, so a solver with such an operator is driven by the host.
+    Without ``capture`` the callable runs in Python, and the host drives a solver with such an
+    operator. A compiled function ``void f(const T *x, T *y, int64_t n, int64_t m, void *data)``
+    sets ``y`` of ``m`` elements to the image of ``x`` of ``n`` elements: a ``cfunc`` of Numba, a
+    function of cffi or ctypes, or its address. It needs no ``capture``.
 
     Examples
     --------
@@ -62,10 +83,21 @@ class LinearOperator(LinOp):
         rmatmat: Any = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        *,
+        capture: bool = False,
+        data: Any = None,
     ) -> None:
         self.shape = checked_shape(shape)
-        if not callable(matvec):
+        self.address = address_of(matvec)
+        if self.address is None and not callable(matvec):
             raise InvalidArgument(f"matvec: expected a callable, got {type(matvec).__name__}")
+        self.capture = bool(capture) or self.address is not None
+        self.data, self.data_address = data, data_address(data)
+        #: Memory pools of other libraries for temporaries of recorded calls.
+        self.pools: list[Any] = []
+        #: Executors and dtypes for which a recorded call was found to equal a plain one.
+        self.recordable_on: set[tuple[str, str]] = set()
+        self._writes = self.capture and self.address is None and _takes_out(matvec)
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
         self.executor = get_default_executor() if executor is None else executor_by_name(executor)
         self._follows = executor is None
@@ -88,9 +120,16 @@ class LinearOperator(LinOp):
     @property
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone."""
-        return False
+        return self.capture and self.executor.takes_function(self)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        if self.resident:
+            self.executor.run(apply_function, self, x, y, alpha, beta)
+        else:
+            self.call(x, y, alpha, beta)
+
+    def call(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Set ``y = alpha f(x) + beta y`` by a call of the function from Python."""
         if self._matmat is not None and x.shape[1] != 1:
             mapped = native(self.executor, self._matmat(x), "the result of matmat")
             if tuple(mapped.shape) != tuple(y.shape):
@@ -99,13 +138,27 @@ class LinearOperator(LinOp):
                 )
             self._combine(mapped, y, alpha, beta)
             return
+        in_place = alpha == 1 and beta == 0
         for c in range(x.shape[1]):
-            mapped = native(self.executor, self._matvec(x[:, c]), "the result of matvec")
+            if self._writes and in_place:
+                self._matvec(x[:, c], out=y[:, c])
+                continue
+            mapped = native(self.executor, self._image(x[:, c]), "the result of matvec")
             if mapped.size != self.local_rows:
                 raise ShapeMismatch(
                     f"matvec returned shape {tuple(mapped.shape)}, expected ({self.local_rows},)"
                 )
             self._combine(mapped.reshape(-1, 1), y[:, c : c + 1], alpha, beta)
+
+    def _image(self, x: Array) -> Any:
+        if self.address is not None:
+            host = np.asarray(self.executor.to_host(x), self.dtype)
+            return compiled_function.call(self.address, host, self.local_rows, self.data_address)
+        if self._writes:
+            made = self.executor.allocate((self.local_rows,), self.dtype)
+            self._matvec(x, out=made)
+            return made
+        return self._matvec(x)
 
     def _combine(self, mapped: Any, y: Array, alpha: complex, beta: complex) -> None:
         block = as_block(self.executor, mapped, self.local_rows, "the result of matvec")
@@ -114,7 +167,8 @@ class LinearOperator(LinOp):
                 f"matvec returned {block.dtype}, and the operator was declared {self.dtype}: pass "
                 f"dtype={block.dtype}"
             )
-        self.executor.run(vector.axpby, block.astype(self.dtype), y, alpha, beta)
+        block = block if block.dtype == self.dtype else block.astype(self.dtype)
+        self.executor.run(vector.axpby, block, y, alpha, beta)
 
     @property
     def H(self) -> LinOp:
@@ -156,13 +210,15 @@ class LinearOperator(LinOp):
                 "a LinearOperator cannot be moved: its callable was written for the arrays of "
                 f"{self.executor.name}; make another one there"
             )
-        return self._made(self.shape, *self._callables(), self.dtype, target, follows=False)
+        made = self._made(self.shape, *self._callables(), self.dtype, target, follows=False)
+        made.recordable_on = self.recordable_on
+        return made
 
     def _callables(self) -> tuple[Any, Any, Any, Any]:
         return self._matvec, self._rmatvec, self._matmat, self._rmatmat
 
     def _made(self, *arguments: Any, follows: bool) -> LinearOperator:
-        made = LinearOperator(*arguments)
+        made = LinearOperator(*arguments, capture=self.capture, data=self.data)
         made._follows, made._like = follows, self._like
         return made
 
@@ -173,9 +229,24 @@ class LinearOperator(LinOp):
             return self
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument("a complex operator cannot be computed in a real dtype")
-        return self._made(
+        if self.address is not None:
+            raise UnsupportedOperation(
+                f"the function of this LinearOperator was compiled for {self.dtype} and cannot be "
+                f"computed in {dtype}: make another one with a function for {dtype} and dtype="
+            )
+        made = self._made(
             self.shape, *self._callables(), dtype, self.executor, follows=self._follows
         )
+        made.recordable_on = self.recordable_on
+        return made
+
+
+def _takes_out(function: Any) -> bool:
+    """Return whether a function has a parameter ``out``, for an array that it writes."""
+    try:
+        return "out" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function of a compiled module
+        return False
 
 
 def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:

@@ -26,6 +26,7 @@ from .threads import cpu_name, default_threads, memory
 if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.iteration import Iteration, Replay
+    from ...core.operator import LinearOperator
 
 #: Bytes. Vector registers of 64 bytes that begin in the middle of a line touch two:
 #: bicgstab.update takes 1.45 times as long on vectors of 4,000 in the second-level cache.
@@ -198,6 +199,16 @@ class OmpExecutor(Executor):
             native().record_call(function, (array,))
         else:
             function(array)
+
+    def takes_function(self, operator: LinearOperator) -> bool:
+        """Return whether compiled loops call the function of an operator; a compiled one alone."""
+        if operator.address is None:
+            raise InvalidArgument(
+                f"capture=True: the compiled loops of {self.name} call compiled functions alone; "
+                "pass a Numba cfunc, a function of cffi or ctypes, or its address "
+                "(docs/own-operator.md), or leave capture away"
+            )
+        return operator.partition is None
 
     def play(self, replay: Replay) -> None:
         """Run a replay without a loop of its own, from the second time on from a tape."""

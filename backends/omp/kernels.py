@@ -14,6 +14,7 @@ from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
+from ...core.operations.function import apply_function
 from ...core.store import Key
 from ..cpu.places import can_have_places
 from ..unified.functors import text_digest
@@ -111,6 +112,7 @@ def csr_plan(
 
 
 kernel(operations.planned_spmv)(native().planned_spmv)
+kernel(apply_function)(native().function_apply)
 
 
 @kernel(operations.csc_spmv)

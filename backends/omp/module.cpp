@@ -21,6 +21,7 @@ void add_csr_entries(PyObject* module);
 void add_by_columns_entries(PyObject* module);
 void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
+void add_function_entries(PyObject* module);
 
 void add_lane_plan_entries(PyObject* module);
 void add_pattern_plan_entries(PyObject* module);
@@ -249,4 +250,5 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_additive_attention_entries(module.ptr());
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());
+  wl::add_function_entries(module.ptr());
 }

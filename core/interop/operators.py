@@ -58,7 +58,7 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     on_host = _is_of_scipy(operator)
     blocks = on_host and _says_how(operator)
     convert: Callable[[Array], Any] = to_host if on_host else lambda x: x
-    methods = {
+    methods: dict[str, Any] = {
         name: _Method(operator, name, convert)
         for name in ("matvec", "rmatvec", *(("matmat", "rmatmat") if blocks else ()))
         if hasattr(operator, name)

@@ -33,6 +33,7 @@ from .graphs import OwnMemory, unused
 
 if TYPE_CHECKING:
     from ....core.batch.systems import MemberPrograms, Systems
+    from ....core.operator import LinearOperator
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -184,6 +185,29 @@ class CudaExecutor(GpuExecutor):
             return
         if capture is not None or self._captured.find() is not None:
             raise refused(reason)
+
+    def takes_function(self, operator: LinearOperator) -> bool:
+        """Return whether loops hold the function of an operator; it is recorded once to find out.
+
+        Raises
+        ------
+        InvalidArgument
+            If the function cannot be recorded, or a replay gives other results than a call.
+        """
+        if operator.partition is not None:
+            return False
+        checked = self.name, operator.dtype.name
+        if checked not in operator.recordable_on:
+            from ..loop.functions import require_recordable
+
+            require_recordable(self, operator)
+            operator.recordable_on.add(checked)
+        return True
+
+    @property
+    def makes_graph(self) -> bool:
+        """Whether this thread captures a graph of this package."""
+        return self._mine.capture is OWN
 
     @contextmanager
     def own_capture(self) -> Iterator[None]:

@@ -1,0 +1,131 @@
+"""Functions of a user's operators in recorded loops: their launches are captured with the loop.
+
+The function launches kernels on the current stream, which is that of the loop while the loop is
+captured. A launch on another stream, or work of the host, would be missing in the loop without a
+word: so each function is first recorded and replayed, and must give the results of plain calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....core.dtypes import real_dtype
+from ....core.errors import InvalidArgument
+from ....core.executor import Array
+from ....core.operations.function import apply_function
+from ..runtime.graphs import OwnMemory
+from ..table import kernel
+
+if TYPE_CHECKING:
+    from ....core.operator import LinearOperator
+    from ..runtime.executor import CudaExecutor
+
+#: How far a replay may be from a call, in units of rounding of the largest element: atomic sums
+#: have no fixed order.
+ROUNDINGS = 1e4
+
+_REMEDY = (
+    "Launch all kernels on the current stream (cupy.cuda.get_current_stream(), "
+    "torch.cuda.current_stream()), keep no state between calls and read nothing back; or leave "
+    "capture away"
+)
+
+
+@kernel(apply_function)
+def apply(
+    executor: CudaExecutor, A: LinearOperator, x: Array, y: Array, alpha: complex, beta: complex
+) -> None:
+    """Call the function on the current stream, which is PyTorch's current one too."""
+    if executor.dry:  # the vectors of a loop may be in use
+        return
+    with _pytorch_follows(executor, A):
+        A.call(x, y, alpha, beta)
+
+
+def require_recordable(executor: CudaExecutor, A: LinearOperator) -> None:
+    """Raise InvalidArgument unless a replay of the recorded function equals a call."""
+    if A.address is not None:
+        raise InvalidArgument(
+            f"matvec: a compiled function of the host cannot read the memory of {executor.name}; "
+            "pass a Python function that launches kernels"
+        )
+    numbers = np.random.default_rng(0)
+    m, n = A.shape
+    given = [_numbers(numbers, n, A.dtype) for _ in range(2)]
+    stream = executor.xp.cuda.Stream(non_blocking=True)
+    stream.wait_event(executor.xp.cuda.get_current_stream().record())
+    with stream:
+        x, y = executor.zeros((n, 1), A.dtype), executor.zeros((m, 1), A.dtype)
+        wanted = []
+        for values in given:
+            executor.copy_into(x, values)
+            apply(executor, A, x, y, 1.0, 0.0)
+            wanted.append(executor.to_host(y))
+        graph, memory = _recorded(executor, A, stream, x, y)
+        for values, want in zip(given, wanted, strict=True):
+            executor.copy_into(x, values)
+            y.fill(0)
+            graph.launch(stream)
+            _compare(executor.to_host(y), want)
+        stream.synchronize()
+    del graph, memory
+
+
+def _numbers(rng: np.random.Generator, n: int, dtype: Any) -> Any:
+    made = rng.standard_normal((n, 1))
+    if np.dtype(dtype).kind == "c":
+        made = made + 1j * rng.standard_normal((n, 1))
+    return made.astype(dtype)
+
+
+def _recorded(
+    executor: CudaExecutor, A: LinearOperator, stream: Any, x: Array, y: Array
+) -> tuple[Any, OwnMemory]:
+    """Return the graph of a call, and the memory of its temporaries."""
+    memory = OwnMemory(executor.xp.cuda)
+    try:
+        with executor.own_capture(), memory.used():
+            stream.begin_capture()
+            try:
+                apply(executor, A, x, y, 1.0, 0.0)
+            finally:
+                graph = stream.end_capture()
+    except Exception as error:  # each library has errors of its own
+        raise InvalidArgument(
+            f"capture=True: the function cannot be recorded ({error}). {_REMEDY}"
+        ) from error
+    return graph, memory
+
+
+def _compare(found: Any, want: Any) -> None:
+    largest = float(np.max(np.abs(want), initial=0.0))
+    limit = ROUNDINGS * float(np.finfo(real_dtype(want.dtype)).eps) * largest
+    if not np.isfinite(largest) or np.allclose(found, want, rtol=0, atol=limit, equal_nan=True):
+        return
+    raise InvalidArgument(
+        "capture=True: a replay of the recorded function gives other results than a call: the "
+        f"function works on another stream or depends on the host. {_REMEDY}"
+    )
+
+
+@contextmanager
+def _pytorch_follows(executor: CudaExecutor, A: LinearOperator) -> Iterator[None]:
+    """Have PyTorch work on the current stream; while that is captured, with memory of its own."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        yield
+        return
+    stream = torch.cuda.ExternalStream(executor.stream_address(), device=executor.ordinal)
+    with torch.cuda.stream(stream):
+        if not executor.makes_graph:
+            yield
+            return
+        pool = torch.cuda.MemPool()
+        A.pools.append(pool)
+        with torch.cuda.use_mem_pool(pool):
+            yield

@@ -1,0 +1,154 @@
+"""Compiled functions as operators: called by compiled loops without Python."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core.compiled_function import address_of
+from wollemi.core.errors import InvalidArgument, UnsupportedOperation
+
+from ..backends.needs import tool
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+N = 200
+EXECUTORS = ("omp", "reference")
+DTYPES = {"float32": "float", "float64": "double"}
+SOURCE = """
+#include <stdint.h>
+#define STENCIL(T, name)                                                        \\
+  void name(const T *x, T *y, int64_t n, int64_t m, void *data) {              \\
+    const double shift = data ? *(const double *)data : 0.0;                    \\
+    for (int64_t i = 0; i < n; ++i)                                             \\
+      y[i] = (T)((2 + shift) * x[i] - (i ? x[i - 1] : 0) - (i < n - 1 ? x[i + 1] : 0)); \\
+  }
+STENCIL(float, of_float32)
+STENCIL(double, of_float64)
+void of_complex128(const double *x, double *y, int64_t n, int64_t m, void *data) {
+  for (int64_t i = 0; i < n; ++i) { y[2 * i] = -x[2 * i + 1]; y[2 * i + 1] = x[2 * i]; }
+}
+void first(const double *x, double *y, int64_t n, int64_t m, void *data) {
+  for (int64_t i = 0; i < m; ++i) y[i] = x[i];
+}
+void padded(const double *x, double *y, int64_t n, int64_t m, void *data) {
+  for (int64_t i = 0; i < m; ++i) y[i] = i < n ? x[i] : 0;
+}
+"""
+
+pytestmark = tool(COMPILER is not None, "no C compiler: install gcc")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    folder: Path = tmp_path_factory.mktemp("compiled")
+    source, made = folder / "stencil.c", folder / "stencil.so"
+    source.write_text(SOURCE)
+    assert COMPILER is not None
+    subprocess.run([COMPILER, "-O2", "-shared", "-fPIC", "-o", made, source], check=True)
+    return ctypes.CDLL(str(made))
+
+
+def stencil(n: int = N, shift: float = 0.0) -> Any:
+    return np.diag(np.full(n, 2.0 + shift)) - np.eye(n, k=1) - np.eye(n, k=-1)
+
+
+def test_addresses_of_compiled_functions(library: Any) -> None:
+    function = library.of_float64
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address_of(function) == address_of(address) == address
+    assert address_of(SimpleNamespace(address=address, ctypes=function)) == address  # Numba's
+    assert address_of(len) is None
+    assert address_of(True) is None
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_equal_those_of_the_matrix(library: Any, executor: str, dtype: str) -> None:
+    function = getattr(library, f"of_{dtype}")
+    A = wl.LinearOperator((N, N), function, function, dtype=dtype, executor=executor)
+    rng = np.random.default_rng(0)
+    x, X = (rng.standard_normal(shape).astype(dtype) for shape in ((N,), (N, 3)))
+    tolerance = {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(A @ x, stencil() @ x, **tolerance)
+    np.testing.assert_allclose(A @ X, stencil() @ X, **tolerance)
+    np.testing.assert_allclose(A.H @ x, stencil() @ x, **tolerance)
+    out = np.ones((N, 3), dtype)
+    A.apply(X, out, alpha=2.0, beta=-1.0)
+    np.testing.assert_allclose(out, 2 * stencil() @ X - 1, **tolerance)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_functions_may_be_complex_or_rectangular(library: Any, executor: str) -> None:
+    turn = wl.LinearOperator((4, 4), library.of_complex128, dtype=complex, executor=executor)
+    x = np.arange(4) + 1j
+    np.testing.assert_array_equal(turn @ x, 1j * x)
+    P = wl.LinearOperator((2, 5), library.first, library.padded, executor=executor)
+    np.testing.assert_array_equal(P @ np.arange(5.0), [0.0, 1.0])
+    np.testing.assert_array_equal(P.T @ np.array([3.0, 4.0]), [3, 4, 0, 0, 0])
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("solver", ["Cg", "Bicgstab", "Gmres", "Minres", "Idr"])
+def test_solvers_call_a_compiled_function_in_their_loops(
+    library: Any, executor: str, solver: str
+) -> None:
+    shift = np.array([0.5])
+    A = wl.LinearOperator((N, N), library.of_float64, data=shift, executor=executor)
+    M = wl.LinearOperator((N, N), library.of_float64, data=np.array([30.0]), executor=executor)
+    b = np.random.default_rng(1).standard_normal(N)
+    assert A.resident is (executor == "omp")
+    for preconditioner in (None, M):
+        made = getattr(wl.solvers, solver)(A, M=preconditioner, rtol=1e-10)
+        result = made.solve(b)
+        assert result.converged
+        np.testing.assert_allclose(stencil(shift=0.5) @ result.x, b, atol=1e-7)
+        reference = getattr(wl.solvers, solver)(
+            wl.Csr(stencil(shift=0.5), executor=executor), M=preconditioner, rtol=1e-10
+        ).solve(b)
+        assert abs(result.iterations - reference.iterations) <= 2
+
+
+def test_new_data_is_read_by_recorded_loops(library: Any) -> None:
+    shift = np.array([0.5])
+    A = wl.LinearOperator((N, N), library.of_float64, data=shift, executor="omp")
+    cg, b = wl.solvers.Cg(A, rtol=1e-10), np.ones(N)
+    for value in (0.5, 4.0):
+        shift[0] = value
+        np.testing.assert_allclose(stencil(shift=value) @ cg.solve(b).x, b, atol=1e-7)
+
+
+def test_a_python_function_is_refused_where_loops_are_compiled() -> None:
+    A = wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True, executor="omp")
+    for call in (lambda: A @ np.ones(3), lambda: wl.solvers.Cg(A).solve(np.ones(3))):
+        with pytest.raises(InvalidArgument, match="cfunc"):
+            call()
+    B = wl.LinearOperator((3, 3), lambda x: 2 * x, capture=True, executor="reference")
+    np.testing.assert_array_equal(B @ np.ones(3), 2 * np.ones(3))
+
+
+def test_functions_with_out_write_there() -> None:
+    def twice(x: Any, out: Any) -> None:
+        np.multiply(x, 2, out=out)
+
+    A = wl.LinearOperator((3, 3), twice, capture=True, executor="reference")
+    np.testing.assert_array_equal(A @ np.ones(3), 2 * np.ones(3))
+    np.testing.assert_array_equal(A @ np.ones((3, 2)), 2 * np.ones((3, 2)))
+    np.testing.assert_array_equal(
+        A.apply(np.ones(3), np.ones(3), alpha=3.0, beta=1.0), 7 * np.ones(3)
+    )
+
+
+def test_a_compiled_function_keeps_its_dtype(library: Any) -> None:
+    A = wl.LinearOperator((N, N), library.of_float32, dtype="float32")
+    with pytest.raises(UnsupportedOperation, match="float32"):
+        A.astype("float64")
+    with pytest.raises(InvalidArgument, match="data"):
+        wl.LinearOperator((N, N), library.of_float32, data="text")
