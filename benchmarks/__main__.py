@@ -1,6 +1,6 @@
 """``make bench``: every suite, into a folder, and the report that people read.
 
-The harness is the package ``wollemi_bench`` beside this file; ``wollemi bench`` calls it too.
+The harness is the package ``wollemi_bench`` in this folder; ``wollemi bench`` calls it too.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ import typer
 
 from wollemi.cli import main
 
-#: With what is under way by then, a run ends within 20 minutes on two cores, and 8 on a GPU.
+#: With its running contests, a run ends within 20 minutes on two cores, and 8 on a GPU.
 CPU_MINUTES, GPU_MINUTES = 18.0, 7.0
 
 
@@ -27,7 +27,8 @@ def everything(
         float | None, typer.Option(help="Seconds that a comparison may take.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Start no case after so many minutes: 18, on a GPU 7.")
+        float | None,
+        typer.Option(help="Start no case after these minutes: 18, on a GPU 7."),
     ] = None,
     matrices: Annotated[
         Path | None, typer.Option(help="The folder of graphs and layers of the suites.")
@@ -59,7 +60,7 @@ def everything(
 
 
 def ran(*words: str) -> int:
-    """Return with what status a command ends."""
+    """Return the exit status of a command."""
     try:
         main([*words])
     except SystemExit as end:

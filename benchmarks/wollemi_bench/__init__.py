@@ -1,8 +1,8 @@
 """Timing operations against the hardware's limit and against other libraries.
 
 A *case* is a matrix, a *contender* something to call on it, a *contest* the contenders of one case:
-each is checked first, then all are timed in turn, on CPUs each in a process of its own. So whatever
-else the machine does hits all of them. What came out is a list of records, printed as a table and
+each is checked first, then all are timed in turn, on CPUs each in a process of its own. So other
+work of the machine affects all of them. The result is a list of records, printed as a table and
 kept as JSON lines.
 """
 

@@ -1,8 +1,8 @@
-"""Applications of preconditioners beside their products: ``python -m ... WHERE``.
+"""Applications of preconditioners and their products: ``python -m ... WHERE``.
 
 An approximate inverse is applied by the products with its parts, and triangles of incomplete
 factors that are solved by sweeps take a product a sweep each. Applications, and the same products
-one after the other, are timed by turns; what is above 1 are passes over vectors.
+one after the other, are timed by turns; the part above 1 is passes over vectors.
 """
 
 from __future__ import annotations

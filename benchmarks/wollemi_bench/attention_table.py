@@ -1,11 +1,11 @@
-"""Attention on a GPU beside PyTorch's: ``python -m wollemi_bench.attention_table``.
+"""Attention on a GPU compared with PyTorch's: ``python -m wollemi_bench.attention_table``.
 
-``fusedmm`` with softmax on tensors of 16 bits, forward and with its gradients, beside
+``fusedmm`` with softmax on tensors of 16 bits, forward and with its gradients, compared with
 FlexAttention, compiled with a mask of blocks, and ``scaled_dot_product_attention`` with a dense
-mask. Windows are a pattern of entries and, beside it, a mask of ``wl.masks``. All work on the same
-tensors, by turns. A turn is a replay of a graph of calls, so that what a call costs the host is
-left out; ``--eager`` times calls back to back. The table is Markdown: microseconds, forward /
-forward and backward, and errors against float32: of the mask where there is one.
+mask. Windows are a pattern of entries and, separately, a mask of ``wl.masks``. All work on the same
+tensors, by turns. A turn is a replay of a graph of calls, without the host's time of a call;
+``--eager`` times calls back to back. The table is Markdown: microseconds, forward / forward and
+backward, and errors against float32: of the mask where there is one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .training import random, window
 
 
 class Attention(NamedTuple):
-    """A pattern, heads of so many columns, and the pattern as a rule and as a mask if it is one."""
+    """A pattern, heads and their width, and the pattern as a rule and as a mask if it is one."""
 
     name: str
     pattern: Callable[[], sp.csr_array]
@@ -107,7 +107,7 @@ def _contenders(case: Attention, S: Any, operands: list[Any]) -> dict[str, Calla
 
 
 def timed(call: Callable[[], Any], *, eager: bool) -> Callable[[], float]:
-    """Return what runs some calls and returns the microseconds of one."""
+    """Return a function that runs some calls and returns the microseconds of one."""
     import torch
 
     def calls() -> None:

@@ -1,4 +1,4 @@
-"""What memory can do at most, measured beside what is compared with it.
+"""The bandwidth of the memory, measured in the same rounds as the contenders.
 
 Reads are taken over as many bytes as the operation moves: a cache of hundreds of megabytes would
 otherwise make the limit of a large array no limit for a small one.
@@ -23,7 +23,7 @@ from .problem import GPUS, Facts, Offer, Problem
 #: Below this many bytes a call's own overhead hides the memory.
 FEWEST_BYTES = 1 << 20
 
-#: This many bytes, or so many times the last cache, leave every cache behind.
+#: This number of bytes, or this multiple of the last cache, exceeds every cache.
 MANY_BYTES, TIMES_CACHE = 1 << 28, 8
 
 #: Columns of the blocks that are read: kernels of one column may be another text.
@@ -31,7 +31,7 @@ COLUMNS = 1
 
 
 def within_reason(nbytes: int, cache: int) -> int:
-    """Return how many bytes are moved to learn how fast so many are, beyond a cache of that size.
+    """Return the bytes to move to measure the bandwidth of a size, beyond a cache of that size.
 
     More of them would only take longer, fewer would be over before they have begun.
     """
@@ -103,7 +103,7 @@ class Streams(Problem):
         return _ones(executor, self.nbytes // 16), _ones(executor, self.nbytes // 16)
 
     def theirs(self, peer: Peer) -> list[Offer]:
-        """Return nothing: the memory is nobody's."""
+        """Return nothing: the memory has no library."""
         raise Absent("memory is measured by the executor")
 
     def wrong(self, result: Any) -> str:

@@ -26,7 +26,7 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Known:
-    """What was found for a size.
+    """The measurements of a size.
 
     Attributes
     ----------
@@ -44,15 +44,15 @@ class Bandwidths:
     """The bandwidth of memories in one run, for each size.
 
     All streams are timed the first time. Then a host's memory, which it may share with others, is
-    read in the rounds of every contest by the stream that was fastest; that of a GPU is nobody
-    else's, and what was found holds.
+    read in the rounds of every contest by the fastest stream; a GPU's memory is its own, and one
+    measurement holds.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bool], Known] = {}
 
     def of_gpu(self, executor: Executor, nbytes: int, cold: bool) -> dict[str, float]:
-        """Return the rates of about so many bytes, by now or from before."""
+        """Return the rates of about this number of bytes, measured now or before."""
         nbytes = within_reason(nbytes, int(executor.properties.get("cache", 0)))
         key = _size(nbytes), cold
         if key not in self._known:
@@ -72,7 +72,7 @@ class Bandwidths:
         return self._known[key].rates
 
     def streams(self, nbytes: int, cold: bool) -> Streams:
-        """Return what is to be timed beside a call that moves so many bytes."""
+        """Return the streams to time with a call that moves this number of bytes."""
         nbytes = within_reason(nbytes, cache_bytes())
         known = self._known.get((_size(nbytes), cold))
         return Streams(nbytes, known.fastest if known else "")
@@ -80,7 +80,7 @@ class Bandwidths:
     def note(
         self, moved: Streams, cold: bool, streams: Sequence[Ready], times: Mapping[str, Timing]
     ) -> tuple[dict[str, float], Any]:
-        """Return the rates and, of reads, that of every round; and remember what was fastest."""
+        """Return the rates and, for reads, the rate of every round; and remember the fastest."""
         rates, reads = rates_of(streams, times)
         key = _size(moved.nbytes), cold
         if key in self._known:

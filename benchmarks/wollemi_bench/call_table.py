@@ -1,12 +1,12 @@
-"""What a call on PyTorch's tensors costs the host: ``python -m wollemi_bench.call_table``.
+"""The host's time of a call on PyTorch's tensors: ``python -m wollemi_bench.call_table``.
 
 Matrices are so small that computing is negligible, so the time is that of the calls: products of
 ours, PyTorch's own of sparse tensors, and an operator that does nothing, registered as ours are.
 All go by turns; on a GPU a turn ends with a wait for the device. The table is Markdown:
 microseconds a call, median (quartiles).
 
-PyTorch's compiler does not take sparse tensors: of a function with ``torch.sparse.mm`` it compiles
-nothing, and what its row says is the call as it is and the guards before it. So there is no CUDA
+PyTorch's compiler does not take sparse tensors: it compiles nothing of a function with
+``torch.sparse.mm``, and its row is the plain call and the guards before it. So there is no CUDA
 graph of it in the mode ``reduce-overhead`` either.
 """
 
@@ -97,7 +97,7 @@ def contenders(device: str) -> dict[str, Call]:
 
 
 def _in_a_graph(call: Callable[[Any], Any], X: Any) -> Call:
-    """Return a call in the mode that puts what is compiled into CUDA graphs."""
+    """Return a call in the mode that puts compiled code into CUDA graphs."""
     import torch
 
     compiled = torch.compile(call, mode="reduce-overhead")

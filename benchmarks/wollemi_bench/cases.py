@@ -33,7 +33,7 @@ class Case:
     Attributes
     ----------
     name : str
-        What records call it.
+        Its name in records.
     build : callable
         Makes it.
     family : str
@@ -90,7 +90,7 @@ class Generator:
 
     @property
     def summary(self) -> str:
-        """What it is, in a sentence."""
+        """Its description, in a sentence."""
         return (self.build.__doc__ or "").partition("\n")[0].removeprefix("Return ")
 
 
@@ -125,8 +125,8 @@ def case(name: str) -> Case:
     Parameters
     ----------
     name : str
-        A family (``stencil7``), a family and its sizes (``stencil7:100``), a stand-in and by what
-        its rows are divided (``like:thermal2/4``), a name in the SuiteSparse collection
+        A family (``stencil7``), a family and its sizes (``stencil7:100``), a stand-in and the
+        divisor of its rows (``like:thermal2/4``), a name in the SuiteSparse collection
         (``ss:Schmid/thermal2``), or a matrix file.
 
     Raises
@@ -205,7 +205,7 @@ def cases(names: list[str]) -> list[Case]:
     return found
 
 
-#: The sizes of a growth curve: so many times the entries of the case as it is named.
+#: The sizes of a growth curve: multiples of the entries of the named case.
 GROWTH = (1 / 64, 1 / 16, 1 / 4, 1.0)
 
 

@@ -33,19 +33,19 @@ GENERAL = (
     ("direct", "none"),
 )  # fmt: skip
 
-#: A candidate has this many times the best time so far, and at least so many seconds.
+#: A candidate has this many times the best time so far, and at least this number of seconds.
 PATIENCE, LEAST = 3.0, 0.05
 
 #: Seconds of a candidate at most, and of a factorization that is estimated to take longer.
 MOST, LONGEST = 12.0, 4.0
 
-#: Calls of which the quickest counts, where one takes less than so many seconds.
+#: Calls of which the quickest counts, where one takes less than this number of seconds.
 ROUNDS, SHORT = 5, 0.3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one system came to; times in seconds, infinite where there was no solution."""
+    """The outcome of one system; times in seconds, infinite where there was no solution."""
 
     system: System
     seconds: float
@@ -168,10 +168,10 @@ def page(outcomes: Iterable[Outcome], title: str) -> str:
 def run(
     on: Executor, seed: int, scale: int, minutes: float | None, folder: Path | None
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of the seeded systems, and those of a folder of matrices."""
+    """Yield the outcomes of the seeded systems, and of a folder of matrices."""
     began = time.perf_counter()
     every = list(systems(seed, scale)) + (list(files(folder)) if folder else [])
-    wl.solve(wl.Csr(every[0].A, executor=on), every[0].b)  # what is made once in a process
+    wl.solve(wl.Csr(every[0].A, executor=on), every[0].b)  # one-time work of a process
     for system in every:
         if minutes is not None and time.perf_counter() - began > 60 * minutes:
             return

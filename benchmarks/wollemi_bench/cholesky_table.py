@@ -1,9 +1,9 @@
-"""CG with IC(0) beside PETSc: ``python -m wollemi_bench.cholesky_table > table.md``.
+"""CG with IC(0) compared with PETSc: ``python -m wollemi_bench.cholesky_table > table.md``.
 
 PETSc is that of a Python that has ``petsc4py`` (Debian: ``apt-get install python3-petsc4py``), on
 one thread. Both solve to a true residual of 1e-8 with one drawn right-hand side. Every round runs
-PETSc, then ours on each executor; what is printed is the median of PETSc's time by ours (least and
-most): above 1 ours is faster. The second number of a cell is set-up and solve together.
+PETSc, then wollemi on each executor; the table has the median of PETSc's time by wollemi's (least
+and most): above 1 wollemi is faster. The second number of a cell is set-up and solve together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _ours(S: Any, b: np.ndarray, executor: str) -> Taken:
 
 
 def measured(S: Any, rounds: int, executors: list[str]) -> list[list[Taken]]:
-    """Return what PETSc and each executor take, by rounds."""
+    """Return the times of PETSc and each executor, by rounds."""
     b = np.random.default_rng(SEED).standard_normal(S.shape[0])
     b /= np.linalg.norm(b)
     return [
@@ -54,7 +54,7 @@ def main(
     executors: Annotated[list[str] | None, typer.Option(help="Where ours runs.")] = None,
     rounds: Annotated[int, typer.Option(help="Times that each is done.", min=1)] = 5,
     scale: Annotated[int, typer.Option(help="Divide the points of an axis by this.", min=1)] = 1,
-    only: Annotated[list[str] | None, typer.Option(help="Systems whose name has this.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Systems with this in their name.")] = None,
 ) -> None:
     """Print the table."""
     places = executors or ["omp:1", "omp:2"]

@@ -17,14 +17,14 @@ class Clock(ABC):
     Attributes
     ----------
     method : str
-        What records call it.
+        Its name in records.
     """
 
     method: str
 
     @abstractmethod
     def batch(self, call: Call, synchronize: Wait, calls: int) -> float:
-        """Return the seconds per call of so many calls; all work is done when it returns."""
+        """Return the seconds per call of ``calls`` calls; all work is done when it returns."""
 
 
 class Wall(Clock):
@@ -42,7 +42,7 @@ class Wall(Clock):
 
 
 class Told(Clock):
-    """What calls say themselves: processes that take the time of what they do."""
+    """Times that calls report themselves: processes that time their own work."""
 
     method = "told"
 
@@ -70,7 +70,7 @@ class Events(Clock):
 
 
 def between_events(cuda: Any, work: Call) -> float:
-    """Return the seconds that the device takes for what ``work`` submits."""
+    """Return the device's seconds for the work that ``work`` submits."""
     begin, end = cuda.Event(), cuda.Event()
     begin.record()
     work()
@@ -80,7 +80,7 @@ def between_events(cuda: Any, work: Call) -> float:
 
 
 class Graph(Clock):
-    """Events around replays of captured graphs: what the device takes, without launches by Python.
+    """Events around replays of captured graphs: the device's time, without launches by Python.
 
     Parameters
     ----------
@@ -112,16 +112,16 @@ class Graph(Clock):
         return seconds / (replays * each)
 
 
-#: Takes a call and a number, and returns what replays so many of them; raises whatever says that
-#: they cannot be captured.
+#: Takes a call and a number, and returns a function that replays this number of calls; raises the
+#: error of a failed capture.
 Capture = Callable[[Call, int], Call]
 
 
 def capture_by_cupy(call: Call, calls: int) -> Call:
     """Capture calls that launch on CuPy's current stream.
 
-    What they allocate comes from a pool of their own: blocks of the common pool would be somebody
-    else's when the graph is replayed. What was asked for on the current stream is done before.
+    Their allocations come from a pool of their own: blocks of the common pool would have another
+    owner when the graph is replayed. Earlier work on the current stream is done before.
     """
     import cupy
 
@@ -169,6 +169,6 @@ def clock_of(call: Call, *, gpu: bool, capture: Capture | None) -> Clock:
         return Events()
     try:
         return Graph(capture(call, 1), capture(call, Graph.CALLS))
-    # each library has errors of its own for what it cannot capture
+    # each library has errors of its own for a failed capture
     except Exception:
         return Events()

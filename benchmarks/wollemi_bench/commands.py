@@ -46,7 +46,7 @@ Grow = Annotated[
 ]
 Cold = Annotated[bool, typer.Option("--cold", help="Empty the caches before each call.")]
 Busy = Annotated[
-    int, typer.Option(help="On a CPU, time everything again beside so many busy processes.", min=0)
+    int, typer.Option(help="On a CPU, time everything again with busy processes.", min=0)
 ]
 
 #: Rounds of one command; solves are longer.
@@ -87,7 +87,7 @@ def solve(
     cold: Cold = False,
     busy: Busy = 0,
 ) -> None:
-    """Time iterations of solvers, and what an iteration costs on 100 unknowns."""
+    """Time iterations of solvers, and the cost of an iteration on 100 unknowns."""
     from wollemi.solvers.registry import SOLVERS
 
     from . import solve
@@ -157,7 +157,7 @@ def _measure(
     settings: Settings,
     first: Sequence[Task] = (),
 ) -> Measure:
-    """Return what measures an operation on cases, which are looked up now."""
+    """Return a function that measures an operation on cases, which are looked up now."""
     from . import suites
     from .measure import run
 
@@ -198,17 +198,17 @@ def suite(
         int, typer.Option(help="Draw the matrices of the suite shapes by another seed.", min=1)
     ] = 1,
     minutes: Annotated[
-        float | None, typer.Option(help="Start no case after so many minutes; the rest is skipped.")
+        float | None, typer.Option(help="Start no case after this time; the rest is skipped.")
     ] = None,
     matrices: Annotated[
         Path | None,
-        typer.Option(help="The folder of graphs and layers; else what WOLLEMI_MATRICES names."),
+        typer.Option(help="The folder of graphs and layers; else WOLLEMI_MATRICES."),
     ] = None,
     every_file: Annotated[
         bool, typer.Option("--every-file", help="Of tca-dlmc: all .smtx files below the folder.")
     ] = False,
 ) -> None:
-    """Measure named suites: what is usual, growth, choice, or the tables of papers."""
+    """Measure named suites: the usual one, growth, choice, or the tables of papers."""
     from . import runs, suites
     from .matrices import Matrices
 
@@ -242,12 +242,12 @@ def suite(
 
 
 def _contest(record: Record) -> tuple[str, ...]:
-    """Return what the records of one contest have in common."""
+    """Return the common key of the records of one contest."""
     return record.suite, record.benchmark, record.case, record.dtype, record.caches
 
 
 def _report(measure: Measure, how: How) -> None:
-    """Measure, print a table per contest, and write what was asked for.
+    """Measure, print a table per contest, and write the requested files.
 
     Ends with status 1 if a result of ours was wrong.
     """

@@ -1,9 +1,9 @@
-"""``wollemi bench compare``: what changed between two files, beyond noise.
+"""``wollemi bench compare``: changes between two files, beyond noise.
 
-A contender changed if its median moved by more than the tolerance, its quartiles do not touch and
-a rank test agrees; times beside busy processes are judged by themselves. A slow-down of ours is a
-regression unless the machine explains it: unless those that did not change, the peers of the same
-version and the memory, slowed down as much in the same rounds.
+A contender changed if its median moved by more than the tolerance, its quartiles do not touch and a
+rank test agrees; times with busy processes are judged by themselves. A slow-down of wollemi is a
+regression unless the machine explains it: unless unchanged contenders, the peers of the same
+version and the memory, slowed down equally in the same rounds.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .results import Key, RecordedContest, Run, is_ours, left_out, recorded_cont
 #: A change of less than this share is none, however sure it is.
 TOLERANCE = 0.05
 
-#: Chance that equal contenders pass the rank test; beside it they have to pass the quartiles.
+#: Chance that equal contenders pass the rank test; they also have to pass the quartiles.
 RISK = 0.01
 
-#: The rank test of so many samples and fewer cannot come below the risk: 4 and 4 give 0.03.
+#: The rank test of this number of samples and fewer cannot come below the risk: 4 and 4 give 0.03.
 TOO_FEW = 4
 
 
 class Kind(Enum):
-    """What became of a contender; the value is what is printed."""
+    """The change of a contender; the value is its text."""
 
     SAME = "as before"
     FASTER = "faster"
@@ -60,13 +60,13 @@ class Change:
     contender : str
         Who.
     kind : Kind
-        What became of it.
+        The change.
     old, new : Record or None
         None where it was not.
     ratio : float or None
         How many times as long it takes now.
     machine : float or None
-        How many times as long what did not change takes now: peers of one version, and memory.
+        The slow-down of the unchanged parts: peers of one version, and memory.
     """
 
     key: Key
@@ -96,9 +96,9 @@ class Comparison:
     Attributes
     ----------
     changes : list of Change
-        What became of every contender of the contests that both have.
+        The changes of all contenders of the contests that both have.
     hardware, versions : list of str
-        What else differs, a line each; empty if nothing does.
+        Other differences, a line each; empty if there are none.
     only_old, only_new : list of Key
         Contests that only one of them has.
     """
@@ -111,17 +111,17 @@ class Comparison:
 
     @property
     def regressions(self) -> list[Change]:
-        """What of ours is worse than it was."""
+        """The slow-downs of wollemi."""
         return [change for change in self.changes if change.regression]
 
 
 def compare(old: Sequence[Run], new: Sequence[Run], *, tolerance: float = TOLERANCE) -> Comparison:
-    """Return what became of the contenders of the old runs in the new ones.
+    """Return the changes of the contenders of the old runs in the new ones.
 
     Parameters
     ----------
     old, new : sequence of Run
-        What was read from two files.
+        The content of two files.
     tolerance : float
         The share by which a median may move.
 
@@ -157,7 +157,7 @@ def _lines(groups: Iterable[list[str]]) -> list[str]:
 
 
 def _by_contest(runs: Sequence[Run]) -> dict[Key, RecordedContest]:
-    """Return contests by name; cuda:0 and cuda:1 are one place, and so are omp:2 and omp:4."""
+    """Return contests by name; cuda:0 and cuda:1 are one device, and so are omp:2 and omp:4."""
     return {
         contest.key._replace(executor=contest.key.executor.partition(":")[0]): contest
         for contest in recorded_contests(runs)
@@ -182,11 +182,11 @@ def _changes(before: RecordedContest, after: RecordedContest, tolerance: float) 
 def _changes_beside_busy(
     before: RecordedContest, after: RecordedContest, tolerance: float
 ) -> Iterator[Change]:
-    """Yield what became of the times beside as many busy processes, where both files have them."""
+    """Yield the changes of times with busy processes, where both files have them."""
     counts = {record.busy for contest in (before, after) for record in contest.records}
     if len(counts) != 1 or 0 in counts:
         return
-    beside = f"beside {counts.pop()} busy"
+    beside = f"with {counts.pop()} busy"
     old, new = _beside_busy(before), _beside_busy(after)
     both = {r.contender for r in old.records} & {r.contender for r in new.records}
     for change in _changes(old, new, tolerance):
@@ -196,7 +196,7 @@ def _changes_beside_busy(
 
 def _beside_busy(contest: RecordedContest) -> RecordedContest:
     crowded = (record.beside_busy for record in contest.records)
-    # memory was not measured beside busy processes: the peers alone say what the machine did
+    # memory was not measured with busy processes: only the peers show the state of the machine
     records = [replace(r, read=None, triad=None, copy=None) for r in crowded if r is not None]
     return RecordedContest(contest.key, contest.run, records)
 
@@ -204,7 +204,7 @@ def _beside_busy(contest: RecordedContest) -> RecordedContest:
 def _judge(
     old: Record | None, new: Record | None, machine: float | None, tolerance: float
 ) -> tuple[Kind, float | None]:
-    """Return what became of a contender, and how many times as long it takes."""
+    """Return the change of a contender, and its slow-down."""
     if old is None or new is None:
         return (Kind.APPEARED if old is None else Kind.VANISHED), None
     if not old.seconds or not new.seconds:
@@ -250,7 +250,7 @@ def beyond_noise(quick: Record, slow: Record, tolerance: float) -> bool:
 
 
 def _machine(before: RecordedContest, after: RecordedContest) -> float | None:
-    """Return how many times as long takes what did not change, the median of all such."""
+    """Return the slow-down of the unchanged parts, the median of all."""
     ratios = [
         b / a
         for b, a in (
@@ -269,7 +269,7 @@ def _machine(before: RecordedContest, after: RecordedContest) -> float | None:
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Return what two descriptions differ in, a line each.
+    """Return the differences of two descriptions, a line each.
 
     Examples
     --------
@@ -288,7 +288,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def told(comparison: Comparison) -> Group:
-    """Return what changed as a table, and the rest in sentences."""
+    """Return the changes as a table, and the rest in sentences."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("contest", "contender"):
         shown.add_column(name)
@@ -326,7 +326,7 @@ def _said(change: Change) -> str:
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """Return in sentences how many changed, how the machine did, and what was left out."""
+    """Return in sentences the number of changes, the state of the machine, and omissions."""
     changes = comparison.changes
     counted = {kind: sum(c.kind is kind for c in changes) for kind in Kind}
     parts = [f"{number} {kind.value}" for kind, number in counted.items() if number]

@@ -1,4 +1,4 @@
-"""A contest: check every contender, then time those that are right."""
+"""A contest: check every contender, then time the correct ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUDGET = 20.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one contender.
+    """The outcome of one contender.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class Outcome:
     trouble : str
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
     facts : Facts
-        What else is known of it.
+        Its other properties.
     share : float or None
         The time that reading the bytes of our call takes at least, as a share of the time taken:
         the median over the rounds, because the speed of a shared memory changes.
     beside : Timing or None
-        The same beside busy processes, if that was asked for.
+        The same with busy processes, if requested.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Outcome:
 
     @property
     def setup_seconds(self) -> float | None:
-        """What the first call and all before it took beyond a call."""
+        """The time of the first call and all before it beyond a call."""
         if self.timing is None or self.facts.first is None:
             return None
         return max(self.facts.first - self.timing.median, 0.0)
@@ -69,7 +69,7 @@ class Settings:
     cold : bool
         Empty the caches before each call.
     busy : int
-        Time all again, on a CPU, while so many other processes compute.
+        Time all again, on a CPU, while this number of other processes compute.
     """
 
     batches: int = BATCHES
@@ -153,7 +153,7 @@ class Contest:
         times: dict[str, Timing],
         cold: bool,
     ) -> tuple[dict[str, float], Any]:
-        """Return bytes per second by kind of access, and those of reading in every round."""
+        """Return bytes per second by kind of access, and the rates of reading in every round."""
         if streams is not None:
             return runners.bandwidths.note(streams, cold, found, times)
         executor = self.libraries[0].executor
@@ -165,7 +165,7 @@ class Contest:
     def _streams(
         self, runners: Runners, cost: Cost | None, cold: bool
     ) -> tuple[Streams | None, list[tuple[Any, Ready]]]:
-        """Return what measures a host's memory beside us, over as many bytes as we move."""
+        """Return a process that measures a host's memory, over the bytes of a call."""
         executor = self.libraries[0].executor
         if self.libraries[0].gpu or cost is None or executor is None:
             return None, []
@@ -175,7 +175,7 @@ class Contest:
 
 
 def _beside(contenders: Sequence[Slot], settings: Settings) -> dict[str, Timing]:
-    """Return what contenders take beside busy processes, if that was asked for."""
+    """Return the times of contenders with busy processes, if requested."""
     if settings.busy == 0:
         return {}
     with busy(settings.busy):
@@ -190,7 +190,7 @@ def _beside(contenders: Sequence[Slot], settings: Settings) -> dict[str, Timing]
 
 
 def _facts(runner: Any, ready: Ready) -> Facts:
-    """Return what a contender says at the end, or what it said before if it fails now."""
+    """Return a contender's final properties, or its earlier ones if it fails now."""
     try:
         facts: Facts = runner.finish(ready.name)
     except Lost as reason:
@@ -203,7 +203,7 @@ def runners_for(executor: Executor, *, own_process: bool | None = None) -> Runne
     """Return where contenders of an executor are timed.
 
     On a CPU each has a process of its own. A GPU does one thing at a time and has no threads that
-    spin, and its caches are flushed by whatever comes next, so that one process is enough.
+    spin, and every next contender flushes its caches, so that one process is enough.
     """
     threads = int(executor.properties.get("threads", 1))
     if own_process is None:

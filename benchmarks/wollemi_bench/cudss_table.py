@@ -1,4 +1,4 @@
-"""What ``Direct`` adds to cuDSS: ``python -m wollemi_bench.cudss_table > table.md``, on a GPU.
+"""The cost of ``Direct`` over cuDSS: ``python -m wollemi_bench.cudss_table > table.md``, on a GPU.
 
 Each phase is timed as cuDSS's bindings do it, called as its examples do, and as ``Direct`` does it,
 one after the other in each round: the median of the ratios, least and most. A solve is one

@@ -1,10 +1,10 @@
 """Multigrid on a GPU: ``python -m wollemi_bench.cycle_table``.
 
 For cubes of diffusion, and of boxes of contrast 1e6: the time of set-up, the first and a later one,
-of new values, of a cycle, and of a solve by conjugate gradients to 1e-8. A cycle is what ``Amg``
-adds to an iteration, between solves of two lengths. Beside it the same hierarchy is driven from
-CuPy, product by product, and the products ``P^T A P`` of the finest level are those of cuSPARSE.
-The table is Markdown, in milliseconds.
+of new values, of a cycle, and of a solve by conjugate gradients to 1e-8. The time of a cycle is the
+part of an iteration that ``Amg`` adds, between solves of two lengths. For comparison the same
+hierarchy is driven from CuPy, product by product, and the products ``P^T A P`` of the finest level
+use cuSPARSE. The table is Markdown, in milliseconds.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Driven:
         self.inverse = M.coarsest.data
 
     def apply(self, b: Any, at: int = 0) -> Any:
-        """Return what a cycle from 0 makes of ``b``."""
+        """Return the result of a cycle from 0 for ``b``."""
         if at == len(self.levels):
             return self.inverse @ b
         A, P, R, inverse, steps = self.levels[at]
@@ -145,7 +145,7 @@ def main(
     sizes: Annotated[str, typer.Option(help="Points of the axes of cubes.")] = "32,64,100,128,200",
     rounds: Annotated[int, typer.Option(help="Times of each call, of which the median is.")] = 7,
     aggressive: Annotated[int, typer.Option(help="Levels that are coarsened twice.")] = 0,
-    dtype: Annotated[str, typer.Option(help="What levels are stored in.")] = "float32",
+    dtype: Annotated[str, typer.Option(help="The precision of levels.")] = "float32",
 ) -> None:
     """Print the table."""
     options = {"dtype": dtype, "aggressive": aggressive}

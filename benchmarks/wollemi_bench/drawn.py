@@ -15,7 +15,7 @@ FLAT = (0.45, 0.22, 0.22, 0.11)
 
 
 def dense_blocks(count: int, size: int, seed: int) -> Csr:
-    """Return dense blocks on the diagonal, so many of such a size."""
+    """Return ``count`` dense blocks of one size on the diagonal."""
     rng = np.random.default_rng(seed)
     starts = np.arange(count, dtype=np.int64).repeat(size * size) * size
     inner = np.tile(np.arange(size, dtype=np.int64), count * size)
@@ -43,7 +43,7 @@ def _anywhere(rows: int, lengths: np.ndarray, rng: np.random.Generator) -> Csr:
 
 
 def flat_rmat(scale: int, entries: int, seed: int) -> Csr:
-    """Return a graph of 2^scale nodes whose degrees vary less than Graph500's."""
+    """Return a graph of 2^scale nodes with degrees that vary less than Graph500's."""
     return recursive(scale, entries, FLAT, seed)
 
 

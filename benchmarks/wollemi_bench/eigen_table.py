@@ -1,9 +1,9 @@
-"""Eigenpairs beside SciPy's: ``python -m wollemi_bench.eigen_table FOLDER``.
+"""Eigenpairs compared with SciPy's: ``python -m wollemi_bench.eigen_table FOLDER``.
 
 Some smallest eigenvalues of symmetric positive definite matrices, by ARPACK around a factorization,
 our Lanczos method around ours, and LOBPCG of both with the same start and the same incomplete
 Cholesky factorization as ``M``. LOBPCG ends where the norms of all residuals are at most 1e-8 times
-the largest eigenvalue; SciPy's counts are those of its history.
+the largest eigenvalue; SciPy's counts come from its history.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def differences(S: sp.csr_array, k: int) -> tuple[float, float]:
 def main(folder: str) -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
-    print("| matrix | pairs | Lanczos beside ARPACK | residuals | LOBPCG, ours | SciPy's |")
+    print("| matrix | pairs | Lanczos, ARPACK | residuals | LOBPCG, ours | SciPy's |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, S, k in systems(Path(folder)):
         apart, residual = differences(S, k)

@@ -54,7 +54,7 @@ def cube(n: int, x: float = 1.0, y: float = 1.0, z: float = 1.0) -> sp.csr_array
 
 
 def layers(n: int, contrast: float) -> sp.csr_array:
-    """Return diffusion whose conductivity is drawn for each cell, log-uniform."""
+    """Return diffusion with a conductivity drawn for each cell, log-uniform."""
     k = contrast ** np.random.default_rng(0).random((n, n, n))
     return faces([k, k, k])
 
@@ -135,7 +135,7 @@ def beam(n: int) -> Problem:
 
 
 class System(NamedTuple):
-    """What makes a system, the points of its axis, which a scale divides, and what solves it."""
+    """The generator of a system, the points of its axis, which a scale divides, and its solver."""
 
     make: Callable[[int], sp.csr_array | Problem]
     n: int
@@ -175,5 +175,5 @@ SYSTEMS = {
     },
 }
 
-#: Those that take minutes and gigabytes.
+#: The systems that take minutes and gigabytes.
 LARGE = {"diffusion 200^3": System(cube, 200)}

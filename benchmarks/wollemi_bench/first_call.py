@@ -1,7 +1,6 @@
 """A call of a new process with empty caches, and how long it takes: ``python -m ... WHAT WHERE``.
 
-The process takes the time by itself, from before the imports: what Python needs to start is not
-in it.
+The process takes the time by itself, from before the imports: the start of Python is not in it.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: What can be called first.
+#: The first calls.
 CALLS = ("product", "solve")
 
-#: Other libraries whose first calls are known here.
+#: Other libraries with known first calls.
 LIBRARIES = ("scipy", "cupy")
 
-#: Where compilers keep what they made, ours and those of CuPy and of CUDA's driver.
+#: The caches of compilers: wollemi's, CuPy's and those of CUDA's driver.
 CACHES = ("WOLLEMI_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 
 
 def seconds(what: str, where: str, path: Path) -> float:
-    """Return what a process says; raises RuntimeError with its last line if it fails.
+    """Return the time that a process reports; raises RuntimeError with its last line if it fails.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ def _ours(what: str, where: str, S: Any) -> Callable[[], Any]:
 
 
 def main(what: str, where: str, path: str) -> None:
-    """Do the call and print its seconds, without those of reading the matrix."""
+    """Do the call and print its seconds, without the time of reading the matrix."""
     began = time.perf_counter()
     from scipy.sparse import load_npz
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-#: So many times the size of the last cache are written, because caches keep what they like.
+#: This multiple of the last cache is written, because caches choose freely which lines to keep.
 FACTOR = 3
 
 #: The size of a last cache where the system does not say.
@@ -63,5 +63,5 @@ class GpuFlush:
 
 @cache
 def flush(gpu: bool) -> Callable[[], None]:
-    """Return what empties the caches of this machine, or of the GPU."""
+    """Return a function that empties the caches of this machine, or of the GPU."""
     return GpuFlush() if gpu else HostFlush()

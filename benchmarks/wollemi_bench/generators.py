@@ -13,10 +13,10 @@ from wollemi.core.errors import InvalidArgument
 Csr = sp.csr_array
 SEED = 20260101
 
-#: R-MAT's probabilities of the four quadrants, those of Graph500.
+#: R-MAT's probabilities of the four quadrants, as in Graph500.
 RMAT = (0.57, 0.19, 0.19, 0.05)
 
-#: Of a block graph's edges so many stay within a community, and degrees fall with this power.
+#: This share of a block graph's edges stays within a community, and degrees fall with this power.
 WITHIN, DEGREE_POWER = 0.8, 0.6
 
 
@@ -85,14 +85,14 @@ def circuit(n: int) -> Csr:
 
 
 def rmat(scale: int, entries: int) -> Csr:
-    """Return a power-law graph of 2^scale nodes (R-MAT) with that many distinct edges."""
+    """Return a power-law graph of 2^scale nodes (R-MAT) with this number of distinct edges."""
     return recursive(scale, entries, RMAT, SEED)
 
 
 def recursive(
     scale: int, entries: int, quadrants: tuple[float, float, float, float], seed: int
 ) -> Csr:
-    """Return a graph whose edges fall into quadrants of quadrants with these probabilities."""
+    """Return a graph with edges in quadrants of quadrants with these probabilities."""
     rng = np.random.default_rng(seed)
     _, b, c, d = quadrants
     keys = np.empty(0, np.int64)
@@ -121,7 +121,7 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def uniform(rows: int, columns: int, entries: int) -> Csr:
-    """Return entries anywhere with equal chance; about that many."""
+    """Return about ``entries`` entries anywhere with equal chance."""
     rng = np.random.default_rng(SEED)
     where = (rng.integers(0, rows, entries), rng.integers(0, columns, entries))
     return compressed(sp.coo_array((rng.random(entries), where), shape=(rows, columns)))
@@ -130,7 +130,7 @@ def uniform(rows: int, columns: int, entries: int) -> Csr:
 def blocks(nodes: int, communities: int, entries: int) -> Csr:
     """Return a degree-corrected block graph: power-law degrees, most edges within communities.
 
-    Its communities lie together, as a partitioner would number them; about that many entries.
+    Its communities are numbered consecutively, as by a partitioner; about ``entries`` entries.
     """
     rng = np.random.default_rng(SEED)
     weight = (1.0 + np.arange(nodes)) ** -DEGREE_POWER
@@ -147,7 +147,7 @@ def blocks(nodes: int, communities: int, entries: int) -> Csr:
 
 
 def pruned(rows: int, columns: int, percent: int) -> Csr:
-    """Return a layer of a network whose smallest weights, so many percent, were set to zero.
+    """Return a layer of a network with this percentage of its smallest weights set to zero.
 
     Rows and columns have scales of their own and the threshold is global, so lengths vary.
     """
@@ -159,7 +159,7 @@ def pruned(rows: int, columns: int, percent: int) -> Csr:
 
 
 def weights(rows: int, columns: int, percent: int) -> Csr:
-    """Return weights of which so many percent, anywhere with equal chance, are zero."""
+    """Return weights with this percentage of zeros, anywhere with equal chance."""
     rng = np.random.default_rng(SEED)
     parts = []
     for start in range(0, rows, 1024):

@@ -1,8 +1,8 @@
 """Solves over groups of executors: ``wollemi bench suite groups``.
 
 Every system is solved by 1, 2, 4, ... members. Strong scaling keeps the system, weak scaling the
-rows of each member. Times of an iteration are those of a longer solve less those of a shorter one,
-so that what a solve begins and ends with is in neither.
+rows of each member. Times of an iteration are differences of a longer solve and a shorter one, so
+that the ends of a solve are in neither.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class System:
 
     @property
     def name(self) -> str:
-        """The points, and that they are those of each member."""
+        """The points, and whether they belong to each member."""
         return "x".join(map(str, self.points)) + (" each" if self.weak else "")
 
     def box(self, members: int) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ class Run:
     executors : list of str
         All that members can be.
     kinds : tuple of str
-        The links of groups; only those that join the members are measured.
+        The links of groups; only the links that join the members are measured.
     """
 
     def __init__(self, executors: list[str], kinds: tuple[str | None, ...]) -> None:
@@ -172,7 +172,7 @@ class Run:
         self, members: int, links: str, system: System, measured: str, samples: list[float],
         unit: str = "us", iterations: int | None = None,
     ) -> Record:  # fmt: skip
-        """Return the record of times, whose value is their median."""
+        """Return the record of times, with their median as its value."""
         return Record(
             self.device, members, links, system.name, measured, unit,
             statistics.median(samples), samples, iterations,

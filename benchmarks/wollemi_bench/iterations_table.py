@@ -1,9 +1,9 @@
-"""Iterations of every method beside those of the same method elsewhere.
+"""Iterations of every method compared with the same method elsewhere.
 
 ``python -m wollemi_bench.iterations_table FOLDER COUNTS PAGE`` writes a page. ``FOLDER`` has the
-matrices; ``COUNTS`` is a CSV file of what Ginkgo needed, with columns ``system``, ``library``,
-``method`` and ``iterations``. What is compared with SciPy is counted alike: the first iteration
-whose true residual is below the tolerance.
+matrices; ``COUNTS`` is a CSV file of Ginkgo's counts, with columns ``system``, ``library``,
+``method`` and ``iterations``. SciPy is counted in the same way: the first iteration with a true
+residual below the tolerance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RTOL, LIMIT = 1e-8, 3000
 #: Larger matrices are left out: SciPy's methods are asked for the residual of every iteration.
 LARGEST = 10_000
 
-#: Ours by name, and SciPy's function. Those of ``SYMMETRIC`` are for Hermitian matrices.
+#: Ours by name, and SciPy's function. The ones in ``SYMMETRIC`` are for Hermitian matrices.
 METHODS: dict[str, Callable[..., Any]] = {
     "Cg": spla.cg,
     "Minres": spla.minres,
@@ -74,7 +74,7 @@ class _ReachedError(Exception):
 
 
 def scipys_count(method: str, function: Callable[..., Any], A: Any, b: Any) -> int | None:
-    """Return the first iteration of SciPy's method whose true residual meets the tolerance."""
+    """Return the first iteration of SciPy's method with a residual that meets the tolerance."""
     count, target = 0, RTOL * float(np.linalg.norm(b))
 
     def seen(reached: Any) -> None:
@@ -158,9 +158,9 @@ GINKGO: dict[str, tuple[str, str, dict[str, Any]]] = {
     "idr4": ("Idr", "jacobi", {"s": 4}),
 }
 
-#: Ours beside ours: a label, the other preconditioner, and the share that is allowed.
+#: Comparisons of wollemi with itself: a label, the other preconditioner, and the permitted share.
 OURS: dict[str, tuple[str, str, float]] = {
-    "adaptive storage beside float64": (
+    "adaptive storage, float64": (
         "blockjacobi:size=8,storage=adaptive",
         "blockjacobi:size=8",
         1.05,
@@ -211,10 +211,10 @@ def table(pairs: list[Pair], other: str) -> str:
 
 
 def counted(pairs: list[Pair]) -> str:
-    """Return how many pairs are within what is allowed."""
+    """Return how many pairs are within the limit."""
     missed = sum("**" in pair.verdict for pair in pairs)
     good = len(pairs) - missed
-    return f"{good} of {len(pairs)} are within what is allowed, or solved by ours alone."
+    return f"{good} of {len(pairs)} are within the limit, or solved by wollemi alone."
 
 
 MISSES = """\
@@ -229,26 +229,26 @@ sweeps=5)`), and triangles are solved exactly. Ours sweeps twice after each chan
 all entries at once; Ginkgo's reference executor sweeps once, in the order of rows.
 
 In the rows of three sweeps, three make the factors and three apply them, as devices do by
-default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. It is
-the applying that costs: factors made by three sweeps and applied exactly take 127, beside 124."""
+default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. The cost is
+in the application: factors made by three sweeps and applied exactly take 127, against 124."""
 
 
 def page(scipys: list[Pair], ginkgos: list[Pair]) -> str:
     """Return the whole page."""
-    return f"""# Iterations beside other libraries
+    return f"""# Iterations compared with other libraries
 
-How many iterations each method takes to a relative residual of {RTOL:g}, at most {LIMIT}. Made by
+Iterations of each method to a relative residual of {RTOL:g}, at most {LIMIT}. Made by
 `python -m wollemi_bench.iterations_table FOLDER COUNTS PAGE`, on {wl.get_default_executor().name}.
 
-## Beside SciPy {scipy.__version__}
+## SciPy {scipy.__version__}
 
 Square matrices of up to {LARGEST} rows with `b = A @ ones`, no preconditioner, GMRES(30). SciPy's
-count is the first iteration whose true residual meets the tolerance (GMRES: its estimate). Methods
-with smooth residuals may take {SMOOTH} times as many, the others {ERRATIC}. {counted(scipys)}
+count is the first iteration with a true residual that meets the tolerance (GMRES: its estimate).
+Methods with smooth residuals may take {SMOOTH} times SciPy's count, the others {ERRATIC} times. {counted(scipys)}
 
 {table(scipys, "SciPy")}
 
-## Beside Ginkgo 2.0
+## Ginkgo 2.0
 
 Diffusion on 30^3 cells: constant, stretched, layers and boxes of high contrast. Ginkgo's counts
 were recorded with its reference executor. An iteration of IDR(4) has 5 products in both. The last
@@ -256,7 +256,7 @@ kinds of rows compare ours with ours. {counted(ginkgos)}
 
 {table(ginkgos, "Ginkgo, or the other of ours")}
 
-## What misses
+## Cases beyond the limit
 
 {MISSES}
 """

@@ -1,10 +1,10 @@
-"""Times of Krylov methods beside SciPy's or cupyx's: ``python -m wollemi_bench.krylov_table omp``.
+"""Times of Krylov methods and of SciPy's or cupyx's: ``python -m wollemi_bench.krylov_table omp``.
 
-The unit is a product with ``A`` (or its transpose) and all that a method does beside it, because
+The unit is a product with ``A`` (or its transpose) and a method's other work for it, because
 libraries count iterations differently. It is the difference between a long solve and a short one,
 divided by the products in between. Methods of both libraries take turns; the table has medians over
 rounds with the least and the most of the ratio. A second table has the time of iterative refinement
-around CG in float32 beside CG in float64, to a residual of 1e-12; a third LOBPCG.
+around CG in float32 and of CG in float64, to a residual of 1e-12; a third LOBPCG.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OURS: dict[str, tuple[str, float, dict[str, Any]]] = {
     "Gcrotmk(20)": ("Gcrotmk", 1, {"restart": 20}),
 }
 
-#: The methods of SciPy, with options; iterations of those that restart are cycles.
+#: The methods of SciPy, with options; iterations of restarted methods are cycles.
 SCIPYS: dict[str, tuple[str, dict[str, Any]]] = {
     "Cg": ("cg", {}),
     "Minres": ("minres", {}),
@@ -58,10 +58,10 @@ SCIPYS: dict[str, tuple[str, dict[str, Any]]] = {
     "Gcrotmk(20)": ("gcrotmk", {}),
 }
 
-#: Products of a cycle of those whose iterations are cycles.
+#: Products of a cycle of the methods with cycles as iterations.
 CYCLES = {"gmres": 30, "lgmres": 33, "gcrotmk": 40}
 
-#: Those that cupyx has.
+#: The methods of cupyx.
 CUPYXS = ("Cg", "Cgs", "Minres", "Gmres(30)")
 
 
@@ -93,7 +93,7 @@ def _seconds(solve: Callable[[int], float], lengths: tuple[int, int]) -> float:
 
 
 def our_solve(A: Any, b: Any, name: str) -> Callable[[int], float]:
-    """Return what does so many iterations of our method and returns how many products."""
+    """Return a function that does this number of iterations and returns the number of products."""
     method, products, options = OURS[name]
     made: dict[int, Any] = {}
 
@@ -111,7 +111,7 @@ def our_solve(A: Any, b: Any, name: str) -> Callable[[int], float]:
 
 
 def their_solve(library: Any, linalg: Any, A: Any, b: Any, name: str) -> Callable[[int], float]:
-    """Return what does so many products of another library's method and returns how many."""
+    """Return a function that does products of another library's method and counts them."""
     method, options = SCIPYS[name]
     counted, function = _Counted(A, linalg.LinearOperator), getattr(linalg, method)
     known = inspect.signature(function).parameters
@@ -160,7 +160,7 @@ def methods(on: Any, S: sp.csr_array, rounds: int, lengths: tuple[int, int]) -> 
 
 
 def _library(on: Any, S: sp.csr_array, b: np.ndarray) -> tuple[Any, Any, Any, Any]:
-    """Return the library beside us, its solvers, and the system there."""
+    """Return the other library, its solvers, and the system there."""
     if not on.name.startswith("cuda"):
         import scipy.sparse.linalg as linalg
 
@@ -199,7 +199,7 @@ def refinement(on: Any, S: sp.csr_array, rounds: int) -> str:
 
 
 def lobpcg(on: Any, S: sp.csr_array, columns: int, rounds: int) -> str:
-    """Return a row: an iteration of LOBPCG with so many vectors, ours and the other library's."""
+    """Return a row: an iteration of LOBPCG with ``columns`` vectors in both libraries."""
     A = wl.Csr(S, executor=on)
     X = np.random.default_rng(SEED).standard_normal((S.shape[0], columns))
     library, linalg, T, _ = _library(on, S, X[:, 0])

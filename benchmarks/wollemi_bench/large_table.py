@@ -1,9 +1,9 @@
 """A matrix of billions of entries, made of arrays of its device, multiplied and solved with.
 
 ``python -m wollemi_bench.large_table --executor cuda --rows 430000000`` makes a band of seven
-diagonals of 3.0e9 entries with 64-bit indices where they are needed, 51 GB, and prints what each
-step takes: seconds, bytes that went to the host, and the most memory that the device's pool held.
-Reading the arrays twice at the speed of a copy stands beside it.
+diagonals of 3.0e9 entries with 64-bit indices where they are needed, 51 GB, and prints for each
+step: seconds, bytes copied to the host, and the most memory of the device's pool. The time of
+reading the arrays twice at the speed of a copy is given for comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRODUCTS = 5
 
 
 class Step(NamedTuple):
-    """What a step took."""
+    """The measurements of a step."""
 
     name: str
     seconds: float
@@ -84,7 +84,7 @@ def _begin(xp: Any, row: Any, rows: int) -> Any:
 
 
 def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step]:
-    """Yield what is done with the matrix, step by step.
+    """Yield the steps with the matrix.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step
             "wl.Csr of the arrays", lambda: wl.Csr(arrays, shape=(rows, rows), copy=False)
         )
         yield step
-        arrays = None  # the matrix has what it needs
+        arrays = None  # the matrix has its own arrays
         if lean:
             A = A.lean()
         x = xp.ones(rows)

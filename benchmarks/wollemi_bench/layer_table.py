@@ -1,10 +1,10 @@
-"""Layers of graphs on a GPU beside PyTorch Geometric's: ``python -m wollemi_bench.layer_table``.
+"""Layers of graphs on a GPU and PyTorch Geometric's: ``python -m wollemi_bench.layer_table``.
 
 Graph attention (Velickovic et al. 2018) and the means and maxima of GraphSAGE (Hamilton et al.
-2017) on a power-law graph of 2 M edges, and products with pruned weights of 16 bits beside dense
-ones. All contenders work on the same tensors, by turns. A turn is a replay of a graph of calls, so
-that what a call costs the host is left out; ``--eager`` times calls of layers back to back. The
-tables are Markdown: microseconds, forward / forward and backward, medians and quartiles.
+2017) on a power-law graph of 2 M edges, and products with pruned weights of 16 bits and dense ones.
+All contenders work on the same tensors, by turns. A turn is a replay of a graph of calls, without
+the host's time of a call; ``--eager`` times calls of layers back to back. The tables are Markdown:
+microseconds, forward / forward and backward, medians and quartiles.
 """
 
 from __future__ import annotations

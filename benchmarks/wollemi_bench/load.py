@@ -1,8 +1,8 @@
 """How much other programs use the cores while something is timed, and programs that use them.
 
 With threads that wait for one another another busy program costs more than its share. The figures
-of a contest beside one are of no use, and its records say so. How much more it costs is measured by
-contests that start busy processes themselves (``busy``).
+of a contest on a busy machine are of no use, and its records say so. How much more it costs is
+measured by contests that start busy processes themselves (``busy``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 #: Cores that others may use before it is worth a note; an idle system takes a hundredth or two.
 WORTH_A_NOTE = 0.1
 
-#: What a busy process does, once it has said so.
+#: The program of a busy process, after its first output.
 BUSY = "print('busy', flush=True)\nwhile True: pass"
 
 
@@ -73,7 +73,7 @@ def _ticks(process: int) -> int:
 
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """Have so many processes compute something else meanwhile.
+    """Let this number of processes compute something else meanwhile.
 
     Examples
     --------

@@ -21,7 +21,7 @@ FOLDER = "WOLLEMI_MATRICES"
 #: Prefixes of names: a graph with a uniform matrix of its size, and layers of DLMC.
 GRAPH, LAYERS = "graph:", "layers:"
 
-#: Of matrices of the collection DLMC, and of files that somebody picked from it.
+#: File names of matrices of the collection DLMC, and of a selection from it.
 DLMC_ENDINGS, PICKED = (".smtx", ".smtx.gz"), "dlmc_"
 
 
@@ -38,8 +38,8 @@ class Matrices:
     folder : Path or None
         Where they are.
     every_file : bool
-        Whether layers are all files of DLMC below the folder, or those in it whose names begin
-        with ``dlmc_``.
+        Whether layers are all files of DLMC below the folder, or the files in it with names that
+        begin with ``dlmc_``.
     """
 
     folder: Path | None = None
@@ -47,12 +47,12 @@ class Matrices:
 
     @classmethod
     def usual(cls) -> Matrices:
-        """Return those of the folder that the environment names."""
+        """Return the matrices of the folder that the environment names."""
         named = os.environ.get(FOLDER)
         return cls(Path(named) if named else None)
 
     def cases(self, names: Iterable[str]) -> list[Case]:
-        """Return the cases of names, among them those that stand for files of the folder.
+        """Return the cases of names, also of names of files of the folder.
 
         Raises
         ------

@@ -44,7 +44,7 @@ def run(
     Parameters
     ----------
     tasks : iterable of Task
-        What is measured.
+        The operation.
     executor : Executor
         Where ours run.
     peers : sequence of Peer

@@ -10,7 +10,7 @@ from typing import Protocol
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 
-#: What makes the system forget the high-water mark of the resident set (proc(5)).
+#: The value that makes the system forget the high-water mark of the resident set (proc(5)).
 _RESET_PEAK = "5"
 
 
@@ -39,7 +39,7 @@ class ProcessMeter:
             self._before = None
 
     def peak(self) -> int | None:
-        """Return by how much its high-water mark exceeds what it was before."""
+        """Return the growth of its high-water mark."""
         highest = _status("VmHWM")
         if self._before is None or highest is None:
             return None
@@ -58,7 +58,7 @@ class NoMeter:
 
 
 class PoolMeter:
-    """The pool of CuPy: what it takes from the device beyond what it held before."""
+    """The pool of CuPy: its memory from the device beyond the earlier amount."""
 
     def __init__(self) -> None:
         self._before = 0
@@ -92,7 +92,7 @@ class TorchMeter:
         self._before = int(torch.cuda.memory_allocated())
 
     def peak(self) -> int | None:
-        """Return the most bytes of tensors, less what there was before."""
+        """Return the most bytes of tensors, less the earlier amount."""
         import torch
 
         return int(torch.cuda.max_memory_allocated()) - self._before

@@ -27,7 +27,7 @@ from .task import Task
 
 OPERATIONS = ("spmm", "sddmm", "fusedmm")
 
-#: What is measured when nothing is named.
+#: The default cases.
 DEFAULT_CASES = ("weights:4096,4096,98", "weights:4096,4096,90", "weights:4096,4096,70")
 DEFAULT_COLUMNS = (32, 128)
 
@@ -38,7 +38,7 @@ MOST_MULTIPLICATIONS = 1 << 24
 #: Random vectors of that check.
 PROBES = 2
 
-#: Kernels with this in their names round float32 to TF32, with so much.
+#: Kernels with this in their names round float32 to TF32, with this unit roundoff.
 TF32, TF32_EPS = "tf32", 2.0**-10
 
 #: With this share of entries, sampling the whole dense product is faster than gathering rows.
@@ -54,7 +54,7 @@ class Dense(Problem):
     Parameters
     ----------
     operation : {"spmm", "sddmm", "fusedmm"}
-        What is computed.
+        The operation.
     S : scipy.sparse.csr_array
         The matrix.
     columns : int
@@ -159,7 +159,7 @@ class Dense(Problem):
         )
 
     def cost(self, A: Csr, dense: list[Any], out: Any) -> Cost:
-        """Return what a call cannot do without."""
+        """Return the minimal cost of a call."""
         blocks = [x[None] for x in dense]
         if self.operation == "spmm":
             return operations.csr_spmm.cost(A, A.data[None], *blocks, out[None], 1.0, 0.0, "")
@@ -168,7 +168,7 @@ class Dense(Problem):
         return operations.csr_fusedmm.cost(A, None, *blocks, out[None], 1.0, "", "")
 
     def theirs(self, peer: Peer) -> list[Offer]:
-        """Return what a library has, in several ways perhaps."""
+        """Return the offers of a library, perhaps several."""
         calls = peer.ml(self.operation, self.S, self.operands)
         return [offer_of(peer, call, name) for name, call in calls.items()]
 
@@ -180,7 +180,7 @@ class Dense(Problem):
         result : array
             As it came.
         eps : float
-            What factors may be rounded to besides.
+            The additional rounding of factors.
         """
         shape = (self.S.nnz,) if self.operation == "sddmm" else (self.S.shape[0], self.columns)
         if result.shape != shape:
@@ -189,7 +189,7 @@ class Dense(Problem):
         if self._probes is not None:
             got = got @ self._probes
         far = np.abs(got - self._expected) - self._bound - 2 * eps * self._size
-        # what is not a number is not within the bound either
+        # NaN is not within the bound either
         return "" if np.all(far <= 0) else f"off by {np.max(far):.2g} too much"
 
     def forget(self) -> None:
@@ -200,7 +200,7 @@ class Dense(Problem):
         """Return the result in float64, by how much it may be off, and sums of absolute values.
 
         A sum of n terms loses at most n eps of the sum of their absolute values, and rounding to
-        the dtype its own eps. Large products are those with the probes instead.
+        the dtype its own eps. Large products are the products with the probes instead.
         """
         terms = int(np.diff(self.S.indptr).max(initial=0)) + self.columns
         eps, own = np.finfo(np.float32).eps, 2 * np.finfo(self.dtype).eps
@@ -248,7 +248,7 @@ class Dense(Problem):
 
 
 def _checked(inputs: Path, shapes: list[tuple[int, int]], dtype: np.dtype[Any]) -> list[Any]:
-    """Return stored operands; raises InvalidArgument if they are not those of the product."""
+    """Return stored operands; raises InvalidArgument if they do not fit the product."""
     operands = operands_of(inputs)
     found = [(operand.shape, operand.dtype) for operand in operands]
     expected = [(shape, dtype) for shape in shapes]
@@ -278,18 +278,19 @@ def tasks(
     Parameters
     ----------
     operation : {"spmm", "sddmm", "fusedmm"}
-        What is measured.
+        The operation.
     cases : sequence of Case
-        The matrices. A file of :mod:`~.stored_inputs` has its own operands: so many columns and of
-        such a dtype as it says.
+        The matrices. A file of :mod:`~.stored_inputs` has its own operands, with its number of
+        columns and dtype.
     columns : sequence of int
         Of the dense operands.
     every_kernel : bool
-        Time all our algorithms too; what the rule lost is 1 over the least of their times.
+        Time all of wollemi's algorithms too; the loss of the rule is 1 over the least of their
+        times.
     dtype : {"float32", "float16"}
         Of all operands.
     rules : sequence of str
-        Time what these rules of papers choose too: names in :data:`~.published_rules.RULES`.
+        Time the choices of these rules of papers too: names in :data:`~.published_rules.RULES`.
     kernels : sequence of str
         Time these of our algorithms too, as far as the executor has them.
     store : Path, optional

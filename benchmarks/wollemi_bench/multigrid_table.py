@@ -1,10 +1,10 @@
-"""Multigrid beside hypre and PyAMG: ``python -m wollemi_bench.multigrid_table > table.md``.
+"""Multigrid compared with hypre and PyAMG: ``python -m wollemi_bench.multigrid_table > table.md``.
 
 hypre is that of PETSc, in a Python that has ``petsc4py`` (Debian: ``apt-get install
 python3-petsc4py``), with the parts that also run on GPUs: PMIS, ext+i, Chebyshev; it solves
 the symmetric systems with one unknown a node. All solve to a residual of 1e-8 with one right-hand
 side, which is drawn: symmetric systems by CG, others by the method of the row. Times are set-up and
-solve together, in those of our method with Jacobi in the same round: median, least and most.
+solve together, relative to wollemi's method with Jacobi in the same round: median, least and most.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _BOOMERAMG = {
 }
 
 
-#: What is known of one library and one system.
+#: The results of one library for one system.
 Row = dict[str, Any]
 
 
-#: What PyAMG calls our methods.
+#: PyAMG's names of wollemi's methods.
 _PYAMG_NAMES = {"Cg": "cg", "Bicgstab": "bicgstab", "Fgmres": "fgmres"}
 
 
@@ -93,7 +93,7 @@ def _hypre(S: sp.csr_array, b: np.ndarray) -> Row:
 def measured(
     of: Problem, solver: str, rounds: int, executor: str, *, hypre: bool
 ) -> dict[str, Row]:
-    """Return what each library takes: the last iterations, and times in those of Jacobi."""
+    """Return the result of each library: the last iterations, and times relative to Jacobi."""
     b = np.random.default_rng(SEED).standard_normal(of.matrix.shape[0])
     b /= np.linalg.norm(b)
     libraries: dict[str, Callable[[], Row]] = {
@@ -127,7 +127,7 @@ def main(
     executor: Annotated[str, typer.Option(help="Where ours runs.")] = "omp",
     rounds: Annotated[int, typer.Option(help="Times that each is set up and solved.", min=1)] = 3,
     scale: Annotated[int, typer.Option(help="Divide the points of an axis by this.", min=1)] = 1,
-    only: Annotated[list[str] | None, typer.Option(help="Systems whose name has this.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Systems with this in their name.")] = None,
 ) -> None:
     """Print the table."""
     print("| | Jacobi | `Amg` | `Amg`, aggressive=1 | PyAMG | hypre |")

@@ -38,7 +38,7 @@ class How:
     ] = False
 
     def settings(self, batches: int, cold: bool = False, busy: int = 0) -> Settings:
-        """Return how long to measure: so many rounds unless another number was asked for."""
+        """Return the lengths of measurements: the default rounds unless others were requested."""
         from .contest import BUDGET, Settings
 
         budget = self.budget or BUDGET
@@ -52,7 +52,7 @@ class How:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`How` in the place of its parameter ``how``.
+    """Give a command the options of :class:`How` instead of its parameter ``how``.
 
     Typer reads options from a function's signature and knows no groups of them.
     """
@@ -70,7 +70,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters with types in the place of their names, all of them by keyword."""
+    """Return the parameters with types instead of their names, all of them by keyword."""
     types = get_type_hints(function, include_extras=True)
     return [
         parameter.replace(annotation=types[name], kind=inspect.Parameter.KEYWORD_ONLY)

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from .sides import Side
 
 #: A dense matrix of this many entries is still compared with, 1 GB in float32, if it has no more
-#: zeros than this for each entry: above them nobody would think of it.
+#: zeros than this for each entry: above them a dense product is no alternative.
 DENSE_ENTRIES, DENSE_ZEROS = 1 << 28, 200
 
 
 class Absent(Exception):
-    """A peer that is not here, or cannot do what is asked; the message says why."""
+    """A peer that is not installed, or cannot do the request; the message says why."""
 
 
 class Peer(ABC):
     """A library to compare with.
 
-    ``spmv`` and ``solve`` take SciPy's matrix and NumPy's vectors, bring them where the library
-    wants them, and return what is then timed.
+    ``spmv`` and ``solve`` take SciPy's matrix and NumPy's vectors, copy them to the library's
+    device, and return the function to time.
 
     Attributes
     ----------
     name : str
-        What records call it.
+        Its name in records.
     capture : callable or None
-        On a GPU: what captures its calls for replay.
+        On a GPU: the function that captures its calls for replay.
     host_clock : bool
         On a GPU: calls wait by themselves, on streams of their own.
     keeps_kernels : bool
@@ -59,7 +59,7 @@ class Peer(ABC):
         """Return the version; raises Absent if the library is not installed."""
 
     def spmv(self, S: sp.csr_array, x: np.ndarray[Any, Any]) -> Callable[[], Any]:
-        """Return what computes ``S @ x``."""
+        """Return a function that computes ``S @ x``."""
         raise Absent("its SpMV is not compared")
 
     def solve(
@@ -71,7 +71,7 @@ class Peer(ABC):
         restart: int,
         tick: Callable[..., None] | None = None,
     ) -> Callable[[], Any]:
-        """Return what does so many iterations from zero and returns ``x``.
+        """Return a function that does this number of iterations from zero and returns ``x``.
 
         ``tick`` is called after each iteration, if :meth:`counts` says so.
         """
@@ -88,19 +88,19 @@ class Peer(ABC):
     def ml(
         self, operation: str, S: sp.csr_array, operands: list[np.ndarray[Any, Any]]
     ) -> dict[str, Callable[[], Any]]:
-        """Return by name what computes spmm, sddmm or fusedmm."""
+        """Return by name the functions that compute spmm, sddmm or fusedmm."""
         raise Absent(f"its {operation} is not compared")
 
     def side(self) -> Side:
-        """Return how it spells the work beside iterations."""
-        raise Absent("its work beside iterations is not compared")
+        """Return its interface for the work besides iterations."""
+        raise Absent("its work besides iterations is not compared")
 
     def meter(self) -> Meter:
-        """Return what sees the memory that it takes of a GPU."""
+        """Return a meter of its memory on a GPU."""
         return NoMeter()
 
     def synchronize(self) -> None:  # noqa: B027  on a CPU there is nothing to wait for
-        """Wait for what was submitted."""
+        """Wait for submitted work."""
 
     def to_host(self, result: Any) -> Any:
         """Return a result as a NumPy array."""
@@ -118,7 +118,7 @@ def version_of(*names: str) -> str:
 
 
 def worth_a_dense_product(S: sp.csr_array) -> bool:
-    """Whether somebody might store all zeros as well."""
+    """Whether storing all zeros is a realistic alternative."""
     size = S.shape[0] * S.shape[1]
     return bool(size <= min(DENSE_ENTRIES, DENSE_ZEROS * S.nnz))
 

@@ -97,7 +97,7 @@ class CuPy(Peer):
         return CuPySide()
 
     def meter(self) -> Meter:
-        """Return what sees CuPy's pool."""
+        """Return a meter of CuPy's pool."""
         return PoolMeter()
 
     def synchronize(self) -> None:
@@ -130,7 +130,7 @@ class TorchGpu(TorchTensors):
         return super()._sent(array).cuda()
 
     def meter(self) -> Meter:
-        """Return what sees PyTorch's memory."""
+        """Return a meter of PyTorch's memory."""
         return TorchMeter()
 
     def synchronize(self) -> None:

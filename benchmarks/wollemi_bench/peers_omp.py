@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Omp(Peer):
-    """The ``omp`` executor on as many cores."""
+    """The ``omp`` executor on the same number of cores."""
 
     name = "omp"
 

@@ -73,7 +73,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def cg(S: Any, b: np.ndarray[Any, Any], options: Mapping[str, str], rtol: float) -> Taken:
-    """Return what CG takes to a true residual.
+    """Return the result of CG to a true residual.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ def cg(S: Any, b: np.ndarray[Any, Any], options: Mapping[str, str], rtol: float)
     b : array
         The right-hand side.
     options : mapping
-        PETSc's, by name: ``pc_type`` and what belongs to it.
+        PETSc's, by name: ``pc_type`` and its options.
     rtol : float
         The residual by the norm of ``b``.
 
     Raises
     ------
     RuntimeError
-        With the last line of what the process says, if it fails.
+        With the last line of the process's output, if it fails.
     """
     indices, indptr = (a.astype(np.int32) for a in (S.indices, S.indptr))
     with tempfile.TemporaryDirectory(prefix="wollemi-bench-") as folder:

@@ -1,4 +1,4 @@
-"""The picture that ``wollemi bench ... --plot`` draws of what it has just measured."""
+"""The picture that ``wollemi bench ... --plot`` draws of its measurements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Work of the host that other processes do while a GPU is measured, or before it is.
 
-It takes half of the cores at most, and what a device's events and replays say does not depend on
-the host. Where contenders are timed on a CPU nothing is done meanwhile.
+It takes half of the cores at most, and the device's events and replays do not depend on the host.
+Where contenders are timed on a CPU nothing is done meanwhile.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .task import Task
 from .timing import Lost
 from .worker import Worker, unpack
 
-#: Processes that make problems in advance: with six an H200, whose host has 16 cores, never waits
-#: for long.
+#: Processes that make problems in advance: with six an H200 with 16 host cores never waits for
+#: long.
 MOST_MAKERS = 6
 
 #: Processes in a rehearsal: each has a context on the GPU.
 MOST_REHEARSING = 15
 
-#: Files in memory, where there is room for some problems: containers often have 64 MB of it.
+#: Files in memory, if there is enough for some problems: containers often have 64 MB of it.
 SHARED_MEMORY, ROOM = Path("/dev/shm"), 8 << 30
 
 #: Seconds between looks for a problem.
@@ -42,7 +42,7 @@ PAUSE = 2e-3
 
 
 class Helpers:
-    """Processes that do what they are asked, one thing at a time each.
+    """Processes that run requests, one at a time each.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Helpers:
         self._threads = ThreadPoolExecutor(count)
 
     def submit(self, verb: str, *arguments: Any) -> Future[Any]:
-        """Return the answer to come of whoever is idle first."""
+        """Return the future answer of the first idle process."""
 
         def asked() -> Any:
             worker = self._idle.get()
@@ -72,14 +72,14 @@ class Helpers:
         return self._threads.submit(asked)
 
     def close(self) -> None:
-        """End the processes; what was not begun is forgotten."""
+        """End the processes; unstarted requests are forgotten."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
             worker.stop(patience=0.0)
 
 
 def spare_cores(most: int, measuring: bool = True) -> int:
-    """Return how many processes there may be: half of the cores are for whoever measures."""
+    """Return the number of further processes: half of the cores are left to measurements."""
     cores = len(os.sched_getaffinity(0))
     return max(1, min(most, cores // 2 if measuring else cores - 1))
 
@@ -107,7 +107,7 @@ def problems(tasks: Sequence[Task], helpers: Helpers) -> Iterator[Problem | Exce
                 future, paths = submitted[place]
                 for path in paths:
                     yield _awaited(path, future)
-        finally:  # nobody writes into a folder that goes
+        finally:  # no process writes into a deleted folder
             wait([future for future, _ in submitted if not future.cancel()])
 
 
@@ -134,8 +134,8 @@ def _awaited(path: Path, future: Future[Any]) -> Problem | Exception:
 def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
     """Have smaller tasks done once, side by side, so that kernels are compiled before.
 
-    Compilers keep what they made on disk. One process needs minutes for what all suites need, 15
-    on the host of an H200 half a minute; what the first plan needs of CuPy takes 15 s alone.
+    Compilers keep their results on disk. One process needs minutes for the programs of all suites,
+    15 on the host of an H200 half a minute; CuPy's part of the first plan takes 15 s alone.
     """
     keeping = [peer for peer in peers if peer.keeps_kernels]
     with closing(Helpers(spare_cores(MOST_REHEARSING, measuring=False))) as helpers:
@@ -147,7 +147,8 @@ def rehearse(tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -
 def varied(tasks: Sequence[Task]) -> list[Task]:
     """Return tasks in an order in which neighbours need different kernels.
 
-    Those of one benchmark need mostly the same ones, which only the first should have to compile.
+    The ones of one benchmark need mostly the same programs, which only the first should have to
+    compile.
     """
     seen: Counter[tuple[str, Any]] = Counter()
     waves = []

@@ -1,4 +1,4 @@
-"""What all contenders of a contest do, and who they are; made to be sent to other processes."""
+"""The task of all contenders of a contest, and the contenders; sent to other processes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from wollemi.core.operation import Cost
 from .clocks import Capture
 from .peers import Absent, Peer
 
-#: What our contenders' names begin with.
+#: The prefix of the names of wollemi's contenders.
 OURS = "wollemi"
 
-#: Backends whose devices have events and graphs that CuPy reaches.
+#: Backends with devices that have events and graphs of CuPy.
 GPUS = ("cuda", "hip")
 
 
 @dataclass
 class Facts:
-    """What is known of a contender besides its times.
+    """The properties of a contender besides its times.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Facts:
     kernel : str
         Which of our kernels runs.
     notes : list of str
-        What else is worth knowing.
+        Other remarks.
     iterations : int or None
         That a call does.
     residual : float or None
@@ -64,14 +64,14 @@ class Offer:
     Attributes
     ----------
     name : str
-        What to call it.
+        Its name.
     make : callable
-        Does what comes once (conversion, plan) and returns what is timed. The operands are already
-        where the library wants them.
+        Does one-time work (conversion, plan) and returns the function to time. The operands are
+        already on the library's device. The operands are already where the library wants them.
     synchronize, to_host : callable
-        As those of :class:`~.timing.Contender`.
+        As in :class:`~.timing.Contender`.
     check : callable or None
-        Returns what computes the result that is checked, if that is not what is timed.
+        Returns the function whose result is checked, if that is not the timed one.
     wrong : callable or None
         As :meth:`Problem.wrong`, for one that is right in another sense than the others.
     facts : callable
@@ -79,7 +79,7 @@ class Offer:
     finish : callable
         Takes the last result and the facts, and completes them after everything was timed.
     capture : callable or None
-        On a GPU: what captures calls for replay, if they can be captured.
+        On a GPU: the function that captures calls for replay, if they can be captured.
     host_clock : bool
         On a GPU: time by the host's clock, because calls wait for the device themselves.
     told : bool
@@ -122,7 +122,7 @@ class Library:
 
 
 class Problem(ABC):
-    """What all contenders of a contest do.
+    """The task of all contenders of a contest.
 
     It is pickled, with its arrays, when a contender has a process of its own.
 
@@ -133,11 +133,12 @@ class Problem(ABC):
     format : str
         Of our matrix.
     kind : str
-        What it asks of peers: ``spmv``, ``solve``, ``ml``, ``side``; "" if it is none of them.
+        The method of peers that it needs: ``spmv``, ``solve``, ``ml``, ``side``; "" if it is none
+        of them.
     per : int
-        Iterations in a call: times, bytes and flops of records are those of one.
+        Iterations in a call: times, bytes and flops of records belong to one.
     notes : sequence of str
-        What records say of it.
+        Remarks for the records.
     """
 
     S: sp.csr_array
@@ -160,25 +161,25 @@ class Problem(ABC):
 
     @abstractmethod
     def ours(self, executor: Executor) -> list[Offer]:
-        """Return what we offer; the first is what a user gets."""
+        """Return wollemi's offers; the first is the default of a user."""
 
     @abstractmethod
     def theirs(self, peer: Peer) -> list[Offer]:
-        """Return what a library offers; raises Absent if it has nothing."""
+        """Return the offers of a library; raises Absent if it has none."""
 
     @abstractmethod
     def wrong(self, result: Any) -> str:
-        """Return what is wrong with a result, as a NumPy array, or ""."""
+        """Return the error of a result, as a NumPy array, or ""."""
 
     def forget(self) -> None:  # noqa: B027  some need no arrays for that
-        """Let go of what :meth:`wrong` compares with: everything was checked."""
+        """Free the expected results of :meth:`wrong`: everything was checked."""
 
     def concluded(self, outcomes: list[Any]) -> list[Any]:
-        """Return what records are made of: outcomes, the first of them ours."""
+        """Return the content of records: outcomes, the first of them wollemi's."""
         return outcomes
 
     def offers(self, library: Library) -> list[Offer]:
-        """Return what a library offers.
+        """Return the offers of a library.
 
         Raises
         ------
@@ -192,7 +193,7 @@ class Problem(ABC):
 
 
 def offer_of(peer: Peer, call: Callable[[], Any], name: str = "", **more: Any) -> Offer:
-    """Return what a library offers, under its name or another one."""
+    """Return the offer of a library, under its name or another one."""
     return Offer(
         name or peer.name,
         lambda: call,

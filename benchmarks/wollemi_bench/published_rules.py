@@ -1,4 +1,4 @@
-"""Rules of papers that name one of our kernels: contenders beside the rule of the plan."""
+"""Rules of papers that name one of wollemi's kernels: contenders with the rule of the plan."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def dgsparse(statistics: RowStatistics, columns: int) -> Named:
 
 
 class Rule(NamedTuple):
-    """A rule of a paper: what it names, and all that it may name."""
+    """A rule of a paper: its choice, and all possible choices."""
 
     choose: Callable[[RowStatistics, int], Named]
     space: tuple[str, ...]
 
 
-#: By what follows our name in the contender's.
+#: By the suffix of wollemi's name in the contender's.
 RULES = {"dgsparse rule": Rule(dgsparse, ("rb-sr", "rb-pr", "eb-sr", "eb-pr"))}

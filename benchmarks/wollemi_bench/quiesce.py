@@ -1,7 +1,7 @@
 """Waiting until threads of this process that wait for work have gone to sleep.
 
-Threads of OpenMP, of MKL and of OpenBLAS spin for a while after a call, on the cores of whoever
-comes next.
+Threads of OpenMP, of MKL and of OpenBLAS spin for a while after a call, on the cores of the next
+contender.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAUSE = 5e-4
 def quiesce() -> bool:
     """Wait until all other threads of this process sleep; return whether they do.
 
-    Where the system does not say what threads do, nothing is waited for.
+    Where the system does not report the state of threads, there is no wait.
     """
     began = time.perf_counter()
     mine = threading.get_native_id()

@@ -1,4 +1,4 @@
-"""``wollemi bench compare | report``: what was measured, read back."""
+"""``wollemi bench compare | report``: measurements, read back."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NOT_AS_GOOD = 1
 
 
 def compare(
-    old: Annotated[Path, typer.Argument(help="What bench --json wrote before.")],
-    new: Annotated[Path, typer.Argument(help="What it wrote now.")],
+    old: Annotated[Path, typer.Argument(help="The earlier file of bench --json.")],
+    new: Annotated[Path, typer.Argument(help="The later file.")],
     tolerance: Annotated[
         float, typer.Option(help="The share by which a median may move.", min=0.0)
     ] = 0.05,
@@ -27,7 +27,7 @@ def compare(
         bool, typer.Option("--other-hardware", help="Compare although the hardware differs.")
     ] = False,
 ) -> None:
-    """Print what changed beyond noise; ends with 1 if ours is worse by more than the tolerance."""
+    """Print changes beyond noise; ends with 1 if wollemi is worse by more than the tolerance."""
     from .compare import compare, told
     from .results import read
 
@@ -58,12 +58,12 @@ def _told(pictures: Sequence[Picture]) -> Iterable[Picture]:
 
 
 def report(
-    files: Annotated[list[Path], typer.Argument(help="What bench --json wrote.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of bench --json.")],
     out: Annotated[
         Path | None, typer.Option(help="A folder for index.html and the pictures.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="A page of Markdown; its pictures go into img beside it.")
+        Path | None, typer.Option(help="A page of Markdown; its pictures go into img next to it.")
     ] = None,
 ) -> None:
     """Write a report that people can read: a page of HTML that needs nothing else, or Markdown."""

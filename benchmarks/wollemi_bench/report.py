@@ -1,4 +1,4 @@
-"""What was measured: records, as JSON lines and as a table.
+"""Measurements: records, as JSON lines and as a table.
 
 A file holds one line ``{"kind": "environment", ...}`` per run, followed by a line
 ``{"kind": "result", ...}`` per contender; ``run`` ties them together.
@@ -38,8 +38,8 @@ SCHEMA = "wollemi-bench/2"
 class Record:
     """One contender in one contest.
 
-    A contest is what has the same ``suite``, ``benchmark``, ``case``, ``format``, ``dtype`` and
-    ``caches`` in one run.
+    Records with the same ``suite``, ``benchmark``, ``case``, ``format``, ``dtype`` and ``caches``
+    in one run form a contest.
 
     Attributes
     ----------
@@ -59,14 +59,14 @@ class Record:
     times_ours : float or None
         How many times as long as ours it takes, from pairs of the same round.
     bytes, flops : int or None
-        What the operation cannot do without.
+        The minimal cost of the operation.
     read, triad, copy : float or None
         Bandwidths measured in the same rounds, of a GPU once for each size in the same run, in
         bytes per second; of a copy, read and written bytes together.
     trouble : str
         Why it was not timed: ``absent``, ``wrong``, ``failed`` or ``skipped``, and more.
     notes : list of str
-        What else is worth knowing, such as why this kernel was chosen.
+        Other remarks, such as why this kernel was chosen.
     suite : str
         The named suite it was measured for, or "".
     kernel : str
@@ -74,13 +74,13 @@ class Record:
     caches : {"warm", "cold"}
         Whether the operands were in the caches as far as they fit.
     method : {"wall", "events", "graph", "slope", "told"}
-        By which clock: the host's over a batch of calls, the device's events around such a batch,
-        those around replays of a captured graph, the difference of long and short solves, or what
-        a process of the call's own says.
+        The clock: the host's over a batch of calls, the device's events around such a batch, events
+        around replays of a captured graph, the difference of long and short solves, or the report
+        of a process of the call's own.
     process : {"own", "shared"}
         Whether the contender had a process to itself.
     setup_seconds : float or None
-        What comes once, before the calls that are timed: conversion from CSR, plan, first call.
+        One-time work, before the timed calls: conversion from CSR, plan, first call.
     break_even : float or None
         After how many calls that is paid for, against the first peer that was timed; None if never.
     iterations : int or None
@@ -94,16 +94,17 @@ class Record:
     size : int or None
         Where it stands on the axis of a growth curve (entries); None outside of such a series.
     share : float or None
-        Of the floor, the median over the rounds; ``floor_share`` is this, or what medians give.
+        Of the floor, the median over the rounds; ``floor_share`` is this, or the value from
+        medians.
     busy : int
         How many processes computed something else in rounds of their own; 0 if there were none.
     busy_seconds : float or None
-        The median per call or iteration in those rounds.
+        The median per call or iteration in these rounds.
     busy_samples : list of float
         All batches of them, in seconds.
     paper : dict or None
-        What the suite's paper had: ``value`` and ``unit`` (of ``figure``, in words), ``hardware``
-        and ``source``.
+        The figure of the suite's paper: ``value`` and ``unit`` (of ``figure``, in words),
+        ``hardware`` and ``source``.
     """
 
     benchmark: str
@@ -148,7 +149,7 @@ class Record:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Record:
-        """Return the record of a ``"kind": "result"`` line; what it does not know is left out."""
+        """Return the record of a ``"kind": "result"`` line; unknown fields are left out."""
         known = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in line.items() if name in known})
 
@@ -159,7 +160,7 @@ class Record:
 
     @property
     def floor_share(self) -> float | None:
-        """The time that reading those bytes takes at least, as a share of the time taken."""
+        """The least time of reading the same bytes, as a share of the time taken."""
         if self.share is not None:
             return self.share
         bandwidth = self.bandwidth
@@ -167,7 +168,7 @@ class Record:
 
     @property
     def beside_busy(self) -> Record | None:
-        """The times beside busy processes in place of those alone; None without any."""
+        """The times with busy processes in place of the quiet ones; None without any."""
         if not self.busy_seconds:
             return None
         low, high = np.percentile(self.busy_samples or [self.busy_seconds], (25, 75))
@@ -188,7 +189,7 @@ def _digits(number: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a contest was about.
+    """The subject of a contest.
 
     Attributes
     ----------
@@ -222,7 +223,7 @@ class Subject:
         settings: Settings,
         runners: Runners,
     ) -> Subject:
-        """Return what is known before anything is measured."""
+        """Return the properties before anything is measured."""
         S = problem.S
         return cls(
             benchmark=benchmark,
@@ -249,9 +250,9 @@ def records_of(
     Parameters
     ----------
     subject : Subject
-        What it was about.
+        The subject.
     outcomes, bandwidth
-        What it returned; the first outcome is ours.
+        Its result; the first outcome is wollemi's.
     """
     about = asdict(subject)
     per = about.pop("per")
@@ -322,11 +323,11 @@ def break_even(outcome: Outcome, baseline: Outcome | None, per: int = 1) -> floa
     Parameters
     ----------
     outcome : Outcome
-        Whose set-up it is.
+        The outcome of the set-up.
     baseline : Outcome or None
-        What the calls are compared with; its own set-up counts too.
+        The baseline of the calls; its own set-up counts too.
     per : int
-        Iterations in a call; the result is in those.
+        Iterations in a call; the result is per iteration.
     """
     if baseline is None or baseline.timing is None or outcome.timing is None:
         return None
@@ -340,12 +341,12 @@ def break_even(outcome: Outcome, baseline: Outcome | None, per: int = 1) -> floa
 
 
 def is_ours(name: str) -> bool:
-    """Whether a contender is this library, in whatever kernel or format."""
+    """Whether a contender is this library, in any kernel or format."""
     return name.partition(" ")[0] == OURS
 
 
 def environment(executor: Executor, peers: Iterable[Peer]) -> dict[str, Any]:
-    """Return where a run took place: versions and hardware."""
+    """Return the environment of a run: versions and hardware."""
     found = {}
     for peer in peers:
         try:
@@ -367,7 +368,7 @@ def environment(executor: Executor, peers: Iterable[Peer]) -> dict[str, Any]:
 
 
 class Report:
-    """The records of one run; written line by line, so that a crash loses only what follows."""
+    """The records of one run; written line by line, so that a crash loses only later ones."""
 
     def __init__(self, environment: dict[str, Any], path: Path | None = None) -> None:
         self.run = uuid.uuid4().hex[:12]
@@ -419,7 +420,7 @@ def table(records: Sequence[Record]) -> Group:
     shown.add_column("", no_wrap=True)
     columns = ["median", "quartiles", "GB/s", "of floor", "times ours"]
     if first.busy:
-        columns.append(f"beside {first.busy} busy processes")
+        columns.append(f"with {first.busy} busy processes")
     for name in columns:
         shown.add_column(name, justify="right", no_wrap=True)
     for record in records:
@@ -439,7 +440,7 @@ def table(records: Sequence[Record]) -> Group:
 
 
 def _busy_text(record: Record) -> str:
-    """Return a time beside busy processes, and how many times as long that is."""
+    """Return a time with busy processes, and its ratio to the quiet one."""
     if record.busy_seconds is None or not record.seconds:
         return ""
     return f"{seconds_text(record.busy_seconds)} ({record.busy_seconds / record.seconds:.1f} x)"

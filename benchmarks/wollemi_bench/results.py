@@ -1,4 +1,4 @@
-"""Files of records, read back: what ``compare`` and ``report`` start from.
+"""Files of records, read back: the input of ``compare`` and ``report``.
 
 A field that a file does not have is at its default, and one that it has beyond ours is passed over,
 so that files of older and newer versions are read alike.
@@ -18,20 +18,20 @@ from wollemi.core.errors import InvalidArgument
 from .report import Record
 from .report import is_ours as named_as_ours
 
-#: What all schemas that this module can read begin with.
+#: The prefix of all schemas that this module can read.
 FAMILY = "wollemi-bench/"
 
-#: What of an executor's properties says which device it is; others are what it reached that day.
+#: The properties of an executor that identify its device; others are measurements of a day.
 IDENTITY = ("name", "threads", "simd", "multiprocessors", "compute_capability", "architecture")
 
-#: Executors whose figures do not depend on how many cores the host has.
+#: Executors with figures that do not depend on the cores of the host.
 GPUS = ("cuda", "hip")
 
 _NEEDED = [f.name for f in fields(Record) if f.default is MISSING and f.default_factory is MISSING]
 
 
 class Key(NamedTuple):
-    """What names a contest: records of a run that agree in these were timed against each other."""
+    """The key of a contest: records of a run that agree in these were timed against each other."""
 
     suite: str
     benchmark: str
@@ -47,7 +47,7 @@ class Key(NamedTuple):
         return cls(*(getattr(record, name) for name in cls._fields))
 
     def __str__(self) -> str:
-        """Return it in words; what is usual goes without saying."""
+        """Return it in words; usual values are left out."""
         said = [f"{self.suite}:" if self.suite else "", self.benchmark, self.case]
         said += [word for word in (self.format, self.dtype) if word not in ("csr", "float64")]
         return " ".join([*filter(None, said), *(["cold caches"] if self.caches == "cold" else [])])
@@ -65,7 +65,7 @@ def left_out(record: Record) -> bool:
 
 @dataclass
 class Run:
-    """A run: where it took place, and what was measured.
+    """A run: its environment, and its measurements.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def device(self) -> dict[str, Any]:
-        """What says on which hardware it ran."""
+        """The key of the hardware."""
         known = dict(self.environment.get("device") or {})
         found = {"executor": str(self.environment.get("executor", "")).partition(":")[0]}
         if found["executor"] == "reference":
@@ -98,7 +98,7 @@ class Run:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of Python, of ours, of what we build on and of the peers that were there."""
+        """Versions of Python, of wollemi, of its dependencies and of the present peers."""
         found = {k: str(v) for k, v in (self.environment.get("versions") or {}).items()}
         if "python" in self.environment:
             found["python"] = str(self.environment["python"])
@@ -123,7 +123,7 @@ class RecordedContest:
     Attributes
     ----------
     key : Key
-        What names it.
+        Its key.
     run : Run
         When and where it was.
     records : list of Record
@@ -136,7 +136,7 @@ class RecordedContest:
 
     @cached_property
     def ours(self) -> Record | None:
-        """What a user gets: our own choice."""
+        """A user's default: wollemi's own choice."""
         return next((r for r in self.records if r.ours), None)
 
     @cached_property

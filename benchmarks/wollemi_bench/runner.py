@@ -17,7 +17,7 @@ from .timing import Contender, Pace, pace_of
 
 @dataclass(frozen=True)
 class Ready:
-    """What became of an offer.
+    """The outcome of an offer.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Ready:
     trouble : str
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
     facts : Facts
-        What is known of it.
+        Its properties.
     """
 
     name: str
@@ -48,17 +48,16 @@ class Runner:
         self._problem = problem
 
     def prepare(self, library: Library) -> list[Ready]:
-        """Make what a library offers, check it, and make it again to see what that takes.
+        """Make a library's offers, check them, and make them again to measure the set-up.
 
-        The first time also pays for imports and compilers, which is not what a user pays for a
-        matrix.
+        The first time also pays for imports and compilers, which a user does not pay for a matrix.
         """
         assert self._problem is not None
         try:
             checked = {offer.name: self._checked(offer) for offer in self._problem.offers(library)}
         except Absent as error:
             return [Ready(library.name, f"absent: {error}", Facts())]
-        # whatever a library raises belongs into the report: the other contenders go on
+        # every error of a library belongs into the report: the other contenders go on
         except Exception as error:
             return [Ready(library.name, _failed(error), Facts())]
         if not all(ready.trouble for ready in checked.values()):
@@ -66,7 +65,7 @@ class Runner:
         return list(checked.values())
 
     def _take_all(self, library: Library, checked: dict[str, Ready]) -> None:
-        """Make what is timed, and see what that takes of time and memory."""
+        """Make the timed functions, and measure their time and memory."""
         assert self._problem is not None
         gc.collect()
         meter = self._meter(library)
@@ -84,7 +83,7 @@ class Runner:
                 taken.facts.peak_memory = self._problem_bytes + placed + own
 
     def _meter(self, library: Library) -> Meter:
-        """Return what sees the memory of a library; in a shared process nothing does."""
+        """Return a meter of the memory of a library; in a shared process there is none."""
         if library.peer is not None and library.gpu:
             return library.peer.meter()
         return PoolMeter() if library.gpu else NoMeter()
@@ -104,7 +103,7 @@ class Runner:
         return Ready(offer.name, f"wrong: {wrong}" if wrong else "", facts)
 
     def _take(self, offer: Offer, facts: Facts, gpu: bool) -> Ready:
-        """Make what is timed."""
+        """Make the timed function."""
         offer.synchronize()
         began = time.perf_counter()
         try:
@@ -135,7 +134,7 @@ class Runner:
         return contender.batch(calls, warm=warm, cold=cold)
 
     def finish(self, name: str) -> Facts:
-        """Return what is known of a contender after it was timed."""
+        """Return the properties of a contender after it was timed."""
         contender, offer, facts = self._contenders[name]
         try:
             offer.finish(contender.to_host(contender.call()), facts)
@@ -151,9 +150,9 @@ class Runner:
 
 
 def collect() -> None:
-    """Free what nobody has any more, and look no more at what is left.
+    """Free unused objects, and exclude the rest from further collections.
 
-    That is mostly what libraries consist of: a tenth of a second for each look, and PyTorch looks
+    The rest is mostly libraries: a tenth of a second for each collection, and PyTorch collects
     before each graph that it captures.
     """
     gc.collect()
@@ -167,7 +166,7 @@ class Slot:
         self.runner, self.name, self.pace = runner, name, pace
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
-        """Return the seconds per call of so many calls; raises Lost if it fails."""
+        """Return the seconds per call of ``calls`` calls; raises Lost if it fails."""
         return float(self.runner.batch(self.name, calls, warm, cold))
 
 

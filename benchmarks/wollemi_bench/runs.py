@@ -46,19 +46,18 @@ def run(
     executor, peers, runners
         Who takes part, and where.
     scale : int, optional
-        What sizes are divided by; by default what fits a CPU or a GPU.
+        The divisor of sizes; by default the one for a CPU or a GPU.
     iterations : int, optional
-        Of a solve; by default those of the suite divided by the scale, but not below a cycle of
-        GMRES.
+        Of a solve; by default the suite's divided by the scale, but not below a cycle of GMRES.
     seed : int
         Of families that are drawn from.
     matrices : Matrices, optional
         Where files are that suites know by name; by default in the folder that the environment
-        names. What is not there is recorded as skipped.
+        names. Missing files are recorded as skipped.
     settings : Settings, optional
         How long to measure.
     seconds : float, optional
-        No contest is begun later than this: what is left is recorded as skipped.
+        No contest is begun later than this: the rest is recorded as skipped.
     helpers : Helpers, optional
         Processes that make the next problems meanwhile.
     """
@@ -100,7 +99,7 @@ def planned(
     seed: int = DRAWN,
     matrices: Matrices | None = None,
 ) -> list[tuple[Job, Task]]:
-    """Return the contests of a suite, those of a matrix one after the other."""
+    """Return the contests of a suite, one matrix after the other."""
     named = suite(name)
     scale = named.scale(executor) if scale is None else scale
     if iterations is None:
@@ -158,7 +157,7 @@ def several(
     seconds: float,
     **options: Any,
 ) -> Iterator[Record]:
-    """Yield the records of suites, which share so many seconds.
+    """Yield the records of suites, which share ``seconds`` seconds.
 
     Kernels of a GPU are compiled first, and its problems made by other processes; where contenders
     are timed on a CPU they have it to themselves.
@@ -188,7 +187,7 @@ def several(
 
 
 def shares(names: Sequence[str], seconds: float) -> Iterator[tuple[str, float]]:
-    """Yield suites with the seconds that each may take; what one leaves goes to those after it."""
+    """Yield suites with the seconds that each may take; unused seconds go to the later ones."""
     began = time.monotonic()
     for place, name in enumerate(names):
         weights = [suite(other).weight for other in names[place:]]

@@ -1,4 +1,4 @@
-"""How libraries spell the work beside iterations: matrices of theirs, and what is done with them.
+"""The interfaces of libraries for the work besides iterations: their matrices and operations.
 
 A piece of work (``work.py``) is written once over a side, so that all contenders do the same.
 """
@@ -51,7 +51,7 @@ class Side:
         return entries.data[order], (entries.row[order], entries.col[order])
 
     def assembled(self, coordinates: Any, shape: tuple[int, int]) -> Any:
-        """Return coordinates by compressed rows, those of one place added up."""
+        """Return coordinates by compressed rows, with duplicates added up."""
         return sp.coo_array(coordinates, shape=shape).tocsr()
 
     def by_rows(self, A: Any) -> Any:
@@ -71,15 +71,15 @@ class Side:
         return sp.csr_array(scipy.io.mmread(path, spmatrix=False))
 
     def cg(self, A: Any, b: Any, iterations: int) -> Any:
-        """Return the iterate of the functional interface after so many iterations."""
+        """Return the iterate of the functional interface after ``iterations`` iterations."""
         return sla.cg(A, b, rtol=0.0, atol=0.0, maxiter=iterations)[0]
 
     def solved(self, A: Any, b: Any) -> Any:
-        """Return what the shortest call for a solution gives, to a residual of 1e-8."""
+        """Return the result of the shortest call for a solution, to a residual of 1e-8."""
         return sla.cg(A, b, rtol=1e-8)[0]
 
     def synchronize(self) -> None:
-        """Wait for what was submitted."""
+        """Wait for submitted work."""
 
     def to_host(self, made: Any) -> Any:
         """Return a matrix as one of SciPy, or an array as one of NumPy."""
@@ -99,7 +99,7 @@ class Ours(Side):
         return Csr(S, executor=self.executor)
 
     def fresh(self, A: Any) -> Any:
-        """Return a Csr over the same arrays, without plan, transpose and whatever was stored."""
+        """Return a Csr over the same arrays, without plan, transpose and other stored data."""
         return Csr._from_arrays(self.executor, A.shape, *A._native_arrays())
 
     def dense(self, x: np.ndarray[Any, Any]) -> Any:
@@ -149,7 +149,7 @@ class Ours(Side):
 
 
 class CuPySide(Side):
-    """CuPy, whose matrices are spelled as SciPy's older ones."""
+    """CuPy, with matrices like SciPy's older ones."""
 
     formats = ("csc", "coo")
 
@@ -171,7 +171,7 @@ class CuPySide(Side):
         return self.dense(data), tuple(self.dense(one) for one in where)
 
     def assembled(self, coordinates: Any, shape: tuple[int, int]) -> Any:
-        """Return coordinates by compressed rows, those of one place added up."""
+        """Return coordinates by compressed rows, with duplicates added up."""
         import cupyx.scipy.sparse
 
         return cupyx.scipy.sparse.coo_matrix(coordinates, shape=shape).tocsr()

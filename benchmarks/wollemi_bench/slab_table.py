@@ -1,8 +1,8 @@
 """Attention on random patterns by rows, by slabs, by tiles and by the rule, on a GPU.
 
 ``python -m wollemi_bench.slab_table`` times ``csr.fusedmm_softmax`` and its gradients, logarithms
-of totals known, by turns: medians of replays of graphs of ten calls, microseconds. With ``--only
-1024`` only the patterns whose names have that.
+of totals known, by turns: medians of replays of graphs of ten calls, microseconds. With
+``--only 1024`` only the patterns with that in their names.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .clocks import between_events, capture_by_cupy
 
 #: Calls of a graph.
 CALLS = 10
-#: What is timed: algorithms by rows, by slabs and by tiles, and what the rule takes. Slabs are for
-#: up to 64 columns.
+#: The timed algorithms: by rows, by slabs and by tiles, and the rule's choice. Slabs are for up to
+#: 64 columns.
 KERNELS = ("row-split", "slab-mma", "tile-mma", "auto")
 
 
 class Case(NamedTuple):
-    """A pattern of so many rows and columns at random, and heads of so many columns."""
+    """A random pattern of a size, and heads of a width."""
 
     m: int
     n: int
@@ -79,7 +79,7 @@ def cases() -> Iterator[Case]:
 
 
 def _calls(case: Case, dtype: str) -> dict[tuple[str, str], Callable[[], Any]]:
-    """Return what computes the product and the gradients, by algorithm."""
+    """Return the functions that compute the product and the gradients, by algorithm."""
     import cupy
 
     rng = np.random.default_rng(0)

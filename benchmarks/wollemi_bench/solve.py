@@ -36,7 +36,7 @@ RESTART = 30
 ITERATIONS = 30
 
 #: Two correct implementations differ by rounding that the recurrence has grown: by 6e-5 after 30
-#: iterations of BiCGSTAB on a million unknowns, whose path depends on it, by 1e-12 of CG.
+#: iterations of BiCGSTAB on a million unknowns, by 1e-12 of CG.
 AGREEMENT = {"cg": 1e-6, "gmres": 1e-6, "bicgstab": 1e-2, "cgs": 1e-2}
 
 #: Where right sides that differ by an ulp lead SciPy further apart than this share of it, other
@@ -44,25 +44,25 @@ AGREEMENT = {"cg": 1e-6, "gmres": 1e-6, "bicgstab": 1e-2, "cgs": 1e-2}
 #: stand-in of rajat31 / 8 is 8e-8 of its norm apart after 15 iterations, and all of it after 20.
 DETERMINED = 1e-3
 
-#: The overhead is the slope between solves of so many iterations, on so many unknowns.
+#: The overhead is the slope between solves of these numbers of iterations.
 FEW, MANY = 100, 1100
 UNKNOWNS = 100
 
 
 def whole_cycles(method: str, iterations: int) -> int:
-    """Return that many iterations, or whole cycles of GMRES: SciPy counts those."""
+    """Return this number of iterations, or whole cycles of GMRES: SciPy counts cycles."""
     return max(1, iterations // RESTART) * RESTART if method == "gmres" else iterations
 
 
 def fixed_solve(method: str, A: Csr, b: Any, iterations: int) -> Callable[[], Result]:
-    """Return what does so many iterations from zero, or fewer if there is a breakdown."""
+    """Return a function that does iterations from zero, fewer if there is a breakdown."""
     extra: dict[str, Any] = {"restart": RESTART} if method == "gmres" else {}
     solver = SOLVERS[method](A, stop=Iterations(iterations), **extra)
     return lambda: solver.solve(b)
 
 
 def exactly(solve: Callable[[], Result], iterations: int) -> Callable[[], Any]:
-    """Return what returns the iterate of a solve, and raises if that did not do all iterations."""
+    """Return a function that returns a solve's iterate, and raises if iterations are missing."""
 
     def call() -> Any:
         result = solve()
@@ -74,7 +74,7 @@ def exactly(solve: Callable[[], Result], iterations: int) -> Callable[[], Any]:
 
 
 class Solve(Problem):
-    """So many iterations of a method on ``A x = b`` from zero.
+    """A number of iterations of a method on ``A x = b`` from zero.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Solve(Problem):
     def iterate(
         self, peer: Peer, b: Any, iterations: int, tick: Callable[..., None] | None = None
     ) -> Callable[[], Any]:
-        """Return what does so many iterations with a library, in cycles that are no longer."""
+        """Return a function that does iterations with a library, in cycles that are no longer."""
         restart = min(RESTART, iterations)
         return peer.solve(self.method, self.S, b, iterations, restart, tick)
 
@@ -206,7 +206,7 @@ class Solve(Problem):
 
 
 def _apart(x: Any, expected: Any) -> float:
-    """Return by how much of its norm something differs from what is expected."""
+    """Return the difference from the expected vector relative to its norm."""
     return float(np.linalg.norm(x - expected) / (np.linalg.norm(expected) or 1.0))
 
 
@@ -219,7 +219,7 @@ def tasks(
 ) -> list[Task]:
     """Return the contest of each case and method.
 
-    Seconds are those of one iteration: of a whole solve, the true residuals at its ends included,
+    Seconds belong to one iteration: of a whole solve, the true residuals at its ends included,
     divided by its iterations.
     """
     return [
@@ -250,7 +250,7 @@ def stubborn(unknowns: int) -> sp.csr_array:
 class Overhead(Problem):
     """Short and long solves by CG with hardly any work in an iteration.
 
-    What is recorded is the slope between them: what a solve costs at its ends is not in it.
+    The record is the slope between them: the cost of a solve's ends is not in it.
     """
 
     kind = "solve"
@@ -293,7 +293,7 @@ class Overhead(Problem):
         return "" if np.all(np.isfinite(result)) else "not finite"
 
     def concluded(self, outcomes: list[Outcome]) -> list[Outcome]:
-        """Return what an iteration takes."""
+        """Return the time of an iteration."""
         found = {outcome.name: outcome for outcome in outcomes}
         slopes = []
         for name in (OURS, SciPy.name):
@@ -308,6 +308,6 @@ class Overhead(Problem):
 
 
 def overhead() -> list[Task]:
-    """Return the contest that tells what a CG iteration costs with hardly any work in it."""
+    """Return the contest that measures a CG iteration with hardly any work in it."""
     case = Case(f"stubborn:{UNKNOWNS}", partial(stubborn, UNKNOWNS))
     return [Task("overhead/cg", case, Overhead, peers=(SciPy(),))]

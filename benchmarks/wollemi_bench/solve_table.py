@@ -1,4 +1,4 @@
-"""``wl.solve`` beside every single method, on every square matrix of a folder.
+"""``wl.solve`` and every single method, on every square matrix of a folder.
 
 ``python -m wollemi_bench.solve_table FOLDER PAGE`` writes a page with the table. Right-hand sides
 are ``A @ ones``; every attempt of every contender has the same budget of iterations.
@@ -33,7 +33,7 @@ BUDGET, PER_UNKNOWN = 2000, 10
 
 @dataclass(frozen=True)
 class Single:
-    """What one method with one preconditioner came to."""
+    """The result of one method with one preconditioner."""
 
     label: str
     converged: bool
@@ -43,7 +43,7 @@ class Single:
 
 @dataclass(frozen=True)
 class Row:
-    """What is in the table of one matrix."""
+    """The content of the table for one matrix."""
 
     name: str
     unknowns: int
@@ -90,7 +90,7 @@ def measured(name: str, A: Any, b: Any) -> Row:
             label = f"{method}, {M}"
             singles.append(Single(label, found.converged, found.iterations, found.seconds))
     limited = wl.solve(A, b, **settings)
-    # without a limit a large system that nobody solves would take hours
+    # without a limit a large unsolved system would take hours
     small = A.shape[0] ** 2 * A.dtype.itemsize <= DIRECT_BYTES
     free = wl.solve(A, b, rtol=RTOL) if small and not limited.converged else limited
     superlu = factorized(A, b) if small else None
@@ -107,7 +107,7 @@ def equal_rows(A: Any) -> int:
 
 
 def factorized(A: Any, b: Any) -> Result | None:
-    """Return what SuperLU comes to with its set-up, None if the matrix has no factors."""
+    """Return SuperLU's result with its set-up, None if the matrix has no factors."""
     start = time.perf_counter()
     try:
         solved = wl.solvers.Direct(A, engine="superlu", rtol=RTOL).solve(b)
@@ -163,7 +163,7 @@ def page(rows: list[Row]) -> str:
     some = sum(row.best is not None for row in rows)
     ours = sum(row.limited.converged for row in rows)
     free = sum(row.free.converged for row in rows)
-    return f"""# What `wl.solve` solves
+    return f"""# Systems that `wl.solve` solves
 
 Every square matrix of a folder of real matrices, with `b = A @ ones` and a relative tolerance of
 {RTOL:g} on the true residual. Each of the four methods was asked for by name, without a

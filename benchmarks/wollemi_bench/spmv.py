@@ -20,7 +20,7 @@ from .peers import Peer
 from .problem import OURS, Facts, Offer, Problem, offer_of
 from .task import Task
 
-#: What is measured when nothing is named: bandwidth alone, more reuse of x, and irregular rows.
+#: The default cases: bandwidth alone, more reuse of x, and irregular rows.
 DEFAULT_CASES = ("stencil5:1000", "stencil7:100", "stencil27:80", "rmat:18,4000000")
 
 
@@ -85,7 +85,7 @@ class Product(Problem):
         return [offer_of(peer, peer.spmv(self.S, self.x))]
 
     def wrong(self, result: Any) -> str:
-        """Return what is wrong with a product: a sum of k terms is off by at most k eps of them."""
+        """Return the error of a product: a sum of k terms is off by at most k eps of them."""
         expected = self._expected
         if result.shape != expected.shape:
             return f"shape {result.shape}, expected {expected.shape}"
@@ -119,7 +119,7 @@ def tasks(
         Formats in which ours is timed besides.
     """
     make = partial(Product, format=format, others=tuple(others))
-    # what a plan of a product chooses, and compiles, depends on the size
+    # the choices and compiled programs of a product's plan depend on the size
     return [Task("spmv", case, make, dtype, rehearsed=1.0) for case in cases]
 
 

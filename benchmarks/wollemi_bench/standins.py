@@ -28,16 +28,16 @@ EDGES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of a matrix of the collection.
+    """The known properties of a matrix of the collection.
 
     Attributes
     ----------
     group : str
         Of the collection.
     rows, entries, longest : int
-        Its rows, its entries (both triangles), and those of its longest row.
+        Its rows, its entries (both triangles), and the entries of its longest row.
     make : callable
-        Makes a stand-in of about so many rows.
+        Makes a stand-in of about ``rows`` rows.
     """
 
     group: str
@@ -48,7 +48,7 @@ class Model:
 
 
 def standin(text: str) -> Callable[[], Csr]:
-    """Return what makes the stand-in called ``name`` or ``name/divisor``.
+    """Return the generator of the stand-in called ``name`` or ``name/divisor``.
 
     Raises
     ------
@@ -160,10 +160,10 @@ def _curl_curl(model: Model, n: int) -> Csr:
 
 
 def _tetrahedra(model: Model, n: int, unknowns: int, heavy: float) -> Csr:
-    """Return elements on tetrahedra with so many unknowns a node.
+    """Return elements on tetrahedra with ``unknowns`` unknowns a node.
 
-    The mesh is a lattice of boxes that are cut alike, less some edges, so that a node has as many
-    neighbours on average as in the model; a share ``heavy`` of the nodes, where such a mesh is
+    The mesh is a lattice of boxes that are cut alike, less some edges, so that a node has the same
+    mean number of neighbours as in the model; a share ``heavy`` of the nodes, where such a mesh is
     refined, has up to the model's most.
     """
     rng = np.random.default_rng(SEED)

@@ -1,7 +1,7 @@
-"""Inputs of products of sparse and dense matrices as files: what one run drew, another reads.
+"""Inputs of products of sparse and dense matrices as files: one run draws them, another reads them.
 
 A file is a ``.npz`` of SciPy's keys for a sparse matrix, which other programs read as one, with the
-dense operands beside them.
+dense operands as further keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDING = ".inputs.npz"
 
 
 class Inputs(NamedTuple):
-    """What a file says of itself.
+    """The description of a file.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ def write(path: Path, problem: Dense) -> None:
 
 
 def about(path: Path) -> Inputs:
-    """Return what a file says of itself.
+    """Return the description of a file.
 
     Raises
     ------
     InvalidArgument
-        If it is none of those that :func:`write` makes.
+        If it was not made by :func:`write`.
     """
     try:
         with np.load(path, allow_pickle=False) as held:

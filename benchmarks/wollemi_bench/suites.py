@@ -1,4 +1,4 @@
-"""Named suites: what is measured by ``make bench``, and the tables of papers.
+"""Named suites: the contests of ``make bench``, and the tables of papers.
 
 A suite is divided by a scale, so that it fits the machine: at 1 it has the sizes of its paper.
 """
@@ -35,11 +35,12 @@ GPU_BUDGET = 2.0
 #: The seed of families that are drawn from, if no other is asked for.
 DRAWN = 1
 
-#: Processes that compute beside a CPU's contenders: one for each core of the records' machine.
+#: Processes that compute together with a CPU's contenders: one for each core of the records'
+#: machine.
 BUSY = 2
 
 #: The graphs of the SDDMM study, of the group Pajek in the SuiteSparse collection, and the kernels
-#: that are timed on them: those that compute dense tiles would take minutes.
+#: that are timed on them: kernels that compute dense tiles would take minutes.
 GRAPHS = ("IMDB", "patents_main", "patents")
 OF_GRAPHS = ("entry", "flat", "row-split", "row-segments")
 OF_SM_L2 = ("sm-l2-32", "sm-l2", "sm-l2-128", "sm-l2-256")
@@ -56,11 +57,11 @@ class Job:
     names : tuple of str
         Of cases.
     options : dict
-        More of what the operation's ``run`` takes.
+        Further options of the operation's ``run``.
     grow, cold : bool
         Over sizes; with cold caches.
     busy : int
-        On a CPU, timed again beside so many busy processes.
+        On a CPU, timed again with this number of busy processes.
     drawn : bool
         The seed of the run is the last number of each case.
     """
@@ -81,7 +82,7 @@ class Suite:
     Attributes
     ----------
     summary : str
-        What it is, in a sentence.
+        Its description, in a sentence.
     jobs : callable
         Takes a scale and the number of iterations of a solve, and returns the parts.
     cpu, gpu : int
@@ -95,7 +96,7 @@ class Suite:
     without : tuple of str
         Peers that are not asked: each call is compiled anew for each matrix.
     paper : dict or None
-        What each record says of the paper: see :class:`~.report.Record`.
+        The data of each record on the paper: see :class:`~.report.Record`.
     """
 
     summary: str
@@ -206,7 +207,7 @@ def _dlmc(scale: int, iterations: int) -> list[Job]:
 def _sddmm(scale: int, iterations: int) -> list[Job]:
     del iterations
     n, nnz = 16384 // scale, 1_000_000 // scale
-    graph = (f"rmat:16,{nnz}", f"uniform:65536,65536,{nnz}")  # and as many entries anywhere
+    graph = (f"rmat:16,{nnz}", f"uniform:65536,65536,{nnz}")  # and equally many entries anywhere
     # 0.99 to 0.9999 zeros
     sparse = (f"uniform:{n},{n},{round(n * n * s)}" for s in (1e-2, 5e-3, 1e-3, 5e-4, 1e-4))
     names = (*graph, *sparse)
@@ -268,13 +269,13 @@ def _paper(source: str, hardware: str, figure: str, **value: Any) -> dict[str, A
 
 SUITES = {
     "usual": Suite(
-        "what one wants to know first: products, solvers, kernels of learning",
+        "an overview: products, solvers, kernels of learning",
         _usual,
         cpu=4,
         weight=4.0,
     ),
     "first-minutes": Suite(
-        "first calls with empty caches, small products and solves: what does not grow with work",
+        "first calls with empty caches, small products and solves: fixed costs",
         _first_minutes,
         cpu=8,
         weight=2.0,
@@ -330,7 +331,7 @@ SUITES = {
         ),
     ),
     "dgsparse": Suite(
-        "graphs with 1 to 128 columns, every kernel: what our rule, theirs and each kernel lose",
+        "graphs with 1 to 128 columns, every kernel: losses of each rule and kernel",
         _dgsparse,
         cpu=8,
         gpu=1,

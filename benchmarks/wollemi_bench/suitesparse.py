@@ -48,7 +48,7 @@ def _index() -> Any:
         import ssgetpy
     except ImportError:
         raise InvalidArgument('ss: needs ssgetpy: pip install "wollemi[bench]"') from None
-    # errors of a network are OSErrors, those of requests too
+    # errors of a network are OSErrors, errors of requests too
     except OSError as error:
         raise InvalidArgument(
             "ss: the index of the SuiteSparse collection cannot be had: is there a network? "

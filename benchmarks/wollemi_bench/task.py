@@ -21,7 +21,7 @@ class Task:
     Attributes
     ----------
     benchmark : str
-        What records call it: ``spmv``, ``solve/cg``, ``spmm/32``, ...
+        Its name in records: ``spmv``, ``solve/cg``, ``spmm/32``, ...
     case : Case
         Makes the matrix.
     make : callable
@@ -29,7 +29,7 @@ class Task:
     dtype : str
         Of the matrix.
     peers : tuple of Peer or None
-        Who takes part instead of those that are asked for.
+        The contenders instead of the requested ones.
     rehearsed : float
         In a rehearsal the case has this share of its entries.
     """

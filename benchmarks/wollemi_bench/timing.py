@@ -1,4 +1,4 @@
-"""Timing several things in turn, so that what else the machine does hits all of them."""
+"""Timing several contenders in turn, so that other work of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BATCHES = 15
 #: Fewer batches than this make no median worth printing, however long they take.
 FEWEST_BATCHES = 3
 
-#: A batch has at most so many calls, and until it lasts long enough they are multiplied by this.
+#: A batch has at most this number of calls, and until it lasts long enough they are multiplied by
+#: the second.
 MOST_CALLS, CALIBRATION_STEP = 1 << 20, 16
 
 #: With cold caches the flush before each call takes most of the time.
@@ -69,18 +70,18 @@ class Lost(Exception):
 
 
 class Timed(Protocol):
-    """What :func:`interleave` asks of a contender, wherever that is."""
+    """The methods of a contender that :func:`interleave` calls, in any process."""
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Its name."""
 
     @property
     def pace(self) -> Pace:
         """How long to time it."""
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
-        """Return the seconds per call of so many calls.
+        """Return the seconds per call of ``calls`` calls.
 
         Raises
         ------
@@ -96,15 +97,15 @@ class Contender:
     Attributes
     ----------
     name : str
-        What to call it.
+        Its name.
     call : callable
         Does the work once and returns its result.
     synchronize : callable
         Waits for the work, where ``call`` only submits it.
     to_host : callable
-        Turns what ``call`` returns into a NumPy array.
+        Turns the result of ``call`` into a NumPy array.
     clock : Clock
-        By what its time is taken.
+        The clock of its times.
     flush : callable
         Empties the caches.
     pace : Pace
@@ -120,7 +121,7 @@ class Contender:
     pace: Pace = HOST
 
     def batch(self, calls: int, *, warm: bool = True, cold: bool = False) -> float:
-        """Return the seconds per call of so many calls.
+        """Return the seconds per call of ``calls`` calls.
 
         Parameters
         ----------
@@ -137,7 +138,7 @@ class Contender:
             if warm:
                 self._warm_up()
             return self.clock.batch(self.call, self.synchronize, calls)
-        # whatever a peer raises belongs into the report: the other contenders go on
+        # every error of a peer belongs into the report: the other contenders go on
         except Exception as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
 
@@ -203,7 +204,7 @@ def interleave(
     Parameters
     ----------
     contenders : sequence of Timed
-        What to time.
+        The contenders.
     batches : int
         Rounds.
     batch_seconds : float

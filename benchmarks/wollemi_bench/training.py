@@ -1,8 +1,8 @@
 """Attention in training, by one operation and by three: ``python -m wollemi_bench.training``.
 
-Forward and backward on tensors of PyTorch's: ``fusedmm`` with softmax beside ``sddmm``,
-``edge_softmax`` and ``spmm``, whose weights are stored, and beside ``fusedmm`` with a mask of
-``wl.masks`` where the pattern is one. Each runs once a round, in turns. The table is Markdown.
+Forward and backward on tensors of PyTorch's: ``fusedmm`` with softmax, ``sddmm``, ``edge_softmax``
+and ``spmm`` with stored weights, and ``fusedmm`` with a mask of ``wl.masks`` where the pattern is
+one. Each runs once a round, in turns. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .generators import rmat
 
 
 class Attention(NamedTuple):
-    """A pattern, heads of so many columns, and the mask that has the pattern if there is one."""
+    """A pattern, heads and their width, and the mask that has the pattern if there is one."""
 
     name: str
     pattern: Callable[[], sp.csr_array]
@@ -78,7 +78,7 @@ CASES = (
 
 
 def _calls(case: Attention, dtype: str) -> dict[str, Callable[[], float]]:
-    """Return what takes a step and returns its seconds, by name."""
+    """Return the functions that take a step and return its seconds, by name."""
     import torch
 
     from wollemi.interop.torch import Pattern, fusedmm, sddmm, spmm
@@ -142,7 +142,7 @@ def main(rounds: int = 11, dtype: str = "float32", only: str = "") -> None:
 
 
 def _compared(times: Any, ours: Any) -> list[str]:
-    """Return the median of times, and their ratio to those of ``fusedmm``."""
+    """Return the median of times, and their ratio to ``fusedmm``'s."""
     ratio = times / ours
     spread = f"{np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
     return [f"{np.median(times):.1f}", spread]

@@ -33,7 +33,7 @@ def diffusion(along: tuple[Coefficients, Coefficients, Coefficients]) -> sp.csr_
 
 
 def layers(n: int, contrast: float, seed: int = 0) -> sp.csr_array:
-    """Return cells whose coefficients are drawn from 1 to ``contrast``, evenly in the logarithm."""
+    """Return cells with coefficients drawn from 1 to ``contrast``, evenly in the logarithm."""
     k = contrast ** np.random.default_rng(seed).random((n, n, n))
     return diffusion((k, k, k))
 
@@ -50,6 +50,6 @@ def with_boxes(n: int, contrast: float, seed: int = 0, count: int = 60) -> sp.cs
 
 
 def stretched(n: int, ratio: float) -> sp.csr_array:
-    """Return cells whose coefficient in the third direction is ``ratio`` of the others."""
+    """Return cells with a coefficient in the third direction that is ``ratio`` of the others."""
     one = np.ones((n, n, n))
     return diffusion((one, one, one * ratio))

@@ -68,7 +68,7 @@ def run(folder: Path, out: Path) -> None:
 
 
 def table(old: Path, new: Path) -> str:
-    """Return the comparison as Markdown: a line for each method and executor, then what differs."""
+    """Return the comparison as Markdown: a line for each method and executor; then differences."""
     before, after = (
         {(r["matrix"], r["executor"], r["method"]): r for r in json.loads(f.read_text())}
         for f in (old, new)

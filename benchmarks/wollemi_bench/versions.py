@@ -1,4 +1,4 @@
-"""Times of this version beside an older one: ``python -m wollemi_bench.versions OLD omp``.
+"""Times of this version and an older one: ``python -m wollemi_bench.versions OLD omp``.
 
 Both versions have a process each and take turns, case by case, so that a change of the machine
 meets both. ``OLD`` is a folder that an older version is installed in (``pip install --target``).
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-#: Cases: what is timed, and the matrix. Solvers: one iteration; ``call``: a solve of ten.
+#: Cases: the timed call, and the matrix. Solvers: one iteration; ``call``: a solve of ten.
 CASES = (
     *(
         f"{method}@stencil7:{size}"
@@ -42,12 +42,12 @@ CASES = (
     "fusedmm-64/float32@rmat:16,1000000",
     "fusedmm-64/float32@pruned:2048,2048,90",
 )
-#: A batch of calls takes about so many seconds.
+#: A batch of calls takes about this number of seconds.
 BATCH = 0.02
 
 
 def _call(wl: Any, on: Any, case: str, S: Any) -> Callable[[], Any]:
-    """Return what a case times."""
+    """Return the timed call of a case."""
     what = case.partition("@")[0]
     what, _, dtype = what.partition("/")
     what, _, width = what.partition("-")
@@ -118,7 +118,7 @@ def _work() -> None:
 
 
 def _time(call: Callable[[], Any], on: Any, seconds: float) -> float:
-    """Return the median time of a call, or of what the call itself timed."""
+    """Return the median time of a call, or of the call's own timing."""
     found: list[float] = []
     end = time.perf_counter() + seconds
     count = 1

@@ -1,4 +1,4 @@
-"""Work beside the iterations of one format: structure, orientations, fixed costs, first calls.
+"""Work besides the iterations of one format: structure, orientations, fixed costs, first calls.
 
 Each piece is written once over a :class:`~.sides.Side` and named in :data:`WORK`.
 """
@@ -39,7 +39,7 @@ AGREEMENT = 1000.0
 
 
 class Given:
-    """What a piece of work starts from: a matrix, a vector, a block, a prolongator, all seeded."""
+    """The inputs of a piece of work: a matrix, a vector, a block, a prolongator, all seeded."""
 
     def __init__(self, S: sp.csr_array) -> None:
         self.S = S
@@ -56,7 +56,7 @@ class Given:
 
     @cached_property
     def P(self) -> sp.csr_array:
-        """A smoothed prolongator of aggregates of neighbouring rows."""
+        """A smoothed prolongator of aggregates of adjacent rows."""
         n = self.S.shape[0]
         where = (np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32) // AGGREGATE)
         T = sp.csr_array((np.ones(n, self.S.dtype), where))
@@ -204,11 +204,11 @@ class Piecework(Problem):
             self._expected = self._numbers(S @ self.given.x)
 
     def ours(self, executor: Executor) -> list[Offer]:
-        """Return what we do."""
+        """Return wollemi's offers."""
         return [self._offer(OURS, Ours(executor), executor.backend in GPUS)]
 
     def theirs(self, peer: Peer) -> list[Offer]:
-        """Return what a library does; SciPy's product by rows for formats that only we have."""
+        """Return a library's offers; SciPy's product by rows for formats that only wollemi has."""
         side = peer.side()
         format = self.name.removeprefix("product/")
         if format in Ours.formats and format not in side.formats:
@@ -243,12 +243,12 @@ class Piecework(Problem):
 
 
 class FirstCall(Problem):
-    """A call in a new process with empty caches: what a newcomer waits for.
+    """A call in a new process with empty caches: a newcomer's waiting time.
 
     Parameters
     ----------
     what : {"product", "solve"}
-        What the process does first.
+        The first call of the process.
     S : scipy.sparse.csr_array
         The matrix.
     """

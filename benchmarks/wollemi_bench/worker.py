@@ -1,7 +1,8 @@
 """A runner in a process of its own, so that contenders share neither caches nor threads.
 
-``Worker`` is what the parent holds, ``serve`` the other end. It is given a file with the problem,
-and messages over a socket; between them it sleeps.
+``Worker`` is the parent's end, ``serve`` the other one. It is given a file with the problem, and
+messages over a socket; between them it sleeps. It is given a file with the problem, and messages
+over a socket; between them it sleeps.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .timing import Lost
 #: Seconds without an answer after which a process is given up.
 PATIENCE = 600.0
 
-#: What settles how many threads libraries make when they are loaded.
+#: The variables that fix the number of libraries' threads when they are loaded.
 THREADS = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -64,7 +65,7 @@ class HostStation(Runner):
             path.with_suffix(".part").rename(path)
 
     def rehearse(self, tasks: Sequence[Task], executor: Executor, peers: Sequence[Peer]) -> None:
-        """Make whoever takes part in smaller tasks ready, which compiles what they need."""
+        """Make the contenders of smaller tasks ready, which compiles the programs they need."""
         for made in Maker().problems(task.smaller() for task in tasks):
             if isinstance(made, Problem):
                 for library in libraries(executor, peers):
@@ -73,7 +74,7 @@ class HostStation(Runner):
                         super().prepare(library)
 
     def prepare(self, library: Library) -> list[Ready]:
-        """Make, check and make again what a library offers; its threads sleep afterwards."""
+        """Make, check and make again a library's offers; its threads sleep afterwards."""
         try:
             return super().prepare(library)
         finally:
@@ -87,7 +88,7 @@ class HostStation(Runner):
             quiesce()
 
     def _take_all(self, library: Library, checked: dict[str, Ready]) -> None:
-        """Make what is timed; what results were compared with is of no more use here."""
+        """Make the timed functions; the expected results are of no more use here."""
         assert self._problem is not None
         self._problem.forget()
         super()._take_all(library, checked)
@@ -167,7 +168,7 @@ class Worker:
         self.ask("open", path)
 
     def prepare(self, library: Library) -> list[Ready]:
-        """Make, check and make again what a library offers."""
+        """Make, check and make again a library's offers."""
         ready: list[Ready] = self.ask("prepare", library)
         return ready
 
@@ -176,7 +177,7 @@ class Worker:
         return float(self.ask("batch", name, calls, warm, cold))
 
     def finish(self, name: str) -> Facts:
-        """Return what is known of a contender after it was timed."""
+        """Return the properties of a contender after it was timed."""
         facts: Facts = self.ask("finish", name)
         return facts
 
@@ -187,7 +188,7 @@ class Worker:
                 self.ask("clear")
 
     def stop(self, patience: float = 2.0) -> None:
-        """End the process, which has so many seconds to do so by itself."""
+        """End the process, which has ``patience`` seconds to do so by itself."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
@@ -200,11 +201,11 @@ class Worker:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Return the environment of a process with so many threads.
+    """Return the environment of a process with this number of threads.
 
     Threads of Intel's OpenMP would spin for 200 ms after a call, those of OpenBLAS for 100 and of
-    GNU's OpenMP for 9 (on a 2-core EPYC), and nobody is timed meanwhile; a millisecond is more than
-    there is between calls.
+    GNU's OpenMP for 9 (on a 2-core EPYC), and no contender is timed meanwhile; a millisecond is
+    more than the pause between calls.
     """
     return {
         **os.environ,
@@ -235,7 +236,7 @@ class Runners:
         self._folder = tempfile.TemporaryDirectory(prefix="wollemi-bench-")
 
     def processes(self) -> list[int]:
-        """Return the numbers of this process and of those that it started."""
+        """Return the numbers of this process and of its children."""
         pids = (worker.pid for worker in self._workers.values())
         return [os.getpid(), *(pid for pid in pids if pid is not None)]
 
@@ -249,7 +250,7 @@ class Runners:
     def prepare(
         self, problem: Problem, libraries: Sequence[Library]
     ) -> Iterator[tuple[Any, list[Ready]]]:
-        """Yield, for each library, its runner and what became of its offers.
+        """Yield, for each library, its runner and the outcomes of its offers.
 
         Who has nothing of the kind has no runner.
         """
@@ -294,9 +295,9 @@ def pack(problem: Problem | Exception, path: Path) -> None:
 
 
 def unpack(path: Path) -> Any:
-    """Return what was written.
+    """Return the written object.
 
-    NumPy allocates the arrays, so that they lie as those of any program: in huge pages, too.
+    NumPy allocates the arrays, so that they lie as in any program: in huge pages, too.
     """
     with path.open("rb") as file:
         head, lengths = pickle.load(file)
@@ -309,14 +310,14 @@ def unpack(path: Path) -> Any:
 
 
 def serve(connection: Connection) -> None:
-    """Do what is asked until nobody asks any more."""
+    """Serve requests until there are no more."""
     runner = HostStation()
     while True:
         try:
             verb, arguments = connection.recv()
         except EOFError:
             return
-        # whatever happens belongs into the report
+        # every error belongs into the report
         try:
             answer = True, getattr(runner, verb)(*arguments)
         except Lost as error:

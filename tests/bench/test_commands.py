@@ -51,7 +51,7 @@ def test_caches_can_be_emptied_before_each_call(tmp_path):
 def test_contenders_are_timed_beside_busy_processes_too(tmp_path, capsys):
     options = ("--executor", "reference", "--busy", "1", "--json", tmp_path / "r.jsonl", *QUICK)
     assert run("bench", "spmv", "stencil5:8", *options) == 0
-    assert "beside 1 busy" in " ".join(capsys.readouterr().out.split())
+    assert "with 1 busy" in " ".join(capsys.readouterr().out.split())
     for record in results(tmp_path / "r.jsonl"):
         assert record["busy"] == 1
         assert (record["busy_seconds"] is None) == bool(record["trouble"])

@@ -301,7 +301,7 @@ def beside(seconds, name="wollemi", busy=2, alone=1e-3, **given):
 def test_a_slow_down_beside_busy_processes_is_a_regression(compared):
     found = compared([beside(2e-3)], [beside(8e-3, seed=1)])
     (change,) = found.regressions
-    assert change.contender == "wollemi, beside 2 busy"
+    assert change.contender == "wollemi, with 2 busy"
     assert change.ratio == pytest.approx(4, rel=0.05)
     assert kinds(found)["wollemi"] is Kind.SAME
 
@@ -311,7 +311,7 @@ def test_what_peers_suffer_beside_busy_processes_explains_ours(compared):
     new = [beside(3e-3, seed=1), beside(6e-3, "scipy", seed=2)]
     found = compared(old, new)
     assert not found.regressions
-    assert kinds(found)["wollemi, beside 2 busy"] is Kind.MACHINE
+    assert kinds(found)["wollemi, with 2 busy"] is Kind.MACHINE
 
 
 @pytest.mark.parametrize("new", [record(), beside(8e-3, busy=4)])
@@ -326,4 +326,4 @@ def test_the_table_names_times_beside_busy_processes(tmp_path, capsys):
         write(tmp_path / "new.jsonl", [beside(8e-3)]),
     )
     assert run(*files) == 1
-    assert "beside 2 busy" in " ".join(capsys.readouterr().out.split())
+    assert "with 2 busy" in " ".join(capsys.readouterr().out.split())

@@ -74,7 +74,7 @@ def test_the_three_questions_are_answered(runs):
 
 
 def test_who_failed_and_who_was_absent_is_named(runs):
-    said = section(markdown.text(runs), "What failed, and who was absent")
+    said = section(markdown.text(runs), "Failures and absent libraries")
     assert "| spmv stencil7:1000 | mkl | wrong: row \\<3> is nan |" in said
     assert "| pyamg | its SpMV is not compared | 3 |" in said
     assert "| mkl | not installed: pip install mkl |  |" in said
@@ -89,7 +89,7 @@ def test_what_was_skipped_and_what_was_disturbed_is_told(tmp_path):
     late = {"benchmark": "spmm", "case": "late", "trouble": "skipped: the time was up"}
     busy = record(notes=["not alone: other programs used 1.4 of 2 cores"])
     text = markdown.text(read(write(tmp_path / "r.jsonl", [busy, record(seconds=None, **late)])))
-    said = section(text, "What failed, and who was absent")
+    said = section(text, "Failures and absent libraries")
     assert "| spmm late | the time was up |" in said
     assert "Every contender that was there gave the right result." in said
     assert "late" not in section(text, "Every contest")
@@ -125,7 +125,7 @@ def test_a_papers_figure_of_a_whole_suite_is_held_against_ours_of_all(tmp_path):
 
 
 def test_the_rules_loss_is_in_per_cent_with_its_worst_case(runs):
-    said = section(markdown.text(runs), "What the rule loses")
+    said = section(markdown.text(runs), "Losses of the rule")
     row = r"spmv, float64 \| 3 \| 11\.\d % \| 1\d\.\d % \| .*rows, best balanced"
     assert re.search(row, said)
 

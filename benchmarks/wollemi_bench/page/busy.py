@@ -1,4 +1,4 @@
-"""What contenders take beside busy processes."""
+"""The times of contenders with busy processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .style import ratio_text
 
 
 def beside_busy(contests: Sequence[RecordedContest]) -> Section:
-    """Return the times beside busy processes, over those alone and over ours."""
+    """Return the times with busy processes, relative to quiet times and to wollemi's."""
     rows = [
         (
             str(contest.key),
@@ -31,15 +31,15 @@ def beside_busy(contests: Sequence[RecordedContest]) -> Section:
         "contender",
         "busy processes",
         "alone",
-        "beside them",
+        "with them",
         "times alone",
-        "times ours beside them",
+        "times ours with them",
     )
     text = (
         "The same calls while processes that only compute take their share of the cores. As many "
-        "of them as there are cores leave half of the machine: 2 times alone is what can be had."
+        "of them as there are cores leave half of the machine: 2 times alone is the limit."
     )
-    table = Table("Times beside busy processes", head, rows, words=2, long=True)
+    table = Table("Times with busy processes", head, rows, words=2, long=True)
     return Section("Beside busy processes", text, [table] if rows else [])
 
 

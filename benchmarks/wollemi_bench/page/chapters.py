@@ -1,4 +1,4 @@
-"""What a reader is told of the records of one device: the answers, and what they rest on."""
+"""The answers for the records of one device, and their evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .rows import cases_text
 from .series import every_contest
 from .style import ratio_text
 
-#: What a note begins with that says of other programs on the machine.
+#: The beginning of a note on other programs on the machine.
 NOT_ALONE = "not alone"
 
 #: How the clocks of a record are called, after "by".
@@ -67,7 +67,7 @@ def _chapter(place: Place, slug: str) -> Chapter:
         _where(place),
         [
             Answer("How close to the hardware's limit?", _limits(place.contests)),
-            Answer("How much faster than what I use today?", table=_faster(compared)),
+            Answer("How much faster than other libraries?", table=_faster(compared)),
             Answer("How does it grow?", _slopes(curves)),
         ],
         [section for section in told if section.parts],
@@ -79,7 +79,7 @@ def _chapter(place: Place, slug: str) -> Chapter:
 
 
 def _where(place: Place) -> list[str]:
-    """Return when it was measured, on what, with what, by which clocks."""
+    """Return the date, the device, the versions and the clocks."""
     lines = []
     for run in place.runs:
         at = str(run.environment.get("date", "an unknown day")).partition("T")[0]
@@ -155,7 +155,7 @@ def _faster(found: Sequence[Versus]) -> Table | None:
         for root, row in ratios.items()
     ]
     caption = (
-        "wollemi is so many times as fast: the geometric mean of the cases, least and most. "
+        "The speed-up of wollemi: the geometric mean of the cases, least and most. "
         "Both times of a pair are by the same clock."
     )
     return Table(caption, ("", *peers), rows)

@@ -1,4 +1,4 @@
-"""What every way to choose a kernel loses: our rule, those of papers, and each kernel for all."""
+"""The loss of every way to choose a kernel: wollemi's rule, papers' rules, one kernel for all."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FEWEST_KERNELS = 2
 
 
 class Cost(NamedTuple):
-    """What a way to choose cost in one contest: its time over the least one, less one."""
+    """The cost of a way to choose in one contest: its time over the least one, less one."""
 
     case: str
     share: float
 
 
 def costs(contest: RecordedContest, among: Sequence[str] = ()) -> dict[str, Cost]:
-    """Return what each way to choose cost, by name; "" is our rule.
+    """Return the cost of each way to choose, by name; "" is wollemi's rule.
 
     A kernel that was timed more than once, by its name and as a choice, is no loss of itself. The
-    best one does not round what it is given. Contests without two kernels have nothing to choose.
+    best one does not round its inputs. Contests without two kernels have nothing to choose.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ def _name(record: Record) -> str:
 
 
 def tables_of(suite: str, held: Sequence[RecordedContest]) -> list[Table]:
-    """Return what choices lose in a suite: against all kernels, and against those of each rule.
+    """Return the losses of choices in a suite: against all kernels, and those of each rule.
 
     A kernel that could not run in some contests, or failed, has its loss over the others, which
     are counted.
     """
-    tables = _table(f"{suite}: what each choice loses against the best of our kernels", held)
+    tables = _table(f"{suite}: the loss of each choice against the best kernel", held)
     named = {_name(r) for contest in held for r in contest.records if is_ours(r)}
     for name in (name for name in RULES if name in named):
         space = RULES[name].space
@@ -97,7 +97,7 @@ def _table(caption: str, held: Sequence[RecordedContest], among: Sequence[str] =
 
 
 def _place(name: str, lost: Iterable[Cost]) -> tuple[int, float]:
-    """Return what rows are sorted by: rules first, then the kernels that lose least."""
+    """Return the sort key of rows: rules first, then the kernels with the least loss."""
     kind = 0 if not name else 1 if name in RULES else 2
     return kind, float(np.mean([cost.share for cost in lost]))
 

@@ -1,4 +1,4 @@
-"""Growth curves: what an entry costs as matrices grow."""
+"""Growth curves: the cost of an entry as matrices grow."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def write(chapters: Sequence[Chapter], folder: Path, follow: Follow = iter) -> l
     Parameters
     ----------
     chapters : sequence of Chapter
-        What is reported.
+        The runs.
     folder : Path
         Where to; made if it is not there.
     follow : callable
@@ -40,7 +40,7 @@ def write(chapters: Sequence[Chapter], folder: Path, follow: Follow = iter) -> l
     Returns
     -------
     list of Path
-        What was written, the page first.
+        The written files, the page first.
 
     Raises
     ------

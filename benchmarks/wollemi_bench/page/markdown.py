@@ -1,4 +1,4 @@
-"""The docs' performance page: what kept files say, with nothing typed by hand."""
+"""The docs' performance page: the content of kept files, with nothing typed by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def text(runs: Sequence[Run], images: str = "img") -> str:
     Parameters
     ----------
     runs : sequence of Run
-        What was read from the files.
+        The content of the files.
     images : str
         The folder of the pictures, as the page sees it.
     """
@@ -70,7 +70,7 @@ def _contents(found: Sequence[Chapter]) -> str:
 
 
 def _anchor(chapter: Chapter, title: str) -> str:
-    """Return a place to link to: titles of two devices are the same, and their own names clash."""
+    """Return an anchor: titles of two devices are the same, and their own names clash."""
     return f'<a id="{_name(chapter, title)}"></a>\n'
 
 
@@ -80,7 +80,7 @@ def _name(chapter: Chapter, title: str) -> str:
 
 
 def _left_to_the_files(chapter: Chapter) -> str:
-    """Return which tables this page has no room for."""
+    """Return the tables that this page omits."""
     lines = []
     for section in chapter.sections:
         left = [p.caption for p in section.parts if not isinstance(p, Picture) and not _fits(p)]
@@ -136,7 +136,7 @@ def file_of(picture: Picture) -> str:
 
 
 def digest(runs: Sequence[Run]) -> str:
-    """Return what tells records from others; a new field that none of them has changes nothing."""
+    """Return a key of records; a new field that none of them has changes nothing."""
     lines = [
         json.dumps(
             [
@@ -150,12 +150,12 @@ def digest(runs: Sequence[Run]) -> str:
 
 
 def write(runs: Sequence[Run], page: Path, follow: Follow = iter) -> list[Path]:
-    """Write the page, and its pictures into ``img`` beside it; old ones of it are removed.
+    """Write the page, and its pictures into ``img`` next to it; its old ones are removed.
 
     Parameters
     ----------
     runs : sequence of Run
-        What was read from the files.
+        The content of the files.
     page : Path
         The page.
     follow : callable
@@ -164,7 +164,7 @@ def write(runs: Sequence[Run], page: Path, follow: Follow = iter) -> list[Path]:
     Returns
     -------
     list of Path
-        What was written, the page first.
+        The written files, the page first.
     """
     folder = page.parent / "img"
     folder.mkdir(parents=True, exist_ok=True)

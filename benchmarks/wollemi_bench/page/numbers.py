@@ -1,4 +1,4 @@
-"""What the records say, in few numbers: ratios with their spread, slopes, and the rule's loss."""
+"""A summary of the records: ratios with their spread, slopes, and the rule's loss."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def slope(sizes: Sequence[float], seconds: Sequence[float]) -> Slope | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """What the rule's choice cost in one contest.
+    """The cost of the rule's choice in one contest.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def kernel_of(record: Record) -> str:
 
 
 def loss(contest: RecordedContest) -> Loss | None:
-    """Return what the rule lost; None where no other kernel of ours was timed.
+    """Return the loss of the rule; None where no other kernel of wollemi was timed.
 
     A kernel that was timed twice, as the choice and by name, is no loss of itself.
     """
@@ -136,7 +136,7 @@ def loss(contest: RecordedContest) -> Loss | None:
 
 
 class Series(NamedTuple):
-    """What contests of one table have in common: all but the case."""
+    """The common properties of the contests of one table: all but the case."""
 
     suite: str
     benchmark: str
@@ -150,7 +150,7 @@ class Series(NamedTuple):
         return cls(*(getattr(key, name) for name in cls._fields))
 
     def __str__(self) -> str:
-        """Return it in words; what is usual goes without saying."""
+        """Return it in words; usual values are left out."""
         said = [self.benchmark, self.format if self.format != "csr" else "", self.dtype]
         said += ["cold caches"] if self.caches == "cold" else []
         return ", ".join(filter(None, said)) + (f" ({self.suite})" if self.suite else "")
@@ -182,7 +182,7 @@ def library_of(contender: str) -> str:
 
 
 def is_library(peer: str) -> bool:
-    """Whether a peer is what people use today; the others are dense products and parts of ours."""
+    """Whether a peer is a library in use; the others are dense products and parts of wollemi."""
     return not peer.startswith("dense") and "ours" not in peer
 
 
@@ -207,7 +207,7 @@ class Versus:
     peer : str
         Who.
     series : Series
-        In what.
+        The table.
     clocks : Clocks
         How the times were taken.
     ratios : dict of str to Spread
@@ -243,7 +243,7 @@ class Versus:
 
 
 def versus(contests: Iterable[RecordedContest]) -> list[Versus]:
-    """Return how every peer did, by each pair of clocks, wherever it was timed beside us."""
+    """Return the ratios of every peer, by each pair of clocks."""
     found: dict[tuple[str, Series, Clocks], dict[str, Spread]] = {}
     for contest in contests:
         if contest.ours is None:
@@ -266,9 +266,9 @@ class Growth:
     family : str
         The generator.
     series : Series
-        What was measured.
+        The operation.
     contender : str
-        Whose times they are.
+        The contender of the times.
     sizes, seconds : list
         In the order of the sizes.
     """
@@ -307,7 +307,7 @@ def growths(contests: Iterable[RecordedContest]) -> list[Growth]:
 
 @dataclass(frozen=True)
 class Place:
-    """What was measured on one device.
+    """The measurements on one device.
 
     Attributes
     ----------

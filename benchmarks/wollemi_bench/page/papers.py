@@ -1,4 +1,4 @@
-"""The tables of papers: their own figures beside ours, each with its hardware."""
+"""The tables of papers: their own figures and wollemi's, each with its hardware."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .style import ratio_text, short
 
 
 def papers(place: Place) -> Section:
-    """Return, for each suite that a paper has, its figures beside ours, and ours case by case."""
+    """Return, for each suite of a paper, its figures and wollemi's, case by case."""
     suites: dict[str, list[RecordedContest]] = {}
     for contest in place.contests:
         if contest.ours is not None and contest.ours.paper:
@@ -31,8 +31,8 @@ def papers(place: Place) -> Section:
         tables += [_figures(suite, held, place.name), *choices.tables_of(suite, held)]
         tables += [*tile_search.table_of(suite, held), _times(suite, held)]
     text = (
-        "Figures of other hardware and other matrices of the same kind: they say what was thought "
-        "good, and are no race."
+        "Figures of other hardware and other matrices of the same kind: they show good published "
+        "values, and are no race."
     )
     return Section("The papers' tables", text, tables)
 
@@ -77,9 +77,9 @@ def ours(about: Sequence[RecordedContest], figure: str, unit: str) -> str:
 
 
 def in_unit(contest: RecordedContest, record: Record, unit: str) -> str:
-    """Return a figure of ours in the unit of a paper, or what we have if we cannot.
+    """Return a figure of wollemi in the unit of a paper, or the available one.
 
-    Times are those of a call or an iteration; a unit that is neither a time, a rate nor a ratio is
+    Times belong to a call or an iteration; a unit that is neither a time, a rate nor a ratio is
     answered with the time.
     """
     if not record.seconds:

@@ -1,4 +1,4 @@
-"""What a report is made of: chapters of sections of tables and pictures, whoever writes them."""
+"""The parts of a report: chapters of sections of tables and pictures, for every writer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Table:
     Attributes
     ----------
     caption : str
-        What it holds.
+        Its content.
     head : tuple of str
         The columns.
     rows : sequence of tuple of str
-        As many cells each.
+        Rows of the same length.
     words : int
         How many columns from the left are words; numbers come after them.
     long : bool
@@ -40,16 +40,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that is drawn when somebody wants it.
+    """A picture that is drawn on demand.
 
     Attributes
     ----------
     name : str
         As in the name of its file.
     caption : str
-        What is to be seen.
+        The title.
     alt : str
-        What it says, for who cannot see it.
+        Its description, for readers who cannot see it.
     draw : callable
         Returns the figure.
     """
@@ -78,7 +78,7 @@ class Answer:
     question : str
         The question.
     figures : list of (str, str)
-        A figure and what it is of.
+        A figure and its subject.
     table : Table or None
         Figures that are better read side by side.
     """
@@ -90,18 +90,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What was measured on one device.
+    """The measurements on one device.
 
     Attributes
     ----------
     title, slug : str
         Its name, and the name as part of a file's.
     where : list of str
-        When, with what, by which clock.
+        The date, versions and clocks.
     answers : list of Answer
-        What the reader came for.
+        The answers to the reader's questions.
     sections : list of Section
-        What the answers rest on.
+        The evidence of the answers.
     sources : list of str
         The files.
     """

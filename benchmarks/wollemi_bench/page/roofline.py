@@ -1,4 +1,4 @@
-"""The roofline: what was reached under what memory allows."""
+"""The roofline: reached speeds under the limit of the memory."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Rows:
     Parameters
     ----------
     groups : Groups
-        What is to be placed.
+        The points to place.
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -95,9 +95,9 @@ def folded(
     Parameters
     ----------
     cases : mapping of Series to int
-        How many cases each has; those of most are folded first.
+        The number of cases of each; the largest groups are folded first.
     groups : callable
-        Takes what is folded and returns what is to be placed.
+        Takes the folded groups and returns the points to place.
     """
     found = {series for series, number in cases.items() if number > MOST_CASES}
     for series in sorted(cases, key=lambda series: -cases[series]):
@@ -116,13 +116,13 @@ def cases_text(number: int) -> str:
 
 
 def has_floor(contest: RecordedContest) -> bool:
-    """Whether anybody in a contest has a share of the floor."""
+    """Whether any contender of a contest has a share of the floor."""
     return any(record.floor_share for record in contest.records)
 
 
 @styled
 def floors(contests: Sequence[RecordedContest]) -> Figure:
-    """Draw what share of the memory limit each kernel and each peer reached."""
+    """Draw the share of the memory limit that each kernel and each peer reached."""
     shown = {series: list(filter(has_floor, held)) for series, held in series_of(contests).items()}
     shown = {series: held for series, held in shown.items() if held}
     records = [
@@ -169,7 +169,7 @@ def speedups(found: Sequence[Versus], peers: Sequence[str]) -> Figure:
     Parameters
     ----------
     found : sequence of Versus
-        What is drawn.
+        The drawn contests.
     peers : sequence of str
         All that other pictures show too, so that each looks the same everywhere.
     """
@@ -254,7 +254,7 @@ def _legend(figure: Figure, peers: Sequence[str], shown: set[str]) -> None:
 
 @styled
 def losses(contests: Sequence[RecordedContest]) -> Figure:
-    """Draw what the rule's choice cost over the best kernel, a dot for each contest."""
+    """Draw the cost of the rule's choice over the best kernel, a dot for each contest."""
     found: dict[Series, list[Loss]] = {}
     for series, held in series_of(contests).items():
         lost = [one for one in map(loss, held) if one]

@@ -1,4 +1,4 @@
-"""What the answers rest on: a section of pictures and tables for each thing a reader asks."""
+"""The evidence of the answers: a section of pictures and tables for each question."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def roots_of(contests: Iterable[RecordedContest]) -> dict[str, list[RecordedCont
 
 
 def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
-    """Return how near everybody came to what the hardware allows."""
+    """Return how near each contender came to the limit of the hardware."""
     records = [r for contest in contests for r in contest.records if has_roof(r)]
     parts: list[Table | Picture] = []
     if records:
         parts.append(
             Picture(
                 f"{slug}-roofline",
-                "Speed over intensity. The line is what reading memory allows; dark marks are the "
-                "kernels that the rule chose, pale ones those it did not, hollow ones others.",
+                "Speed over intensity. The line is the limit of reading memory; dark marks are the "
+                "kernels that the rule chose, pale ones its other kernels, hollow ones others.",
                 "Rooflines of all operations; the shares of the limit are in the table below.",
                 partial(roofline, records),
             )
@@ -71,10 +71,10 @@ def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
         head = ("", "cases", "median", "least", "most")
         parts.append(Table("wollemi's share of the memory limit", head, rows))
     text = (
-        "The memory limit is the time that the bytes an operation cannot do without take at the "
+        "The memory limit is the time of the minimal bytes of an operation at the "
         "fastest read of as many bytes, measured in the same rounds. The share is that time over "
         "the time taken. It is above 1 where a kernel reads less than the format holds, or where a "
-        "cache served what the read had to fetch. Every mark is by its contender's own clock."
+        "cache served data that the read had to fetch. Every mark is by its contender's own clock."
     )
     return Section("Against the hardware", text, parts)
 
@@ -112,12 +112,12 @@ def against(found: Sequence[Versus], slug: str) -> Section:
         caption = (
             "Measured by two clocks, and no fair race: the peer's clock, then ours. A graph is "
             "replayed with nothing of the host in it; events and the host's clock (wall) include "
-            "the launches of each call; a slope leaves out what a solve does once"
+            "the launches of each call; a slope leaves out the one-time work of a solve"
         )
         parts.append(Table(caption, head, rows, words=2))
     text = (
-        "A ratio is the median over the rounds, in each of which everybody had a turn, so that "
-        "what else the machine did hit all; without samples, it is that of the medians. "
+        "A ratio is the median over the rounds, in each of which every contender ran, so that "
+        "other work hit all; without samples, it is that of the medians. "
         "Means of ratios are geometric. Above 1, wollemi is faster. In the pictures lines on bars "
         "are quartiles; where a row stands for many cases, the bar is their geometric mean and "
         "the ticks below it are the cases."
@@ -172,7 +172,7 @@ def grown(found: Sequence[Growth], slug: str) -> Section:
 
 
 def rule(contests: Sequence[RecordedContest], slug: str) -> Section:
-    """Return what the choice of a kernel cost over the best one."""
+    """Return the cost of the choice of a kernel over the best one."""
     rows = []
     for series, held in series_of(contests).items():
         lost = {contest.key.case: one for contest in held if (one := loss(contest))}
@@ -190,10 +190,10 @@ def rule(contests: Sequence[RecordedContest], slug: str) -> Section:
                 )
             )
     if not rows:
-        return Section("What the rule loses", "", [])
+        return Section("Losses of the rule", "", [])
     picture = Picture(
         f"{slug}-loss",
-        "What the choice cost over the best kernel: a ring for each case, their mean a diamond.",
+        "The cost of the choice over the best kernel: a ring for each case, their mean a diamond.",
         "Losses of the selection rule; the table below has their means and maxima.",
         partial(losses, contests),
     )
@@ -202,10 +202,10 @@ def rule(contests: Sequence[RecordedContest], slug: str) -> Section:
         "Where all kernels of ours were timed, the loss is the time of the chosen one over that of "
         "the best one, less one."
     )
-    return Section("What the rule loses", text, [picture, Table("Losses", head, rows)])
+    return Section("Losses of the rule", text, [picture, Table("Losses", head, rows)])
 
 
-# ---- solvers, and what comes once
+# solvers, and one-time work
 
 
 def solvers(contests: Sequence[RecordedContest]) -> Section:
@@ -218,8 +218,8 @@ def solvers(contests: Sequence[RecordedContest]) -> Section:
     ]
     head = ("", "contender", "iterations", "|b - A x| / |b|")
     table = Table("Iterations and true residuals", head, rows, words=2, long=True)
-    text = "The residual is computed from x afterwards, whatever the solver claims."
-    return Section("What solves end with", text, [table] if rows else [])
+    text = "The residual is computed from x afterwards, independently of the solver."
+    return Section("Ends of solves", text, [table] if rows else [])
 
 
 def _residual(record: Record) -> str:
@@ -227,7 +227,7 @@ def _residual(record: Record) -> str:
 
 
 def once(contests: Sequence[RecordedContest]) -> Section:
-    """Return what is done once for a matrix, when that pays, and the memory."""
+    """Return the one-time work for a matrix, when it pays, and the memory."""
     rows = []
     for contest in contests:
         ours = contest.ours
@@ -251,7 +251,7 @@ def once(contests: Sequence[RecordedContest]) -> Section:
     head = ("", "set-up", "in calls", "paid for after", "memory", "of others")
     table = Table("Set-up of wollemi, and memory", head, rows, long=True)
     text = (
-        "Set-up is what comes once: conversion, the plan, the first call. It is paid for after so "
+        "Set-up is one-time work: conversion, the plan, the first call. It is paid for after so "
         "many calls against the first peer; memory is the most that was held, the matrix included."
     )
     return Section("What comes once", text, [table] if rows else [])
@@ -263,7 +263,7 @@ def _memory(size: int | None) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 1e7 else f"{size / 1e6:.2g} MB"
 
 
-# ---- what went wrong
+# failures
 
 
 def trouble(place: Place) -> Section:
@@ -305,4 +305,4 @@ def trouble(place: Place) -> Section:
         parts.append(Table("Skipped", ("", "why"), skipped, words=2))
     said = "" if failed else "Every contender that was there gave the right result. "
     text = said + "Results are compared with the reference before anything is timed."
-    return Section("What failed, and who was absent", text, parts)
+    return Section("Failures and absent libraries", text, parts)

@@ -1,6 +1,6 @@
 """How the pictures of a report are drawn, so that they can be read in black and white.
 
-What is ours is dark and filled; others differ by hatch, marker and dash more than by shade.
+Marks of wollemi are dark and filled; others differ by hatch, marker and dash more than by shade.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def canvas(width: float, height: float) -> Figure:
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Draw with the style of these pictures, whatever the user's own is."""
+    """Draw with the style of these pictures, independently of the user's own."""
 
     def drawn(*arguments: Any) -> Figure:
         try:
@@ -96,16 +96,16 @@ def plain_ticks(axis: Any) -> None:
 
 
 def who(record: Record) -> str:
-    """Return whose mark it is: that of a kernel of ours, or of a peer."""
+    """Return the owner of a mark: a kernel of wollemi, or a peer."""
     return (
         f"{OURS} {kernel_of(record)}".strip() if is_ours(record) else library_of(record.contender)
     )
 
 
-#: Entries of a legend that somebody still reads.
+#: The largest number of readable entries of a legend.
 MOST_NAMED = 10
 
-#: How kernels of ours are called that a legend has no room for.
+#: The name of wollemi's kernels that do not fit into a legend.
 OTHER_KERNELS = f"{OURS}, other kernels"
 
 

@@ -22,9 +22,9 @@ class Search(NamedTuple):
     Attributes
     ----------
     title : str
-        What is searched, and whose search it is.
+        The parameter of the search, and its author.
     unit : str
-        What the numbers count.
+        The unit of the numbers.
     kernels : dict
         Each kernel's number.
     """
@@ -42,7 +42,7 @@ SM_L2 = Search(
 
 
 def table_of(suite: str, held: Sequence[RecordedContest], search: Search = SM_L2) -> list[Table]:
-    """Return the times of every size in each contest, the best size, and our choice beside it.
+    """Return the times of every size in each contest, the best size, and wollemi's choice.
 
     Contests where fewer than two sizes were timed are left out; without others there is no table.
     """
