@@ -1,4 +1,4 @@
-"""Calls of products: one immutable record for each product, whose fields name its operands.
+"""Calls of products: one immutable record for each product, with fields that name its operands.
 
 A public function makes the record, an :class:`~wollemi.core.algorithm.Algorithm` reads it, and the
 launch takes its operands from it by name. The operations declare the same operands, so that
@@ -78,7 +78,7 @@ class SpmmCall(NamedTuple):
 
     @property
     def dense(self) -> Array:
-        """The operand whose columns and dtype the plan is made for."""
+        """The operand with the columns and dtype of the plan."""
         return self.B
 
     @property
@@ -139,7 +139,7 @@ class SddmmCall(NamedTuple):
 
     @property
     def dense(self) -> Array:
-        """The operand whose columns and dtype the plan is made for."""
+        """The operand with the columns and dtype of the plan."""
         return self.C
 
     @property
@@ -208,7 +208,7 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
 
     @property
     def dense(self) -> Array:
-        """The operand whose columns and dtype the plan is made for."""
+        """The operand with the columns and dtype of the plan."""
         return self.C
 
     @property
@@ -273,7 +273,7 @@ class GradientCall(NamedTuple, Generic[PatternT]):
 
     @property
     def dense(self) -> Array:
-        """The operand whose columns and dtype the plan is made for."""
+        """The operand with the columns and dtype of the plan."""
         return self.C
 
     @property

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from .errors import CaptureRefused
 
-#: The groups of operations, and operations, that make what is kept: structures and factors.
+#: The groups of operations, and operations, that make kept data: structures and factors.
 PREPARES = frozenset(
     {
         "coarsen", "facts", "ilu", "isai", "ordering", "parilu", "parilut", "rows", "scan",
@@ -56,7 +56,7 @@ def recorded_call(name: str) -> Iterator[None]:
 
 
 def prepares(operation: str) -> bool:
-    """Return whether an operation makes what is kept.
+    """Return whether an operation makes kept data.
 
     Examples
     --------

@@ -17,8 +17,8 @@ VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64,
 # The package ml_dtypes provides arrays of it.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
-#: What matrices hold besides, exactly as they are: structure, counts and masks. Products with
-#: floating-point numbers and solvers convert them.
+#: The additional dtypes of matrices, which hold them exactly: structure, counts and masks. Products
+#: with floating-point numbers and solvers convert them.
 EXACT_DTYPES = tuple(np.dtype(t) for t in (np.bool_, np.int32, np.int64))
 #: For the question that every product asks: a set answers sooner than a tuple.
 COMPUTED = frozenset(VALUE_DTYPES)
@@ -112,7 +112,7 @@ def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype that a matrix holds values of ``dtype`` in.
 
     Booleans, int32 and int64 stay; narrower integers become int32, uint32 becomes int64, and uint64
-    float64, as NumPy has it. Floating-point values become those of :func:`value_dtype`.
+    float64, as NumPy has it. Floating-point values become the dtypes of :func:`value_dtype`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def stored_or_held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return what :func:`held_dtype` does, 16-bit dtypes included."""
+    """Return the result of :func:`held_dtype`, 16-bit dtypes included."""
     dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else held_dtype(dtype)
 
@@ -154,7 +154,7 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     dtype : dtype
         The requested dtype.
     held : callable
-        What makes a dtype of values of it: :func:`value_dtype` or :func:`held_dtype`.
+        The function for the dtype of values: :func:`value_dtype` or :func:`held_dtype`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What to write here instead of other libraries' functions and names, for messages of errors."""
+"""The replacements of other libraries' functions and names, for messages of errors."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ OF_ATTRIBUTES = {
 
 
 def of_function(name: str) -> str:
-    """Return the words of a message that name what stands for a function, or nothing."""
+    """Return the words of a message that name the replacement of a function, or nothing."""
     return f"write {OF_FUNCTIONS[name]}; " if name in OF_FUNCTIONS else ""
 
 
 def of_attribute(name: str) -> str:
-    """Return the words of a message that name what stands for an attribute, or nothing."""
+    """Return the words of a message that name the replacement of an attribute, or nothing."""
     return f"; write {OF_ATTRIBUTES[name]}" if name in OF_ATTRIBUTES else ""

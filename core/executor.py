@@ -298,7 +298,7 @@ class Executor(SolvesSystems, ABC):
         kernel: str,
         order: Array | None = None,
     ) -> ForeignProduct | None:
-        """Return what a handler of a compiled program calls a product by, or None.
+        """Return the key of a product for a handler of a compiled program, or None.
 
         The default offers none.
 
@@ -309,7 +309,7 @@ class Executor(SolvesSystems, ABC):
         A : Csr
             The pattern.
         columns : int
-            Those of the dense operand.
+            Of the dense operand.
         dtype : dtype
             Of the operands.
         kernel : str
@@ -324,14 +324,14 @@ class Executor(SolvesSystems, ABC):
         shapes: Sequence[ArrayShape],
         work: Callable[[Any, Sequence[Array]], Sequence[Step]],
     ) -> ForeignProduct | None:
-        """Return what a compiled program calls work on arrays of a device by, or None.
+        """Return the key of work on arrays of a device for a compiled program, or None.
 
         The default offers none.
 
         Parameters
         ----------
         shapes : sequence of ArrayShape
-            Those of the operands and of the result, which are contiguous.
+            Of the operands and of the result, which are contiguous.
         work : callable
             ``work(executor, arrays)`` returns the steps that compute the result, for native arrays
             of an executor of this kind.
@@ -404,18 +404,18 @@ class Executor(SolvesSystems, ABC):
         return None
 
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel of ``operation``; on a member of a group, sums are those of the group."""
+        """Call a kernel of ``operation``; on a member of a group, sums go over the group."""
         if self.makes_totals(operation):
             return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
 
     def makes_totals(self, operation: Operation) -> bool:
-        """Return whether sums of an operation are those of other members of a group too."""
+        """Return whether sums of an operation go over other members of a group too."""
         if self.links is None or self.links.alone:
             return False
         return operation.adds_up or bool(operation.totals)
 
-    #: What makes the totals of the group that this executor is a member of; None for one alone.
+    #: The totals of the group that this executor is a member of; None for one alone.
     links: Links | None = None
 
     def _run_on_member(

@@ -23,13 +23,13 @@ class ForeignProduct:
     owner: object
 
 
-#: What a handler needs of a pattern, besides the plans of ``spmm``, ``sddmm`` and ``fusedmm``:
-#: whole rows.
+#: The requirement of a handler on a pattern, besides the plans of ``spmm``, ``sddmm`` and
+#: ``fusedmm``: whole rows.
 WHOLE_ROWS = "whole rows"
 
 
 class ArrayShape(NamedTuple):
-    """The shape and the dtype of an array whose address is told with every call."""
+    """The shape and the dtype of an array; every call has its address."""
 
     shape: tuple[int, ...]
     dtype: Any

@@ -24,7 +24,7 @@ class Iteration:
         Whether ``body`` makes nothing but executor operations. If not (a user's Python callable
         is in it), it can be neither recorded nor captured, and the host drives it.
     program : object
-        What an executor recorded of ``body``, kept here so that it lives as long as the arrays do.
+        The executor's recording of ``body``, kept here so that it lives as long as the arrays.
     batch : int
         Iterations that the one member of a group drives between two looks for Ctrl-C.
     """

@@ -136,7 +136,7 @@ class Links(ABC):
         raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
 
     def push(self, halo: Any, x: Array, ghosts: Array) -> None:
-        """Store rows of a vector into the ghosts of other members, and wait for those of others.
+        """Store rows of a vector into the ghosts of other members, and wait for the others' rows.
 
         Only links that say :attr:`fuses` have this.
         """

@@ -224,7 +224,7 @@ class LinOp(ArrayProtocol, ABC):
         return place.submit("A @ x", self, self._apply_operands, x, out, alpha, beta)
 
     def _apply_operands(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
-        """Do what :meth:`apply` does, for operands that are still to be looked at."""
+        """Do the same as :meth:`apply`, for unchecked operands."""
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")

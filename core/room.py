@@ -1,4 +1,4 @@
-"""Vectors with room after their last row, where a product puts the rows of other members."""
+"""Vectors with space after their last row, where a product puts the rows of other members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from .executor import Array, Executor
 
-#: Blocks that have such room, by the identity of their arrays.
+#: Blocks with such space, by the identity of their arrays.
 _ROOMY: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
@@ -33,7 +33,7 @@ def _of(make: Callable[..., Array], rows: int, room: int, columns: int, dtype: A
 
 
 def with_room(executor: Executor, block: Array, room: int) -> Array | None:
-    """Return a block and the room after it as one, or None if no such room was made."""
+    """Return a block and the space after it as one, or None if there is no such space."""
     base = getattr(block, "base", None)
     if base is None or _ROOMY.get(id(base)) is not base:
         return None

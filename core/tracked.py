@@ -9,7 +9,7 @@ from .errors import InvalidArgument
 
 
 def untracked(array: Any, what: str) -> Any:
-    """Return a dense tensor that records no gradients; what is no tensor as it is.
+    """Return a dense tensor that records no gradients; other objects as they are.
 
     PyTorch is not imported here: who hands over a tensor has done so.
 

@@ -364,7 +364,7 @@ class GpuExecutor(Executor):
         shapes: Sequence[ArrayShape],
         work: Callable[[Any, Sequence[Array]], Sequence[Step]],
     ) -> ForeignProduct | None:
-        """Return what the handler repeats work by."""
+        """Return the handler's key for repeating the work."""
         from . import foreign  # it knows the products, which know executors
 
         return foreign.bind(self, shapes, work)

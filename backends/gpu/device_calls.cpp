@@ -39,8 +39,8 @@ struct Launch {
   std::vector<Place> places;
 };
 
-// What launches depend on besides the addresses: the device, the remainders of the addresses, and
-// which arrays are the same.
+// The data that launches depend on besides the addresses: the device, the remainders of the
+// addresses, and which arrays are the same.
 using Layout = std::vector<std::uint32_t>;
 
 struct Known {

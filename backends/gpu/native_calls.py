@@ -1,4 +1,4 @@
-"""The native module by whose handler programs of XLA call Python and launch kernels of GPUs."""
+"""The native module with the handler of XLA's programs, which calls Python or launches kernels."""
 
 from __future__ import annotations
 

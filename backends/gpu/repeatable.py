@@ -41,7 +41,7 @@ class Repeatable(NamedTuple):
 def places_of(told: Any, arrays: Sequence[Array | None]) -> list[int | None] | None:
     """Return which of ``arrays`` each array of a kernel's is, or None if it cannot be repeated.
 
-    The place of an argument that was not given is None: its address is 0.
+    The index of an omitted argument is None: its address is 0.
     """
     if not isinstance(told, Repeatable):
         return None

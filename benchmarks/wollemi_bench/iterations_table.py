@@ -229,8 +229,8 @@ sweeps=5)`), and triangles are solved exactly. Ours sweeps twice after each chan
 all entries at once; Ginkgo's reference executor sweeps once, in the order of rows.
 
 In the rows of three sweeps, three make the factors and three apply them, as devices do by
-default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. The cost is
-in the application: factors made by three sweeps and applied exactly take 127, against 124."""
+default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. The
+cost is in the application: factors of three sweeps, applied exactly, take 127, against 124."""
 
 
 def page(scipys: list[Pair], ginkgos: list[Pair]) -> str:
@@ -244,7 +244,8 @@ Iterations of each method to a relative residual of {RTOL:g}, at most {LIMIT}. M
 
 Square matrices of up to {LARGEST} rows with `b = A @ ones`, no preconditioner, GMRES(30). SciPy's
 count is the first iteration with a true residual that meets the tolerance (GMRES: its estimate).
-Methods with smooth residuals may take {SMOOTH} times SciPy's count, the others {ERRATIC} times. {counted(scipys)}
+Methods with smooth residuals may take {SMOOTH} times SciPy's count, the others {ERRATIC} times.
+{counted(scipys)}
 
 {table(scipys, "SciPy")}
 

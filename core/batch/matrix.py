@@ -331,7 +331,7 @@ class BatchMatrix(ABC):
         return self.executor.to_host(made) if is_host(other) else made
 
     def _prepare_product(self, operand: Operand, dtype: np.dtype[Any]) -> None:  # noqa: B027
-        """Make what a first product makes once, before any work on the operands."""
+        """Prepare the one-time data of products, before any work on the operands."""
 
     @abstractmethod
     def _product(self, operand: Operand, blocks: Array) -> Array:

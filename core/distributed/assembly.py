@@ -38,8 +38,8 @@ class Blocks:
     ``touched``, then ghosts.
 
     Where links are work on the stream of a device, rows are not cut: one kernel multiplies all of
-    them, and what follows a product on its rows shares that kernel. Columns are the member's own,
-    then ghosts.
+    them, and the next operation on the rows shares that kernel. Columns are the member's own, then
+    ghosts.
 
     Parameters
     ----------

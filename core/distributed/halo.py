@@ -53,7 +53,7 @@ class Halo:
         self.send_index = executor.from_host(index.astype(index_dtype(rows)))
         #: The state of an exchange between its halves.
         self.mine: Any = None
-        #: What links have made of an exchange, by the addresses that take part.
+        #: The tables of an exchange, by the addresses of its arrays.
         self.tables: dict[Any, Any] = {}
         #: The rows of the member's matrix that need none of others, where it is known.
         self.interior = (0, 0)

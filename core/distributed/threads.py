@@ -30,7 +30,7 @@ class Stage:
     Attributes
     ----------
     interrupts : int
-        How often somebody has asked the group to stop.
+        The number of requests to stop the group.
     resets : int
         How often members had lost step with each other.
     """
@@ -38,8 +38,8 @@ class Stage:
     def __init__(self, size: int) -> None:
         self.size = size
         self.interrupts = self.resets = 0
-        #: What members hand over. There are two lists by turns: whoever is in the next meeting has
-        #: read what it needs of this one.
+        #: The objects that members exchange. There are two lists in turn: a member in the next
+        #: exchange has read its part of this one.
         self.slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
         self._condition = threading.Condition()
         self._arrived = self._meetings = 0

@@ -35,7 +35,7 @@ M = TypeVar("M", bound="Matrix")
 
 
 class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displayed, LinOp):
-    """A matrix whose entries are held in arrays of its executor.
+    """A matrix with its entries in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
 
@@ -72,7 +72,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return what a dtype that is asked for becomes in this format."""
+        """Return the dtype of this format for a requested dtype."""
         return held_dtype(dtype)
 
     def _reset(self) -> None:

@@ -135,7 +135,7 @@ def _trues(csr: Csr) -> Csr:
 
 
 def _complement(csr: Csr, answers: Array, name: str) -> Csr:
-    """Return what is true of all positions without an entry, and of entries as ``answers`` say."""
+    """Return True at all positions without an entry, and the ``answers`` at entries."""
     m, n = csr.shape
     if m * n > MOST_POSITIONS:
         raise UnsupportedOperation(

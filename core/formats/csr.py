@@ -96,7 +96,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-        """Return what a dtype that is asked for becomes: 16-bit ones and exact ones stay."""
+        """Return the dtype of this format for a requested dtype: 16-bit and exact ones stay."""
         return stored_or_held_dtype(dtype)
 
     def astype(self, dtype: DTypeLike) -> Self:

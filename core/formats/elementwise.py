@@ -50,7 +50,7 @@ def _as_held(values: Array) -> Array:
 
 
 def divided(matrix: Matrix, other: Any) -> Any:
-    """Return the entries divided by a number, an array or those of a matrix.
+    """Return the entries divided by a number, an array or the entries of a matrix.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
 
 
 def magnitudes(matrix: Matrix) -> Csr:
-    """Return the absolute values as a Csr with sorted rows; entries of one place are added up."""
+    """Return the absolute values as a Csr with sorted rows; duplicates are added up."""
     matrix.executor.refuse_capture(MAKES)
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
@@ -283,7 +283,7 @@ def drop_zeros(csr: Csr) -> None:
 
 
 def count_nonzeros(matrix: Matrix) -> int:
-    """Return how many entries are not zero once those of one place were added up."""
+    """Return the number of nonzero entries, after duplicates are added up."""
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
         return int(exact.executor.xp.count_nonzero(exact.data))

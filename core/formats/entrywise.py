@@ -38,7 +38,7 @@ class EntrywiseOperators(EntryFunctions):
         return call(ufunc, *inputs)
 
     def __mul__(self, other: Any) -> Any:
-        """Return this matrix times a number, or the product of the entries with those of ``other``.
+        """Return this matrix times a number, or entrywise times ``other``.
 
         ``A @ B`` is the product of matrices. See :meth:`multiply` for arrays and matrices.
 

@@ -1,7 +1,7 @@
 """Integers and booleans as values: sums, products and diagonals without rounding.
 
 Kernels compute in floating-point numbers. These are array programs of the executor. Sums of a
-segment are differences of running sums of int64, which are exact modulo 2^64; those of booleans say
+segment are differences of running sums of int64, which are exact modulo 2^64; sums of booleans say
 whether there is a True.
 """
 
@@ -78,7 +78,7 @@ def diagonal(matrix: Matrix, k: int) -> Array:
 
 
 def summable(matrix: Matrix) -> Csr:
-    """Return a matrix by rows whose entries add up: booleans of one position are one entry."""
+    """Return a matrix by rows with summable entries: booleans of one position are one entry."""
     csr: Csr = matrix.asformat("csr")
     return csr.without_duplicates() if csr.dtype == np.bool_ else csr
 

@@ -1,4 +1,4 @@
-"""Indexing: what ``A[key]`` is, by NumPy's rules for two dimensions.
+"""Indexing: the meaning of ``A[key]``, by NumPy's rules for two dimensions.
 
 An integer takes an axis away, so that a row or a column is a sparse vector. Slices, integers and
 booleans of one dimension choose rows and columns. Two arrays meet as NumPy broadcasts them: of one
@@ -65,7 +65,7 @@ def item(matrix: Matrix, key: Any) -> Any:
 
 
 def entry(matrix: Matrix, row: int, column: int) -> Any:
-    """Return what is stored at a position, duplicates added up, as a number of the same dtype."""
+    """Return the entry at a position, duplicates added up, as a number of the same dtype."""
     if matrix.dtype == np.int64:  # float64 does not hold all of them
         xp = matrix.executor.xp
         found = values_at(matrix, *(xp.asarray([index]) for index in (row, column)))
@@ -81,7 +81,7 @@ def entry(matrix: Matrix, row: int, column: int) -> Any:
 
 
 def _axes(key: Any) -> tuple[Any, Any, bool]:
-    """Return what a key says of rows and of columns, and whether None adds an axis in front.
+    """Return the keys of rows and of columns, and whether None adds an axis in front.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _normalized(matrix: Matrix, axis: int, key: Any) -> Any:
 def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
     """Return integers or booleans of one or two dimensions as numbers of rows or columns.
 
-    What the executor owns is looked at by its array namespace.
+    Arrays of the executor are read through its array namespace.
     """
     executor = matrix.executor
     if not is_array(key) or isinstance(key, Number):

@@ -49,13 +49,13 @@ def canonical(matrix: Matrix) -> Csr:
 
 
 def canonical_rows(matrix: Matrix) -> Csr:
-    """Return what :func:`canonical` does, integers and booleans as they are."""
+    """Return the result of :func:`canonical`, integers and booleans as they are."""
     csr: Csr = matrix.asformat("csr")
     return csr.without_duplicates() if is_exact(csr.dtype) else canonical(csr)
 
 
 def moved(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
-    """Return what ``move`` makes of a matrix by copying entries, whatever dtype they have.
+    """Return the result of ``move``, which copies entries of a matrix, for every dtype.
 
     Kernels move values of the dtypes that they compute in. Other values follow their positions,
     which float64 holds exactly.

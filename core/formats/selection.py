@@ -80,7 +80,7 @@ def take_rows(matrix: Matrix, chosen: Array) -> Csr:
 
 
 def row_slice(matrix: Matrix, start: int, stop: int) -> Csr:
-    """Return adjacent rows, whose entries are adjacent too."""
+    """Return adjacent rows; their entries are adjacent too."""
     csr, stop = as_rows(matrix), max(start, stop)
     indptr = csr.indptr[start : stop + 1]
     first, last = (int(b) for b in csr.executor.to_host(indptr[:: max(stop - start, 1)])[[0, -1]])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SparseVector(EntryFunctions, ArrayProtocol):
-    """A sparse array of one dimension: what ``A[i]`` and ``A[:, j]`` are.
+    """A sparse array of one dimension: the type of ``A[i]`` and ``A[:, j]``.
 
     Parameters
     ----------

@@ -231,7 +231,7 @@ class StructureMethods:
         Raises
         ------
         UnsupportedOperation
-            Always; the message says what to write.
+            Always; the message names the replacement.
         """
         raise UnsupportedOperation(
             "A[...] = value is refused: each assignment would make a new pattern, and with it all "

@@ -1,4 +1,4 @@
-"""NumPy's functions that keep zeros, and those of two operands, for matrices."""
+"""NumPy's functions that keep zeros, and functions of two operands, for matrices."""
 
 from __future__ import annotations
 

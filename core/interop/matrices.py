@@ -60,7 +60,7 @@ def entries_of_library(arg: Any) -> Any:
 
 
 def _from_petsc(arg: Any) -> Any:
-    """Return the entries of a matrix of petsc4py, all of whose rows are on this process.
+    """Return the entries of a matrix of petsc4py with all rows on this process.
 
     Raises
     ------

@@ -136,7 +136,7 @@ def block_diag(
     *,
     executor: Executor | str | None = None,
 ) -> Any:
-    """Return the matrix whose diagonal blocks are given; others are zero.
+    """Return the matrix with the given diagonal blocks; other entries are zero.
 
     Parameters
     ----------
@@ -204,9 +204,9 @@ def _extent(who: str, name: str, at: int, blocks: list[Matrix | None], axis: int
 
 
 def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
-    """Return the matrix of blocks that do not overlap, those of a row from left to right.
+    """Return the matrix of blocks that do not overlap, in the order of columns within a row.
 
-    Rows stay sorted if those of the blocks are.
+    Rows stay sorted if the rows of the blocks are.
     """
     executor = blocks[0].csr.executor
     entries = sum(block.csr.nnz for block in blocks)

@@ -1,4 +1,4 @@
-"""What the functions take and return: matrices of any library, a format, a dtype, an executor."""
+"""Arguments and results: matrices of any library, a format, a dtype, an executor."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _exact_product(a: Csr, b: Csr) -> Csr:
 
 
 def _carriers(csr: Csr) -> tuple[Csr, Csr]:
-    """Return a matrix whose values are the numbers of its entries from 1 on, and one of ones."""
+    """Return a matrix with the numbers of its entries from 1 on as values, and one of ones."""
     xp = csr.executor.xp
     numbers = xp.arange(1, csr.nnz + 1, dtype=np.float64)
     return csr._with_data(numbers), csr._with_data(xp.ones(csr.nnz, np.float64))

@@ -137,7 +137,7 @@ def test_times_beside_busy_processes_have_a_table(tmp_path):
         record(case="quiet"),
     ]
     text = markdown.text(read(write(tmp_path / "r.jsonl", records)))
-    said = section(text, "Beside busy processes")
+    said = section(text, "With busy processes")
     assert "| spmv stencil7:100 | wollemi | 2 | 1 ms | 2.5 ms | 2.5 |  |" in said
     assert "| spmv stencil7:100 | scipy | 2 | 2 ms | 5 ms | 2.5 | 2.0 |" in said
     assert "quiet" not in said

@@ -29,7 +29,7 @@ WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {
       f(row, 0, state);
 }
 
-// A functor on all rows and what comes of its sum. Ends with a barrier.
+// A functor on all rows and its sum. Ends with a barrier. Ends with a barrier.
 template <class F>
 WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   const auto state = f.column(0);

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 #: The programs of a member, in the order in which a system runs them.
 PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
 
-#: Entries of an average row from which on so many lanes share a row of a system of few rows.
+#: Entries of an average row from which on this number of lanes shares a row of a system of few
+#: rows.
 LANES = ((48, 8), (24, 4), (12, 2))
 FEW_ROWS = 32
 
@@ -278,7 +279,7 @@ def _value_of(call: Call, value: str) -> str:
 
 
 def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
-    """Return what one system takes."""
+    """Return the resources of one system."""
     written = {
         address(array): int(array.nbytes)
         for calls in programs.values()
@@ -387,7 +388,7 @@ class _Text:
     def _program(self, name: str) -> str:
         """Return the statements of a program; a barrier stands where one work-item reads another's.
 
-        Rows belong to the same work-items in all operations but products whose rows are shared.
+        Rows belong to the same work-items in all operations but products with shared rows.
         """
         lines = ["it.barrier();\n"]
         written: set[int] = set()

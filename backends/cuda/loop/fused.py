@@ -246,7 +246,7 @@ class Totals:
     half : str
         ``"meeting"``: it meets the other members. ``"visiting"``: it leaves its sums in slots.
     memory : Array
-        What the members' kernels meet by, or the slots.
+        The peers by which the members' kernels meet, or the slots.
     """
 
     half: str

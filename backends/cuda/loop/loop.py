@@ -70,7 +70,7 @@ def loop_programs() -> list[DeviceProgram]:
 
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
-    """Return what runs the program of an iteration: it has ``run(limit)``."""
+    """Return the object that runs the program of an iteration: it has ``run(limit)``."""
     if not works_alone(executor):  # members meet between the kernels, or at their end
         steps = steps_of(program.expanded())
         return Graph(executor, with_exchanges(executor, steps), status)
@@ -271,7 +271,7 @@ class Graph:
                 yield from ahead.of_calls(executor.device, [Call(operation, arguments)])
 
     def _totals(self, step: Step) -> fused.Totals | None:
-        """Return how the sums of a product's operation on rows become those of a group."""
+        """Return how the sums of a product's operation on rows become sums of a group."""
         assert step.rows is not None
         executor, (operation, arguments) = self.executor, step.rows
         if not executor.makes_totals(operation):

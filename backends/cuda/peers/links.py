@@ -193,7 +193,7 @@ class PeerLinks(GpuLinks):
         return self.record if self.meets(operation, arguments) else None
 
     def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
-        """Run an operation whose kernel meets the other members; return whether it can."""
+        """Run an operation with a kernel that meets the other members; return whether it can."""
         if not self.meets(operation, arguments):
             return False
         value, index = dtypes(operation, arguments)
@@ -214,7 +214,7 @@ class PeerLinks(GpuLinks):
             yield self._meeting(operation, *dtypes(operation, arguments))
 
     def sum(self, array: Array) -> None:
-        """Replace a real array by the sum of those of all members, in the order of ranks."""
+        """Replace a real array by the sum over all members, in the order of ranks."""
         self._total(array, _SUM)
 
     def largest(self, array: Array) -> None:

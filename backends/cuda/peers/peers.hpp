@@ -94,8 +94,8 @@ WL_DEVICE void await(const peers& group, const u64* from, double& number, u32 tu
   number = __builtin_bit_cast(double, low | u64(high) << 32);
 }
 
-// A functor whose sums are those of all members, added in the order of ranks: each member gets the
-// same bits. The work-item that finishes a column posts and waits.
+// A functor with sums over all members, added in the order of ranks: each member gets the same
+// bits. The work-item that finishes a column posts and waits.
 template <class F, class R>
 struct meeting : F {
   peers* group;
@@ -160,7 +160,7 @@ WL_DEVICE void total_of_numbers(const item& it, peers* group, R* numbers, i64 n,
   }
 }
 
-// Rows begin .. end of what is sent, which go to a member.
+// Rows begin .. end of the sent rows, which go to a member.
 struct target {
   i64 member, ghosts, begin, end; // ghosts: the address of the first of them there
 };

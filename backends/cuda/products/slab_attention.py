@@ -192,7 +192,7 @@ class SlabAttention(FusedAlgorithm):
         return call.A.plan_for("fusedmm", call.C.shape[2], state.rest, call.C.dtype)
 
     def slabs_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
-        """Return whether slabs do: for softmax without values whose totals are known."""
+        """Return whether slabs run: for softmax without values and with known totals."""
         known = call.E is not None and call.log_totals is not None
         plain = call.edge == "softmax" and call.values is None and call.of_values is None
         return bool(known and plain and fit(call) and self.pays(on, state, call))
@@ -228,7 +228,7 @@ def attend(on: Adapter, call: FusedmmCall) -> None:
 
 
 def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
-    """Launch the kernel by rows, whose facts that by columns reads.
+    """Launch the kernel by rows; the kernel by columns reads its row sums.
 
     Parameters
     ----------

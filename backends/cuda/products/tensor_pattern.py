@@ -1,8 +1,8 @@
 """The pattern of a matrix as kernels of the tensor cores read it: masks, and an order of values.
 
 Rows are cut into blocks of 64 and columns into steps of 64. A mask of 32 bits for each of 128 lanes
-marks the entries among the 4096 positions of a block's step; ``tensor_tiles.hpp`` says which places
-a lane has.
+marks the entries among the 4096 positions of a block's step; ``tensor_tiles.hpp`` defines the
+positions of a lane.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Captures of streams by a user, with PyTorch, CuPy or another library: their memory and lifetime.
 
 The memory that recorded launches use must stay theirs for as long as the graph may be replayed.
-Each capture has a memory pool of its own. The driver tells when the graph and all that was made of
-it are gone: a graph owns a *user object*, whose destructor is ``sem_post`` on a semaphore. No code
+Each capture has a memory pool of its own. The driver reports when the graph and all copies of it
+are gone: a graph owns a *user object* with ``sem_post`` on a semaphore as its destructor. No code
 of Python runs in the driver's threads, and the pool is dropped when the next capture begins.
 """
 
@@ -142,8 +142,8 @@ def allowing_allocations() -> Iterator[None]:
 class CapturedStream:
     """Finds the stream that this thread's work is captured from, if there is one.
 
-    That is CuPy's current stream. Within ``torch.cuda.graph``, whose stream CuPy does not know, it
-    is PyTorch's current one: work would otherwise run at once, and the graph would lack it.
+    That is CuPy's current stream. Within ``torch.cuda.graph``, which uses a stream unknown to CuPy,
+    it is PyTorch's current one: work would otherwise run at once, and the graph would lack it.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class CudaDevice(GpuDevice):
         return {"compute_capability": self.capability}
 
     def meeting_program(self, operation: Operation, value: str, index: str) -> Program:
-        """Return the program of a map operation whose sums are those of GPUs that are peers."""
+        """Return the program of a map operation with sums over GPUs that are peers."""
         return (
             wrappers.map_symbol(operation, value, index, "meeting"),
             partial(self._meeting_text, operation, value, index),

@@ -211,7 +211,7 @@ class CudaExecutor(GpuExecutor):
 
     @contextmanager
     def own_capture(self) -> Iterator[None]:
-        """Let launches within be those of a graph that this package makes."""
+        """Let launches within belong to a graph that this package makes."""
         before, self._mine.capture = self._mine.capture, OWN
         try:
             yield
@@ -327,7 +327,7 @@ class CudaExecutor(GpuExecutor):
     def launch_blocks(
         self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
     ) -> None:
-        """Launch a kernel of so many blocks with shared memory that it is told of."""
+        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
         function((blocks,), (block,), arguments, shared)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:

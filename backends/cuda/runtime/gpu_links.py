@@ -1,4 +1,4 @@
-"""What links between the GPUs of one process share, whatever carries the messages."""
+"""The common part of links between the GPUs of one process, for all transports."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ because destroying it waits for them: communicators are kept and used again. And
 graphs may only be mixed with others if NCCL is told not to look after that
 (``NCCL_GRAPH_MIXING_SUPPORT=0``), which conditional nodes need; then no other call may run while
 such a graph does. And CUDA may wait for the device when memory is allocated or a kernel is loaded,
-with a lock held that another member needs before it can launch its part: what is not part of a
-graph waits for a collective operation before anything else is asked of CUDA.
+with a lock held that another member needs before it can launch its part: work outside of a graph
+waits for a collective operation before the next call to CUDA.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> Non
 
 
 def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
-    """Compute a product, or repeat what was launched for one of the same layout."""
+    """Compute a product, or repeat the launches of one of the same layout."""
     if not call.has_output:
         multiply(executor, call)
         return None

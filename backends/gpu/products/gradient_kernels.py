@@ -120,7 +120,7 @@ def launch_gradients(
     rows : tuple
         The arguments of the pattern, as the kernel by rows declares them.
     columns : callable
-        Returns those of its transpose.
+        Returns the gradients of its transpose.
     call : GradientCall
         The operands; its edge function is one of :data:`.declarations.EDGES`.
     """

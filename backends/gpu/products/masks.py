@@ -193,7 +193,7 @@ def _again(
     factors: tuple[complex | str, ...],
     compute: Callable[[Adapter], None],
 ) -> Repeatable | None:
-    """Compute, or repeat what was launched: launches are all that there is."""
+    """Compute, or repeat launches, where they are the whole work."""
     plan = call.A._pattern.get(_REPEATS, _Repeats)
     return csr.again(executor, plan, call.arrays, factors, compute, repeats=lambda _: True)
 

@@ -149,7 +149,7 @@ def by_rows(
     most_lanes: int = ml.MOST_ROW_LANES,
     most_elements: int = ml.VECTOR_BYTES,
 ) -> None:
-    """Give so many waves, or groups of lanes (0), rows or pieces of them, and add up the pieces."""
+    """Give rows or row segments to waves, or to groups of lanes (0), and add up the segments."""
     A, C = call.A, call.C
     batch, _, k = C.shape
     # 2048 x 1024, 95 %, 256 columns: teams with two vectors a lane 20.3, with one 17.2.

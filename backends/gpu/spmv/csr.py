@@ -323,7 +323,7 @@ def csr_plan(
 def csr_spmv(
     executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Run what the plan says for one vector; for several sub-warps, if no row is too long."""
+    """Run the plan for one vector; for several, sub-warps if no row is too long."""
     plan: Plan = A.plan
     m, k = y.shape
     known: Prepared | None = plan.prepared.get(k)

@@ -40,7 +40,7 @@ def beside_busy(contests: Sequence[RecordedContest]) -> Section:
         "of them as there are cores leave half of the machine: 2 times alone is the limit."
     )
     table = Table("Times with busy processes", head, rows, words=2, long=True)
-    return Section("Beside busy processes", text, [table] if rows else [])
+    return Section("With busy processes", text, [table] if rows else [])
 
 
 def _times_ours(ours: Record | None, record: Record) -> str:

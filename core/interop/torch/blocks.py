@@ -73,7 +73,7 @@ def _run_again(
 def _run_anew(
     operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> Repeat | None:
-    """Run a kernel, and return what repeats its launches on other tensors of this layout."""
+    """Run a kernel; return a function that repeats its launches on tensors of this layout."""
     on = A.executor
     batches = list(_arrays(on, tensors))
     if len(batches) > 1 or not all(t is None or for_kernels(t, n) is t for t, n in tensors):

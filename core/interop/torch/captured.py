@@ -1,4 +1,4 @@
-"""What PyTorch's captures (``torch.cuda.graph``) cannot record of our functions on tensors."""
+"""Functions on tensors that PyTorch's captures (``torch.cuda.graph``) cannot record."""
 
 from __future__ import annotations
 

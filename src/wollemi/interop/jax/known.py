@@ -36,7 +36,7 @@ def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
 
 
 def weights_of(sparse: Sparse, values: Any, function: str) -> Any:
-    """Return the values that are given, or those of the matrix, of float32 or float64.
+    """Return the given values, or the values of the matrix, of float32 or float64.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Least squares and shortest solutions in JAX, with derivatives of every order.
 
 Both solve the augmented system ``[[I, A], [A^T, -d^2 I]] (r, x) = (b, 0)`` (Bjorck, *Numerical
-methods for least squares problems*, 1996, section 1.2), so that their derivatives are those of
-solves.
+methods for least squares problems*, 1996, section 1.2), so that their derivatives are derivatives
+of solves.
 """
 
 from __future__ import annotations

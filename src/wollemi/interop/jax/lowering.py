@@ -107,11 +107,11 @@ class DeviceWork:
     kernel : HostKernel
         Its name, and the kinds of its operands.
     device : DeviceKernel
-        What makes the steps.
+        The function that makes the steps.
     pattern : Held or None
         The pattern, if it is known.
     columns : int
-        Those of the pattern.
+        Of the pattern.
     options : dict
         Of the primitive.
     """
@@ -182,7 +182,7 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what computes on the host at once, so that errors are those of wollemi."""
+    """Return a function that computes on the host at once, so that errors are wollemi's."""
 
     def eager(*given: Any, **params: Any) -> Any:
         devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}

@@ -39,7 +39,7 @@ def define(
     native : NativeCall, optional
         The native handler that computes it in programs that are compiled for CPUs.
     device : callable, optional
-        What computes it in programs that are compiled for GPUs.
+        The function that computes it in programs that are compiled for GPUs.
     """
     primitive = Primitive(f"wollemi_{kernel.name}")
 

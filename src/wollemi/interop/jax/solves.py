@@ -117,7 +117,7 @@ def _solve_kernel(A: Csr, blocks: int, values: Any, b: Any, *, how: str, adjoint
 
 
 def _one(A: Csr, values: Any, b: Any, how: str) -> Any:
-    # What a solver stores must not refer to memory of XLA's.
+    # The data that a solver stores must not refer to memory of XLA's.
     on = A.executor
     matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
     matrix._pattern = A._pattern

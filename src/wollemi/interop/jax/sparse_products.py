@@ -34,7 +34,7 @@ class SparseProduct(NamedTuple):
     pattern : Csr
         Where its entries are, by rows, sorted; its values are zeros.
     values : jax.Array, shape (nnz,) or (..., nnz)
-        Those of the product.
+        Of the product.
     """
 
     pattern: Csr

@@ -64,7 +64,7 @@ def eigsh(
     w : jax.Array, shape (k,) or (..., k)
         Eigenvalues in rising order.
     v : jax.Array, shape (n, k) or (..., n, k)
-        Eigenvectors of length one, whose component of largest modulus is positive.
+        Eigenvectors of length one with a positive component of largest modulus.
 
     Raises
     ------

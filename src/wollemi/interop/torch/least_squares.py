@@ -1,7 +1,7 @@
 """Least squares and shortest solutions in PyTorch, with gradients of every order.
 
 Both solve the augmented system ``[[I, A], [A^T, -d^2 I]] (r, x) = (b, 0)`` (Bjorck, *Numerical
-methods for least squares problems*, 1996, section 1.2), so that their gradients are those of
+methods for least squares problems*, 1996, section 1.2), so that their gradients are gradients of
 solves.
 """
 

@@ -23,7 +23,7 @@ class SparseProduct(NamedTuple):
     pattern : Csr
         Where its entries are, by rows, sorted; its values are zeros.
     values : Tensor, shape (nnz,)
-        Those of the product.
+        Of the product.
     """
 
     pattern: Csr

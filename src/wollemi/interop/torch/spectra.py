@@ -59,7 +59,7 @@ def eigsh(
     w : Tensor, shape (k,)
         Eigenvalues in rising order.
     v : Tensor, shape (n, k)
-        Eigenvectors of length one, whose component of largest modulus is positive.
+        Eigenvectors of length one with a positive component of largest modulus.
 
     Raises
     ------
