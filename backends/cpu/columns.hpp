@@ -6,7 +6,7 @@
 // raised, interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros
 // of loops.
 #pragma once
-#include "types.hpp"
+#include "long_sums.hpp"
 #include "arithmetic.hpp"
 
 namespace wl {
@@ -37,11 +37,11 @@ WL_DEVICE void for_column_tiles(i64 k, const Body& body, i64 first = 0) {
     for_column_tiles<W / 2>(k, body, first);
 }
 
-// y[0:k] = alpha sum_e data[e stride] x(column(e), 0:k) + beta y[0:k] over e < n. If PADDED, a
-// column below 0 is none.
+// y[0:k] = alpha sum_e data[e stride] x(column(e), 0:k) + beta y[0:k] over e < n, n being at most
+// PIECE_OF_SUM in single precision. If PADDED, a column below 0 is none.
 template <bool PADDED = false, class S, class T, class Column>
-inline void row_times_columns(i64 n, const S* data, i64 stride, const Column& column,
-                              mat<const T> x, T* y, i64 k, T alpha, T beta) {
+inline void short_row_times_columns(i64 n, const S* data, i64 stride, const Column& column,
+                                    mat<const T> x, T* y, i64 k, T alpha, T beta) {
   for_column_tiles(k, [&](auto columns, i64 first) {
     constexpr int W = decltype(columns)::value;
     T sums[W] = {};
@@ -58,6 +58,44 @@ inline void row_times_columns(i64 n, const S* data, i64 stride, const Column& co
     for (int w = 0; w < W; ++w)
       update(y[first + w], sums[w], alpha, beta);
   });
+}
+
+// The same of a long row: see long_sums.hpp.
+template <bool PADDED = false, class S, class T, class Column>
+WL_NOINLINE inline void long_row_times_columns(i64 n, const S* data, i64 stride, Column column,
+                                               mat<const T> x, T* y, i64 k, T alpha, T beta) {
+  for_column_tiles(k, [&](auto columns, i64 first) {
+    constexpr int W = decltype(columns)::value;
+    long_sum<T> totals[W] = {};
+    for (i64 begin = 0; begin < n; begin += PIECE_OF_SUM) {
+      const i64 end = begin + PIECE_OF_SUM < n ? begin + PIECE_OF_SUM : n;
+      T sums[W] = {};
+      for (i64 e = begin; e < end; ++e) {
+        const i64 at = column(e);
+        if (PADDED && at < 0)
+          continue;
+        const T value = raised<T>(data[e * stride]);
+        const T* const x_row = x.data + at * x.ld + first;
+        WL_SIMD
+        for (int w = 0; w < W; ++w)
+          multiply_add(sums[w], value, x_row[w]);
+      }
+      for (int w = 0; w < W; ++w)
+        totals[w].add(sums[w]);
+    }
+    for (int w = 0; w < W; ++w)
+      update(y[first + w], totals[w].value(), alpha, beta);
+  });
+}
+
+// The same of a row of any length.
+template <class S, class T, class Column>
+inline void row_times_columns(i64 n, const S* data, i64 stride, const Column& column,
+                              mat<const T> x, T* y, i64 k, T alpha, T beta) {
+  if (sums_in_pieces<T> && n > PIECE_OF_SUM)
+    long_row_times_columns(n, data, stride, column, x, y, k, alpha, beta);
+  else
+    short_row_times_columns(n, data, stride, column, x, y, k, alpha, beta);
 }
 
 } // namespace wl

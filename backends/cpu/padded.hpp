@@ -47,6 +47,23 @@ inline void padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
     sums[r] = part[r];
 }
 
+// The same of any number of long rows: see long_sums.hpp.
+template <class T, class I>
+inline void long_padded_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices,
+                             const T* x, T* sums) {
+  long_sum<T> totals[MOST_ROWS];
+  for (i64 r = 0; r < rows; ++r)
+    totals[r] = {};
+  for (i64 j = 0; j < width; j += PIECE_OF_SUM) {
+    padded_sums<0>(rows, width - j < PIECE_OF_SUM ? width - j : PIECE_OF_SUM, stride,
+                   data + j * stride, indices + j * stride, x, sums);
+    for (i64 r = 0; r < rows; ++r)
+      totals[r].add(sums[r]);
+  }
+  for (i64 r = 0; r < rows; ++r)
+    sums[r] = totals[r].value();
+}
+
 // sums[r] += value[r] x[column[r]] of ROWS neighbours; returns whether one of them is an entry.
 // Where an index is wider than a value compilers make branches of one loop, which nothing foresees:
 // rows of 1 to 26 entries in float32 with indices of 64 bits take 1.9 ms so and 0.7 by two loops.
@@ -81,10 +98,15 @@ inline bool add_padded(const T* value, const I* column, const T* x, T* sums) {
 // expects them: they are prefetched. Rows of 1 to 26 entries at random, 1.25 million, take 0.8
 // to 1.0 ms where all padding was read in 2.0; with groups that leave alone 1.6 (two threads of a
 // Zen 5, 2026-11, float64).
-template <class T, class I>
+//
+// LONG: in pieces, see long_sums.hpp.
+template <bool LONG, class T, class I>
 inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I* indices,
                         const T* x, T* sums) {
   constexpr int GROUP = 16;
+  [[maybe_unused]] long_sum<T> totals[LONG ? MOST_ROWS : 1];
+  for (i64 r = 0; LONG && r < rows; ++r)
+    totals[r] = {};
   int remaining[MOST_ROWS / GROUP], count = int(rows / GROUP);
   for (int g = 0; g < count; ++g)
     remaining[g] = g * GROUP;
@@ -94,6 +116,13 @@ inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
   const T* values = data;
   const I* columns = indices;
   for (i64 j = 0; j < width && count > 0; ++j, values += stride, columns += stride) {
+    if constexpr (LONG)
+      if (j > 0 && j % PIECE_OF_SUM == 0)
+        for (int i = 0; i < count; ++i)
+          for (int r = remaining[i]; r < remaining[i] + GROUP; ++r) {
+            totals[r].add(sums[r]);
+            sums[r] = T(0);
+          }
     int kept = 0;
     for (int i = 0; i < count; ++i) {
       const int first = remaining[i];
@@ -108,7 +137,38 @@ inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
     }
     count = kept;
   }
-  padded_sums<0>(rows - whole, width, stride, data + whole, indices + whole, x, sums + whole);
+  if constexpr (LONG) {
+    for (i64 r = 0; r < whole; ++r) {
+      totals[r].add(sums[r]);
+      sums[r] = totals[r].value();
+    }
+    long_padded_sums(rows - whole, width, stride, data + whole, indices + whole, x, sums + whole);
+  } else {
+    padded_sums<0>(rows - whole, width, stride, data + whole, indices + whole, x, sums + whole);
+  }
+}
+
+// What padded_rows does, of long rows.
+template <class T, class I, class Row>
+WL_NOINLINE inline void long_padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* data,
+                                         const I* indices, mat<const T> x, mat<T> y, i64 k, T alpha,
+                                         T beta, Row row_of) {
+  if (k == 1 && x.ld == 1 && lanes <= MOST_ROWS) {
+    T sums[MOST_ROWS];
+    if (lanes > USUAL_SLICE)
+      uneven_sums<true>(lanes, width, stride, data, indices, x.data, sums);
+    else
+      long_padded_sums(lanes, width, stride, data, indices, x.data, sums);
+    for (i64 r = 0; r < rows; ++r)
+      update(y(row_of(r), 0), sums[r], alpha, beta);
+    return;
+  }
+  for (i64 r = 0; r < rows && !interrupted(); ++r) {
+    const I* const columns = indices + r;
+    long_row_times_columns<true>(
+        width, data + r, stride, [=](i64 j) { return i64(columns[j * stride]); }, x,
+        &y(row_of(r), 0), k, alpha, beta);
+  }
 }
 
 // y(row_of(r), :) = alpha (padded row r) x + beta y(row_of(r), :) for r < rows, of `lanes` rows
@@ -116,6 +176,10 @@ inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
 template <class T, class I, class Row>
 inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* data, const I* indices,
                         mat<const T> x, mat<T> y, i64 k, T alpha, T beta, const Row& row_of) {
+  if constexpr (sums_in_pieces<T>)
+    if (width > PIECE_OF_SUM)
+      return long_padded_rows(rows, lanes, width, stride, data, indices, x, y, k, alpha, beta,
+                              row_of);
   if (k == 1 && x.ld == 1 && lanes <= MOST_ROWS) {
     T sums[MOST_ROWS];
     if (lanes == USUAL_SLICE)
@@ -123,7 +187,7 @@ inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* dat
     else if (PADDED_ROWS < MOST_ROWS && lanes == PADDED_ROWS)
       padded_sums<PADDED_ROWS>(lanes, width, stride, data, indices, x.data, sums);
     else if (lanes > USUAL_SLICE)
-      uneven_sums(lanes, width, stride, data, indices, x.data, sums);
+      uneven_sums<false>(lanes, width, stride, data, indices, x.data, sums);
     else
       padded_sums<0>(lanes, width, stride, data, indices, x.data, sums);
     for (i64 r = 0; r < rows; ++r)
@@ -132,7 +196,7 @@ inline void padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* dat
   }
   for (i64 r = 0; r < rows && !interrupted(); ++r) {
     const I* const columns = indices + r;
-    row_times_columns<true>(
+    short_row_times_columns<true>(
         width, data + r, stride, [=](i64 j) { return i64(columns[j * stride]); }, x,
         &y(row_of(r), 0), k, alpha, beta);
   }

@@ -49,12 +49,24 @@ WL_DEVICE T dot_of_neighbours(const S* data, i64 n, const T* x, const Ahead& ahe
   return sum;
 }
 
+// Asks for entry e + AHEAD of a row that begins at `data` and `indices`. No lambda: g++ finds that
+// a function which only prefetches has no effect, and drops its calls unless it is inlined at once.
+template <class S, class I>
+struct prefetch_entries {
+  const S* data;
+  const I* indices;
+  WL_DEVICE void operator()(i64 e) const {
+    prefetch_eight(data + e + AHEAD);
+    prefetch_eight(indices + e + AHEAD);
+  }
+};
+
 // sum_e data[e] x[columns[e]] over e < n by one load an x, in ROW_SUMS sums; ahead(e) is called
 // once for eight entries, and prefetches. In microseconds, two threads of a Zen 4 (2026-11), omp
 // with two sums, with four, and by the gathers below: 56 entries a row 589, 582, 886; 14 98, 93,
 // 152; 5 to 9 75, 75, 106.
 template <class S, class T, class I, class Ahead>
-WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, const Ahead& ahead) {
+WL_DEVICE T dot_of_piece(const S* data, const I* columns, i64 n, const T* x, const Ahead& ahead) {
   if constexpr (SUMS_LANES && same<T, real_t<T>>::value)
     if (n >= LONG_ROW && are_neighbours(columns, n))
       return dot_of_neighbours(data, n, x + columns[0], ahead);
@@ -86,6 +98,29 @@ WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, con
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   else
     return sums[0] + sums[1];
+}
+
+// Entries from which a row is long: see long_sums.hpp.
+constexpr i64 LONG_DOT = PIECE_OF_SUM * ROW_SUMS;
+
+// The same for a long row.
+template <class S, class T, class I>
+WL_NOINLINE inline T dot_in_pieces(const S* data, const I* columns, i64 n, const T* x) {
+  long_sum<T> total{};
+  for (i64 e = 0; e < n; e += LONG_DOT) {
+    const prefetch_entries<S, I> ahead{data + e, columns + e};
+    total.add(dot_of_piece(data + e, columns + e, n - e < LONG_DOT ? n - e : LONG_DOT, x, ahead));
+  }
+  return total.value();
+}
+
+// The same for a row of any length.
+template <class S, class T, class I, class Ahead>
+WL_DEVICE T dot_by_loads(const S* data, const I* columns, i64 n, const T* x, const Ahead& ahead) {
+  if constexpr (sums_in_pieces<T>)
+    if (n > LONG_DOT)
+      return dot_in_pieces(data, columns, n, x);
+  return dot_of_piece(data, columns, n, x, ahead);
 }
 
 // The same in the order of the entries, for rows of a few: its one loop ends once where the branch
@@ -167,18 +202,6 @@ inline double dot_by_gathers(const S* data, const I* indices, i64 n, const doubl
 }
 
 #endif
-
-// Asks for entry e + AHEAD of a row that begins at `data` and `indices`. No lambda: g++ finds that
-// a function which only prefetches has no effect, and drops its calls unless it is inlined at once.
-template <class S, class I>
-struct prefetch_entries {
-  const S* data;
-  const I* indices;
-  WL_DEVICE void operator()(i64 e) const {
-    prefetch_eight(data + e + AHEAD);
-    prefetch_eight(indices + e + AHEAD);
-  }
-};
 
 // The functions above as objects.
 struct gathered_dot {

@@ -29,30 +29,54 @@ struct column_parts_entry {
   }
 };
 
+// Whether sums of columns in single precision would be too coarse.
+struct has_long_columns_entry {
+  static constexpr const char* operation = "csr.spmv_transposed";
+  static constexpr const char* symbol = "has_long_columns";
+  static constexpr const char* names[] = {"A"};
+  static Object run(const Call& call) {
+    return with_pattern_type(call, 0, [&](auto index) {
+      using I = decltype(index);
+      const PatternArgument<I> A(call, 0);
+      return Object::steal(PyBool_FromLong(call.at_once(
+          [&](int threads) { return has_long_columns(A.m, A.n, A.indptr, A.indices, threads); })));
+    });
+  }
+};
+
 struct csr_by_columns_entry {
   static constexpr const char* operation = "csr.spmv_transposed";
   static constexpr const char* symbol = "csr_by_columns";
-  static constexpr const char* names[] = {"A", "x", "y", "alpha", "beta", "parts"};
+  static constexpr const char* names[] = {"A", "x", "y", "alpha", "beta", "parts", "long_columns"};
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
     const Held& parts = held_in<const ColumnParts>(kCapsule, call.argument(5));
-    argument.with_arrays([&](const auto& A) { apply(call, A, parts); });
+    const bool long_columns = PyObject_IsTrue(call.argument(6)) == 1;
+    argument.with_arrays([&](const auto& A) { apply(call, A, parts, long_columns); });
     return none_object();
   }
 
 private:
   template <class T, class I>
-  static void apply(const Call& call, const CsrArrays<T, I>& A, const Held& parts) {
+  static void apply(const Call& call, const CsrArrays<T, I>& A, const Held& parts,
+                    bool long_columns) {
     const SpmvOperands<T> o = spmv_operands<T>(call, A.n, A.m);
-    call.submit(A.nnz() * o.k, [=](int threads) { multiply_by_columns(A, *parts, o, threads); });
+    call.submit(A.nnz() * o.k, [=](int threads) {
+      if constexpr (sums_in_pieces<T>)
+        if (long_columns)
+          return multiply_by_long_columns(A, *parts, o, threads);
+      multiply_by_columns(A, *parts, o, threads);
+    });
   }
 };
 
 } // namespace
 
 void add_by_columns_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<column_parts_entry>(), method<csr_by_columns_entry>(), {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef methods[] = {method<column_parts_entry>(),
+                                  method<has_long_columns_entry>(),
+                                  method<csr_by_columns_entry>(),
+                                  {nullptr, nullptr, 0, nullptr}};
   add_methods(module, methods);
 }
 

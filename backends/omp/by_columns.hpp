@@ -12,6 +12,7 @@
 
 #include "columns.hpp"
 #include "csr_arrays.hpp"
+#include "huge.hpp"
 #include "operand.hpp"
 #include "row_cuts.hpp"
 #include "scaling.hpp"
@@ -156,11 +157,11 @@ inline T product_of(T a, T b) {
 
 // Adds alpha x_i a_ij to column j of the target, in the order of the entries. A function of its
 // own, so that its pointers have registers.
-template <class T, class I, class Target>
-WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, row_cut from,
+template <class S, class T, class I, class Target>
+WL_NOINLINE void add_entries(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, row_cut from,
                              row_cut to, Target target) {
   const I *const indptr = A.indptr, *const indices = A.indices;
-  const T* const data = A.data;
+  const S* const data = A.data;
   const T alpha = o.alpha;
   const mat<const T> x = o.x;
   const i64 k = o.k, pause = kPieceOfWork / std::max<i64>(k, 1), last = to.entry;
@@ -175,7 +176,7 @@ WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
     if (k == 1) {
       const T value = product_of(alpha, x(row, 0));
       for (i64 e = begin; e < end; ++e)
-        multiply_add(*target(indices[e]), data[e], value);
+        multiply_add(*target(indices[e]), raised<T>(data[e]), value);
     } else {
       for_column_tiles(k, [&](auto columns, i64 first) {
         constexpr int W = decltype(columns)::value;
@@ -184,7 +185,7 @@ WL_NOINLINE void add_entries(const CsrArrays<T, I>& A, const SpmvOperands<T>& o,
           values[w] = product_of(alpha, x(row, first + w));
         for (i64 e = begin; e < end; ++e) {
           T* const sums = target(indices[e]) + first;
-          const T entry = data[e];
+          const T entry = raised<T>(data[e]);
           WL_SIMD
           for (int w = 0; w < W; ++w)
             multiply_add(sums[w], entry, values[w]);
@@ -214,8 +215,8 @@ void add_rows(mat<T> y, i64 k, const T* sums, i64 first, i64 begin, i64 end) {
 }
 
 // Adds a part to y and to the part's sums.
-template <class T, class I>
-void add_part(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const ColumnPart& part, T* sums) {
+template <class S, class T, class I>
+void add_part(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, const ColumnPart& part, T* sums) {
   const OneTarget<T> y{o.y.data, 0, o.y.ld}, own{sums, part.begin, o.k};
   std::fill_n(sums, (part.own - part.begin) * o.k, T(0));
   if (part.own == part.begin)
@@ -229,8 +230,8 @@ void add_part(const CsrArrays<T, I>& A, const SpmvOperands<T>& o, const ColumnPa
 }
 
 // The product for columns of x that advance together.
-template <class T, class I>
-void add_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOperands<T>& o, T* sums,
+template <class S, class T, class I>
+void add_columns(const CsrArrays<S, I>& A, const ColumnParts& of, const SpmvOperands<T>& o, T* sums,
                  int threads) {
   const i64 parts = static_cast<i64>(of.parts.size());
   if (parts == 1) { // y may be far longer than the part has entries
@@ -259,9 +260,9 @@ void add_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOper
 
 } // namespace detail
 
-// y = alpha A^T x + beta y; x has A.m rows and y has A.n.
-template <class T, class I>
-void multiply_by_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const SpmvOperands<T>& o,
+// y = alpha A^T x + beta y; x has A.m rows and y has A.n. S may be lower than T.
+template <class S, class T, class I>
+void multiply_by_columns(const CsrArrays<S, I>& A, const ColumnParts& of, const SpmvOperands<T>& o,
                          int threads) {
   const i64 bytes = std::max<i64>(of.sums * sizeof(T), 1);
   const i64 together = std::min(std::max<i64>(kSumsTogether / bytes, 1), i64(WIDEST_TILE));
@@ -277,6 +278,72 @@ void multiply_by_columns(const CsrArrays<T, I>& A, const ColumnParts& of, const 
                                o.beta};
     detail::add_columns(A, of, some, sums, threads);
   }
+}
+
+// Entries from which a column is long, and sums of it in single precision are too coarse.
+constexpr u32 kLongColumn = 1024;
+
+// Whether a column may be long. Columns are counted in groups that fit into the second-level cache:
+// a pattern of more than kLongColumn entries for each group may be taken for one with long columns.
+template <class I>
+bool has_long_columns(i64 m, i64 n, const I* indptr, const I* indices, int threads) {
+  constexpr i64 kGroups = i64(1) << 16;
+  const i64 nnz = indptr[m];
+  if (nnz <= kLongColumn)
+    return false;
+  const i64 groups = std::min(n, kGroups);
+  const int parts = nnz < kSerialEntries ? 1 : threads;
+  std::vector<std::vector<u32>> counts(parts);
+  for_parts(parts, [&](int part) {
+    std::vector<u32> counted(groups);
+    const Share share(nnz, part, parts);
+    in_pieces(share.begin, share.end, kPieceOfWork, [&](i64 begin, i64 end) {
+      for (i64 e = begin; e < end; ++e)
+        ++counted[n <= kGroups ? i64(indices[e]) : i64(indices[e]) & (kGroups - 1)];
+    });
+    counts[part] = std::move(counted);
+  });
+  for (i64 group = 0; group < groups; ++group) {
+    i64 count = 0;
+    for (const std::vector<u32>& of_part : counts)
+      count += of_part[group];
+    if (count > kLongColumn)
+      return true;
+  }
+  return false;
+}
+
+// The double precision of a number.
+template <class T>
+struct double_of {
+  using type = double;
+};
+template <class R>
+struct double_of<complex<R>> {
+  using type = complex<double>;
+};
+
+// The product in single precision of a matrix with long columns: it is summed in double.
+template <class T, class I>
+void multiply_by_long_columns(const CsrArrays<T, I>& A, const ColumnParts& of,
+                              const SpmvOperands<T>& o, int threads) {
+  using D = typename double_of<T>::type;
+  const Huge<D> x(A.m * o.k), y(A.n * o.k);
+  for (i64 i = 0; i < A.m; ++i)
+    for (i64 c = 0; c < o.k; ++c)
+      x.data()[i * o.k + c] = raised<D>(o.x(i, c));
+  multiply_by_columns(
+      A, of, SpmvOperands<D>{{x.data(), o.k}, {y.data(), o.k}, o.k, raised<D>(o.alpha), D(0)},
+      threads);
+  for (i64 i = 0; i < A.n; ++i)
+    for (i64 c = 0; c < o.k; ++c) {
+      const D sum = y.data()[i * o.k + c];
+      if constexpr (same<T, real_t<T>>::value)
+        update(o.y(i, c), static_cast<T>(sum), T(1), o.beta);
+      else
+        update(o.y(i, c), T(static_cast<real_t<T>>(sum.re), static_cast<real_t<T>>(sum.im)), T(1),
+               o.beta);
+    }
 }
 
 } // namespace wl

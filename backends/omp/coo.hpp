@@ -20,6 +20,29 @@ namespace detail {
 // Entries from which a row is summed in several partial sums; a shorter one has no use for them.
 constexpr i64 kLongRow = 16;
 
+// One column of rows of few entries from `begin` on, up to a longer one, row `shared` or entry
+// `stop`; returns where it stopped. A function of its own, so that its pointers have registers.
+template <class T, class I>
+WL_NOINLINE i64 coo_short_rows(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin,
+                               i64 end, i64 stop, i64 shared) {
+  const I *const rows = A.row, *const columns = A.column;
+  const T *const data = A.data, alpha = o.alpha;
+  const mat<const T> x = o.x;
+  const mat<T> y = o.y;
+  while (begin < stop) {
+    const I row = rows[begin];
+    if (row == shared || (end - begin > kLongRow && rows[begin + kLongRow] == row))
+      break;
+    T sum(0);
+    do {
+      multiply_add(sum, data[begin], x(columns[begin], 0));
+      ++begin;
+    } while (begin < end && rows[begin] == row);
+    update(y(row, 0), sum, alpha, T(1));
+  }
+  return begin;
+}
+
 // y += alpha * (entries [begin, end)) * x. Entries that belong to row `shared`, which an earlier
 // share begins, go to carry.
 template <class T, class I>
@@ -32,16 +55,12 @@ void coo_part(const CooArrays<T, I>& A, const SpmvOperands<T>& o, i64 begin, i64
         return;
       look = begin + kPieceOfWork / std::max<i64>(o.k, 1);
     }
-    const I row = A.row[begin];
-    if (o.k == 1 && row != shared && (end - begin <= kLongRow || A.row[begin + kLongRow] != row)) {
-      T sum(0);
-      do {
-        multiply_add(sum, A.data[begin], o.x(A.column[begin], 0));
-        ++begin;
-      } while (begin < end && A.row[begin] == row);
-      update(o.y(row, 0), sum, o.alpha, T(1));
-      continue;
+    if (o.k == 1) {
+      begin = coo_short_rows(A, o, begin, end, std::min(end, look + 1), shared);
+      if (begin >= end || begin > look)
+        continue;
     }
+    const I row = A.row[begin];
     i64 next = begin + 1;
     while (next < end && A.row[next] == row)
       ++next;

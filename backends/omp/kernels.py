@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.algorithm import Plan, facts_of, make_plan
+from ...core.dtypes import real_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
@@ -122,6 +123,7 @@ def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, bet
 
 
 _COLUMN_PARTS: Key[Any] = Key("parts of a product by columns")
+_LONG_COLUMNS: Key[bool] = Key("long columns")
 
 
 @kernel(operations.csr_spmv_transposed)
@@ -130,7 +132,10 @@ def csr_spmv_transposed(
 ) -> None:
     """Add the rows to y in parts that follow from the pattern: see by_columns.hpp."""
     parts = A._pattern.get(_COLUMN_PARTS, lambda: native().column_parts(executor, A))
-    native().csr_by_columns(executor, A, x, y, alpha, beta, parts)
+    long = False  # sums in double precision have digits to spare
+    if real_dtype(A.dtype) == np.float32:
+        long = A._pattern.get(_LONG_COLUMNS, lambda: native().has_long_columns(executor, A))
+    native().csr_by_columns(executor, A, x, y, alpha, beta, parts, long)
 
 
 @kernel(structure.csr_sum_duplicates)

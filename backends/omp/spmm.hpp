@@ -5,6 +5,7 @@
 // second-level cache, or with panels in the plan, in blocks of such a tile that stay in the first.
 #pragma once
 
+#include "long_sums.hpp"
 #include "operand.hpp"
 #include "pattern_plan.hpp"
 #include "row_cuts.hpp"
@@ -125,6 +126,43 @@ inline void sum_entries(const S* values, const X* columns, i64 count, const Oper
   }
 }
 
+template <class T, int L, int R>
+struct register_sums {
+  wide<T, L> of[R];
+};
+
+// The same of a long row: see long_sums.hpp.
+template <int L, int R, class S, class X, class Operand>
+WL_NOINLINE register_sums<computed_t<S>, L, R> sum_long_row(const S* values, const X* columns,
+                                                            i64 count, Operand B) {
+  using T = computed_t<S>;
+  long_sum<wide<T, L>> totals[R] = {};
+  for (i64 e = 0; e < count; e += PIECE_OF_SUM) {
+    wide<T, L> part[R];
+    sum_entries<L, R>(values + e, columns + e, std::min(PIECE_OF_SUM, count - e), B, part);
+    for (int r = 0; r < R; ++r)
+      totals[r].add(part[r]);
+  }
+  register_sums<T, L, R> made;
+  for (int r = 0; r < R; ++r)
+    made.of[r] = totals[r].value();
+  return made;
+}
+
+// The same of a row of any length.
+template <int L, int R, class S, class X, class Operand>
+inline void sum_row(const S* values, const X* columns, i64 count, const Operand& B,
+                    wide<computed_t<S>, L> (&sum)[R]) {
+  if constexpr (sums_in_pieces<computed_t<S>>)
+    if (count > PIECE_OF_SUM) {
+      const auto made = sum_long_row<L, R>(values, columns, count, B);
+      for (int r = 0; r < R; ++r)
+        sum[r] = made.of[r];
+      return;
+    }
+  sum_entries<L, R>(values, columns, count, B, sum);
+}
+
 // c = alpha sum + beta c; beta = 0 does not read c. Inlined, GCC believes that it reads beyond
 // sums.
 template <class S>
@@ -163,7 +201,7 @@ void spmm_tile(const Spmm<S, I>& o, const Operand<computed_t<S>>& B, i64 first, 
         part, o.indptr,
         [&](i64 row, i64 begin, i64 end) {
           wide<T, L> sum[R];
-          sum_entries<L, R>(o.values + begin, o.indices + begin, end - begin, B, sum);
+          sum_row<L, R>(o.values + begin, o.indices + begin, end - begin, B, sum);
           S* const c = &o.C(row, first);
           if constexpr (same<S, T>::value) {
             if (in_place) {
@@ -312,11 +350,13 @@ inline computed_t<S> sum_over_lanes(const Spmm<S, I>& o, const computed_t<S>* b,
   if constexpr (same<S, T>::value)
     if (step == 1)
       return row_dot(o.values + begin, o.indices + begin, end - begin, b);
-  T sum(0);
+  return sum_of_terms<T>(end - begin, 8, [&](i64 first, i64 last) {
+    T sum(0);
 #pragma omp simd reduction(+ : sum)
-  for (i64 e = begin; e < end; ++e)
-    sum += static_cast<T>(widen(o.values[e])) * b[i64(o.indices[e]) * step];
-  return sum;
+    for (i64 e = begin + first; e < begin + last; ++e)
+      sum += static_cast<T>(widen(o.values[e])) * b[i64(o.indices[e]) * step];
+    return sum;
+  });
 }
 
 // Lanes are entries of a row instead of columns ("parallel reduction"): for so few columns that

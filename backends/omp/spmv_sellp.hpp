@@ -12,6 +12,7 @@
 #include "parallel.hpp"
 #include "row_cuts.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace wl {
@@ -172,6 +173,24 @@ inline void slice_dot(const S* data, const I* indices, const I* lengths, const d
 
 #endif
 
+// The same for long rows in single precision: see long_sums.hpp.
+template <class S, class T, class I>
+WL_NOINLINE void long_slice_dot(const S* data, const I* indices, const I* lengths, const T* x,
+                                i64 n, T* sums) {
+  constexpr int H = kSliceHeight;
+  long_sum<T> totals[H] = {};
+  for (i64 first = 0; first < lengths[0]; first += PIECE_OF_SUM) {
+    I left[H];
+    for (int h = 0; h < H; ++h)
+      left[h] = static_cast<I>(std::clamp<i64>(lengths[h] - first, 0, PIECE_OF_SUM));
+    slice_dot(data + first * H, indices + first * H, left, x, n, sums);
+    for (int h = 0; h < H; ++h)
+      totals[h].add(sums[h]);
+  }
+  for (int h = 0; h < H; ++h)
+    sums[h] = totals[h].value();
+}
+
 } // namespace detail
 
 // y = alpha A x + beta y for the rows of slices [slice_begin, slice_end).
@@ -192,7 +211,10 @@ void sell_spmv_slices(i64 slice_begin, i64 slice_end, i64 m, i64 n, const i64* s
       continue;
     }
     T sums[H];
-    detail::slice_dot(data + begin, indices + begin, lengths + first, x.data, n, sums);
+    if (sums_in_pieces<T> && lengths[first] > PIECE_OF_SUM)
+      detail::long_slice_dot(data + begin, indices + begin, lengths + first, x.data, n, sums);
+    else
+      detail::slice_dot(data + begin, indices + begin, lengths + first, x.data, n, sums);
     for (int h = 0; h < H; ++h)
       update(y(perm[first + h], 0), sums[h], alpha, beta);
   }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.executor import Array, Executor
+from ...core.long_sums import LONG, in_double_if_long, rounded_to
 from ...core.operations import matrix as operations
 from .sums import by_place
 from .table import kernel
@@ -110,8 +111,12 @@ def hybrid_spmv(
 def dense_spmv(
     executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Use the product that NumPy has."""
-    store(y, A.data @ x, alpha, beta)
+    """Use the product that NumPy has; long rows of single precision are added up in double."""
+    if A.shape[1] > LONG:
+        product = in_double_if_long(executor, A.data) @ x
+        store(y, rounded_to(product, np.result_type(A.dtype, x.dtype)), alpha, beta)
+    else:
+        store(y, A.data @ x, alpha, beta)
 
 
 @kernel(operations.csr_diagonal)

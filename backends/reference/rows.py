@@ -490,3 +490,53 @@ def kron(
     new_indices[to] = indices[e[pair]].astype(np.int64) * width + other_indices[f]
     with np.errstate(invalid="ignore", over="ignore"):
         new_values[to] = values[e[pair]] * other_values[f]
+
+
+def blocks(
+    indptr: Array, indices: Array, height: int, width: int
+) -> tuple[Array, Array, Array, Array]:
+    """Return the row and the column of each block, and for each entry its row and its block."""
+    row, _ = entries(indptr[:-1], indptr[1:])
+    order = np.lexsort((indices // width, row // height))
+    places = np.stack([row // height, indices // width])[:, order]
+    new = np.ones(row.size, bool)
+    new[1:] = np.any(places[:, 1:] != places[:, :-1], axis=0)
+    block = np.empty(row.size, np.int64)
+    block[order] = np.cumsum(new) - 1
+    return places[0, new], places[1, new], row, block
+
+
+@kernel(operations.count_blocks)
+def count_blocks(
+    executor: Executor,
+    indptr: Array,
+    indices: Array,
+    height: int,
+    width: int,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the blocks of each block row."""
+    row, _, _, _ = blocks(indptr, indices, height, width)
+    lengths[:] = np.bincount(row, minlength=lengths.size)
+    total[0] = row.size
+
+
+@kernel(operations.fill_blocks)
+def fill_blocks(
+    executor: Executor,
+    lengths: Array,
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    height: int,
+    width: int,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Put each entry into its block; the others of a block are 0."""
+    _, column, row, block = blocks(indptr, indices, height, width)
+    new_indices[:] = column
+    new_values[:] = 0
+    new_values.reshape(-1, height, width)[block, row % height, indices % width] = values

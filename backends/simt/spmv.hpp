@@ -7,6 +7,7 @@
 //
 // Values of CSR are stored in S, which may be lower than T: they are converted in registers.
 #pragma once
+#include "long_sums.hpp"
 #include "map_simt.hpp"
 #include "narrow.hpp"
 
@@ -56,9 +57,12 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
     const I begin = inside ? indptr[row] : I(0), end = inside ? indptr[row + 1] : I(0);
     if (k == 1) {
       after.before(row, row + 1);
-      T sum{};
-      for (I e = begin + lane; e < end; e += W)
-        sum += raised<T>(read_once(data + e)) * x(read_once(indices + e), 0);
+      T sum = sum_of_terms<T>(end - begin, W, [&](i64 from, i64 to) {
+        T part{};
+        for (I e = begin + I(from) + lane; e < begin + I(to); e += W)
+          part += raised<T>(read_once(data + e)) * x(read_once(indices + e), 0);
+        return part;
+      });
       sum = sum_of_lanes<W>(it, sum);
       if (inside && lane == 0) {
         store(y(row, 0), sum, alpha, beta);
@@ -68,12 +72,30 @@ WL_DEVICE void csr_subwarp(const item& it, i64 m, i64 k, const I* indptr, const 
     }
     for (i64 c = 0; c < k; c += strip) {
       T sums[strip] = {};
-      for (I e = begin + lane; e < end; e += W) {
-        const T value = raised<T>(data[e]);
-        const i64 column = indices[e];
+      const auto add = [&](I from, I to) {
+        for (I e = from + lane; e < to; e += W) {
+          const T value = raised<T>(data[e]);
+          const i64 column = indices[e];
+          for (int s = 0; s < strip; ++s)
+            if (c + s < k)
+              sums[s] += value * x(column, c + s);
+        }
+      };
+      if (sums_in_pieces<T> && end - begin > I(PIECE_OF_SUM * W)) {
+        long_sum<T> totals[strip] = {};
+        for (I e = begin; e < end;) {
+          const I stop = end - e > I(PIECE_OF_SUM * W) ? e + I(PIECE_OF_SUM * W) : end;
+          add(e, stop);
+          for (int s = 0; s < strip; ++s) {
+            totals[s].add(sums[s]);
+            sums[s] = T{};
+          }
+          e = stop;
+        }
         for (int s = 0; s < strip; ++s)
-          if (c + s < k)
-            sums[s] += value * x(column, c + s);
+          sums[s] = totals[s].value();
+      } else {
+        add(begin, end);
       }
       for (int s = 0; s < strip; ++s) {
         const T sum = sum_of_lanes<W>(it, sums[s]);
@@ -135,10 +157,14 @@ WL_DEVICE void csr_stream_rows(const item& it, I first, I m, const I* indptr, co
     for (int r = t / lanes; r < WL_BLOCK; r += WL_BLOCK / lanes) {
       const i64 row = first + r;
       const I stop = r < rows ? indptr[row + 1] : I(0);
-      T sum{};
+      const I start = r < rows ? indptr[row] : I(0);
+      T sum = sum_of_terms<T>(stop - start, lanes, [&](i64 from, i64 to) {
+        T part{};
 #pragma unroll 4
-      for (I e = (r < rows ? indptr[row] : I(0)) + t % lanes; e < stop; e += lanes)
-        sum += raised<T>(data[e]) * x[indices[e]];
+        for (I e = start + I(from) + t % lanes; e < start + I(to); e += lanes)
+          part += raised<T>(data[e]) * x[indices[e]];
+        return part;
+      });
       sum = sum_of_lanes<lanes>(it, sum);
       if (r < rows && t % lanes == 0) {
         store(y[row], sum, alpha, beta);
@@ -300,14 +326,16 @@ WL_DEVICE void prepare_balanced(const item& it, i64 n, const i32* gathered, mat<
 template <class T, class I>
 WL_DEVICE T ell_row(i64 m, i64 row, i64 width, const T* data, const I* indices,
                     const mat<const T>& x, i64 c) {
-  T sum{};
+  return sum_of_terms<T>(width, 1, [&](i64 from, i64 to) {
+    T sum{};
 #pragma unroll 8
-  for (i64 j = 0; j < width; ++j) {
-    const I column = indices[j * m + row];
-    if (column >= 0)
-      sum += data[j * m + row] * x(column, c);
-  }
-  return sum;
+    for (i64 j = from; j < to; ++j) {
+      const I column = indices[j * m + row];
+      if (column >= 0)
+        sum += data[j * m + row] * x(column, c);
+    }
+    return sum;
+  });
 }
 
 // ELLPACK: a work-item a row.
@@ -330,11 +358,15 @@ WL_DEVICE void hybrid_rows(const item& it, i64 m, i64 k, i64 width, const T* dat
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
     const i64 row = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
     const I begin = rest_indptr[row], end = rest_indptr[row + 1];
-    T sum = ell_row(m, row, width, data, indices, x, c);
+    const T of_ell = ell_row(m, row, width, data, indices, x, c);
+    const T of_rest = sum_of_terms<T>(end - begin, 1, [&](i64 from, i64 to) {
+      T sum{};
 #pragma unroll 4
-    for (I e = begin; e < end; ++e)
-      sum += rest[e] * x(rest_indices[e], c);
-    store(y(row, c), sum, alpha, beta);
+      for (I e = begin + I(from); e < begin + I(to); ++e)
+        sum += rest[e] * x(rest_indices[e], c);
+      return sum;
+    });
+    store(y(row, c), of_ell + of_rest, alpha, beta);
   }
 }
 
@@ -346,14 +378,19 @@ WL_DEVICE void sellp_rows(const item& it, i64 m, i64 k, i64 slice_size, const T*
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m * k; i += step) {
     const i64 place = k == 1 ? i : i % m, c = k == 1 ? 0 : i / m;
-    const i64 slice = place / slice_size;
-    T sum{};
+    const i64 slice = place / slice_size, first = slice_ptr[slice] + place % slice_size;
+    const i64 width = (slice_ptr[slice + 1] - slice_ptr[slice]) / slice_size;
+    const T sum = sum_of_terms<T>(width, 1, [&](i64 from, i64 to) {
+      T part{};
+      const i64 end = first + to * slice_size;
 #pragma unroll 8
-    for (i64 e = slice_ptr[slice] + place % slice_size; e < slice_ptr[slice + 1]; e += slice_size) {
-      const I column = indices[e];
-      if (column >= 0)
-        sum += data[e] * x(column, c);
-    }
+      for (i64 e = first + from * slice_size; e < end; e += slice_size) {
+        const I column = indices[e];
+        if (column >= 0)
+          part += data[e] * x(column, c);
+      }
+      return part;
+    });
     store(y(permutation[place], c), sum, alpha, beta);
   }
 }
@@ -374,12 +411,15 @@ WL_DEVICE void bsr_subwarp(const item& it, i64 m, i64 k, i64 r, i64 columns, con
     const i64 begin = inside ? indptr[block_row] : 0;
     const i64 count = inside ? (indptr[block_row + 1] - begin) * width : 0;
     for (i64 c = 0; c < k; ++c) {
-      T sum{};
+      T sum = sum_of_terms<T>(count, W, [&](i64 from, i64 to) {
+        T part{};
 #pragma unroll 4
-      for (i64 e = lane; e < count; e += W) {
-        const i64 block = begin + e / width, j = e % width;
-        sum += data[(block * r + in_block) * width + j] * x(indices[block] * width + j, c);
-      }
+        for (i64 e = from + lane; e < to; e += W) {
+          const i64 block = begin + e / width, j = e % width;
+          part += data[(block * r + in_block) * width + j] * x(indices[block] * width + j, c);
+        }
+        return part;
+      });
       sum = sum_of_lanes<W>(it, sum);
       if (inside && lane == 0)
         store(y(row, c), sum, alpha, beta);
@@ -395,10 +435,13 @@ WL_DEVICE void dense_rows(const item& it, i64 m, i64 n, i64 k, const T* data, ma
   const i64 work = m * k;
   for (i64 i = it.block() * waves + wave_of(it); i < work; i += it.blocks() * waves) {
     const i64 row = i / k, c = i % k;
-    T sum{};
+    T sum = sum_of_terms<T>(n, WL_WARP, [&](i64 from, i64 to) {
+      T part{};
 #pragma unroll 8
-    for (i64 j = lane_of(it); j < n; j += WL_WARP)
-      sum += data[row * n + j] * x(j, c);
+      for (i64 j = from + lane_of(it); j < to; j += WL_WARP)
+        part += data[row * n + j] * x(j, c);
+      return part;
+    });
     sum = sum_of_lanes<WL_WARP>(it, sum);
     if (lane_of(it) == 0)
       store(y(row, c), sum, alpha, beta);

@@ -646,4 +646,109 @@ struct rows_kron {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
+// The blocks of `height` adjacent sorted rows, in the order of their columns.
+template <class I>
+struct blocks_of_rows {
+  static constexpr int HELD = 8; // rows with a cursor; the others are searched
+  const I *indptr, *indices;
+  i64 first, height, width;
+  i64 from = 0; // the first column behind the last block
+  I at[HELD];
+
+  WL_DEVICE blocks_of_rows(const I* of_rows, const I* columns, i64 row, i64 h, i64 w)
+      : indptr(of_rows), indices(columns), first(row), height(h), width(w) {
+    for (int q = 0; q < HELD; ++q)
+      at[q] = q < height ? indptr[first + q] : I(0);
+  }
+
+  // The first entry of row q that is in no block yet.
+  WL_DEVICE I next(i64 q) const {
+    if (q < HELD)
+      return at[q];
+    I low = indptr[first + q], high = indptr[first + q + 1];
+    while (low < high) {
+      const I middle = low + (high - low) / 2;
+      if (i64(indices[middle]) < from)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+
+  // The column of the next block, counted in blocks; -1 behind the last one.
+  WL_DEVICE i64 column() const {
+    i64 least = -1;
+    for (i64 q = 0; q < height; ++q) {
+      const I e = next(q);
+      if (e < indptr[first + q + 1] && (least < 0 || i64(indices[e]) < least))
+        least = indices[e];
+    }
+    return least < 0 ? least : least / width;
+  }
+
+  // Calls use(q, j, e) for each entry e of a block: it is at (q, j) of the block. Goes on behind
+  // it.
+  template <class Use>
+  WL_DEVICE void take(i64 block, const Use& use) {
+    const i64 begin = block * width, end = begin + width;
+    for (i64 q = 0; q < height; ++q) {
+      I e = next(q);
+      const I stop = indptr[first + q + 1];
+      for (; e < stop && i64(indices[e]) < end; ++e)
+        use(q, i64(indices[e]) - begin, e);
+      if (q < HELD)
+        at[q] = e;
+    }
+    from = end;
+  }
+};
+
+template <class I>
+struct rows_count_blocks {
+  const I *indptr, *indices;
+  i64 height, width;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    blocks_of_rows<I> blocks(indptr, indices, i * height, height, width);
+    I count = 0;
+    for (i64 block = blocks.column(); block >= 0; block = blocks.column(), ++count)
+      blocks.take(block, [](i64, i64, I) {});
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_fill_blocks {
+  const I *lengths, *indptr, *indices;
+  const T* values;
+  i64 height, width;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    blocks_of_rows<I> blocks(indptr, indices, i * height, height, width);
+    for (I k = 0; k < lengths[i]; ++k) {
+      const i64 block = blocks.column(), to = i64(target[i]) + k;
+      T* const numbers = new_values + to * height * width;
+      for (i64 j = 0; j < height * width; ++j)
+        numbers[j] = T(0);
+      blocks.take(block, [&](i64 q, i64 j, I e) { numbers[q * width + j] = values[e]; });
+      new_indices[to] = I(block);
+    }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
 } // namespace wl

@@ -7,7 +7,7 @@ arithmetic in the executor's own namespace.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from ..capture import MAKES
 from ..dtypes import COMPUTED, index_dtype
 from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..memory import available
-from ..operations import structure
+from ..operations import rows as row_operations
+from ..operations import scan, structure
 from .base import Matrix
 from .bsr import Bsr
 from .coo import Coo
@@ -25,8 +26,12 @@ from .dense import Dense
 from .diagonal import Diagonal
 from .ell import Ell
 from .hybrid import QUANTILE, Hybrid
+from .rowwise import is_hypersparse, row_bounds
 from .sellp import SLICE_SIZE, WINDOW, Sellp
 from .stored import StoredCsr, widened
+
+if TYPE_CHECKING:
+    from ..executor import Array
 
 #: Bytes below which the available memory is not queried, since a query takes 50 microseconds.
 _WORTH_ASKING = 1 << 28
@@ -41,6 +46,9 @@ FORMATS: dict[str, type[Matrix]] = {
 
 _TO_CSR: dict[str, Callable[[Any], Csr]] = {}
 _FROM_CSR: dict[str, Callable[..., Matrix]] = {}
+
+#: Conversions that need no rows, by both formats: there may be far more rows than entries.
+_DIRECTLY: dict[tuple[str, str], Callable[[Any], Matrix]] = {}
 
 
 def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
@@ -60,7 +68,10 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
     matrix.executor.refuse_capture(MAKES)
-    _require_memory(matrix, format)
+    require_memory(matrix, format)
+    direct = _DIRECTLY.get((matrix.format, format))
+    if direct is not None and not asked:
+        return direct(matrix)._following(matrix)
     csr = matrix if isinstance(matrix, Csr) else _TO_CSR[matrix.format](matrix)
     if format == "csr":
         if asked:
@@ -75,7 +86,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
         raise InvalidArgument(f"{format} has no option {unknown}") from None
 
 
-def _require_memory(matrix: Matrix, format: str) -> None:
+def require_memory(matrix: Matrix, format: str) -> None:
     """Raise OutOfDeviceMemory if the host has no memory for arrays that grow with the shape alone.
 
     A GPU says so itself when it is asked for it.
@@ -85,6 +96,8 @@ def _require_memory(matrix: Matrix, format: str) -> None:
         nbytes = 2 * matrix.dtype.itemsize * rows * columns
     else:
         length = max(rows, columns) if "csc" in (format, matrix.format) else rows
+        if (matrix.format, format) in _DIRECTLY:
+            length = columns
         nbytes = _AT_ONCE * matrix.index_dtype.itemsize * length
     if nbytes > _WORTH_ASKING and matrix.executor.xp is np and nbytes > available():
         raise OutOfDeviceMemory(
@@ -132,6 +145,25 @@ def _csc_to_csr(matrix: Csc) -> Csr:
 
 def _coo_to_csr(matrix: Coo) -> Csr:
     return rows_of(matrix).without_duplicates()
+
+
+def _coo_to_csc(matrix: Coo) -> Csc:
+    rows = columns_of(matrix).T.without_duplicates()
+    return Csc._from_arrays(matrix.executor, matrix.shape, *rows._native_arrays())
+
+
+def _csc_to_coo(matrix: Csc) -> Coo:
+    if not is_hypersparse(matrix.shape[0], matrix.nnz):
+        return _csr_to_coo(_csc_to_csr(matrix))
+    return _csr_to_coo(matrix.T).T
+
+
+def columns_of(matrix: Coo) -> Csc:
+    """Return coordinates by compressed columns, each entry by itself and in the order it has."""
+    turned = Coo._from_arrays(
+        matrix.executor, matrix.shape[::-1], matrix.data, matrix.col, matrix.row
+    )
+    return Csc._from_arrays(matrix.executor, matrix.shape, *rows_of(turned)._native_arrays())
 
 
 def rows_of(matrix: Coo) -> Csr:
@@ -249,11 +281,10 @@ def _csr_to_csc(matrix: Csr) -> Csc:
     )
 
 
-def _row_of_entry(matrix: Csr) -> Any:
-    xp = matrix.executor.xp
-    rows = xp.arange(matrix.shape[0], dtype=matrix.index_dtype)
-    entries = xp.arange(matrix.nnz, dtype=matrix.index_dtype)
-    return rows[xp.searchsorted(matrix.indptr[1:], entries, side="right")]
+def _row_of_entry(matrix: Csr) -> Array:
+    found = matrix.executor.allocate((matrix.nnz,), matrix.index_dtype)
+    matrix.executor.run(row_operations.number, *row_bounds(matrix), found)
+    return found
 
 
 def _csr_to_coo(matrix: Csr) -> Coo:
@@ -348,7 +379,7 @@ def _csr_to_hybrid(matrix: Csr, width: int | None = None) -> Hybrid:
 
 
 def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
-    xp, executor = matrix.executor.xp, matrix.executor
+    executor = matrix.executor
     if blocksize is None:
         blocksize = _fitting_blocksize(matrix)
     if not (isinstance(blocksize, (tuple, list)) and len(blocksize) == 2):
@@ -358,29 +389,44 @@ def _csr_to_bsr(matrix: Csr, blocksize: tuple[int, int] | None = None) -> Bsr:
     if r < 1 or c < 1 or m % r or n % c:
         raise InvalidArgument(f"bsr: {m}x{n} is not a multiple of the block size {r}x{c}")
     matrix = matrix.without_duplicates()
-    rows = _row_of_entry(matrix).astype(xp.int64)
-    key = rows // r * (n // c) + matrix.indices // c
-    blocks, which = xp.unique(key, return_inverse=True)
-    data = xp.zeros((int(blocks.size), r, c), matrix.dtype)
-    data[which.reshape(-1), rows % r, matrix.indices % c] = matrix.data
-    indptr = xp.searchsorted(blocks, xp.arange(m // r + 1) * (n // c))
-    dtype = matrix.index_dtype
-    indices = blocks % (n // c) if n else blocks
-    return Bsr._from_arrays(
-        executor, matrix.shape, data, indices.astype(dtype), indptr.astype(dtype)
+    lengths, count = _blocks_of(matrix, r, c)
+    indptr = executor.allocate((m // r + 1,), matrix.index_dtype)
+    executor.run(scan.pointers, lengths, indptr)
+    indices = executor.allocate((count,), matrix.index_dtype)
+    values, computes = matrix.data, matrix.dtype in COMPUTED
+    if not computes:  # kernels move no other values: positions do, from 1 on, exact in float64
+        values = executor.xp.arange(1, matrix.nnz + 1, dtype=np.float64)
+    data = executor.allocate((count * r * c,), values.dtype)
+    executor.run(
+        row_operations.fill_blocks,
+        *(lengths, matrix.indptr, matrix.indices, values, r, c, indptr, indices, data),
     )
+    if not computes:
+        zero = executor.xp.zeros(1, dtype=matrix.dtype)
+        data = executor.xp.concatenate([zero, matrix.data])[data.astype(np.int64)]
+    return Bsr._from_arrays(executor, matrix.shape, data.reshape(count, r, c), indices, indptr)
+
+
+def _blocks_of(matrix: Csr, height: int, width: int) -> tuple[Array, int]:
+    """Return how many blocks each block row of a sorted matrix has, and all have."""
+    executor = matrix.executor
+    lengths = executor.allocate((matrix.shape[0] // height,), matrix.index_dtype)
+    total = executor.allocate((1,), np.int64)
+    executor.run(
+        row_operations.count_blocks,
+        *(matrix.indptr, matrix.indices, height, width, lengths, total),
+    )
+    return lengths, int(executor.to_host(total)[0])
 
 
 def _fitting_blocksize(matrix: Csr) -> tuple[int, int]:
     """Return the largest square block up to 4 x 4 that the pattern fills without a gap."""
-    xp = matrix.executor.xp
     m, n = matrix.shape
-    rows = _row_of_entry(matrix).astype(xp.int64)
+    matrix = matrix.sort()
     for size in (4, 3, 2):
         if m % size or n % size or matrix.nnz == 0 or matrix.nnz % (size * size):
             continue
-        blocks = xp.unique(rows // size * (n // size) + matrix.indices // size)
-        if int(blocks.size) * size * size == matrix.nnz:
+        if _blocks_of(matrix, size, size)[1] * size * size == matrix.nnz:
             return size, size
     return 1, 1
 
@@ -403,6 +449,7 @@ _TO_CSR.update(
     diagonal=_diagonal_to_csr,
     stored=widened,
 )
+_DIRECTLY.update({("coo", "csc"): _coo_to_csc, ("csc", "coo"): _csc_to_coo})
 _FROM_CSR.update(
     csc=_csr_to_csc,
     coo=_csr_to_coo,

@@ -79,9 +79,9 @@ class Coo(Matrix):
     @property
     def T(self) -> Coo:
         """The transpose, sorted by its rows."""
-        from .convert import rows_of
+        from .hypersparse import transposed
 
-        return rows_of(self).T.asformat("coo")
+        return transposed(self)
 
     @property
     def H(self) -> Coo:
@@ -93,12 +93,10 @@ class Coo(Matrix):
 
         See :meth:`Csr.sum_duplicates`.
         """
-        from .convert import rows_of
+        from .hypersparse import without_duplicates
 
-        entries = rows_of(self)
-        summed = entries.without_duplicates()
-        if summed is not entries:
-            made = summed.asformat("coo")
+        made = without_duplicates(self)
+        if made is not self:
             self._replace(self._with_arrays(self.executor, *made._native_arrays()))
 
     def to_scipy(self) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import COMPUTED, is_complex, is_exact, is_narrow, stored_or_held_dtype
+from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
 from ..operations import products, structure
@@ -251,7 +252,10 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
                 return without_duplicates(matrix)
             if is_narrow(self.dtype):
                 return matrix.astype(np.float32).without_duplicates().astype(self.dtype)
+            if matrix.nnz > LONG and has_long_row(matrix.indptr):
+                matrix = matrix._with_data(in_double_if_long(self.executor, matrix.data))
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
+            data = rounded_to(data, self.dtype)
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
 

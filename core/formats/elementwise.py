@@ -15,6 +15,7 @@ from ..executor import brought_together, same_executor
 from ..factors import number
 from ..operations import rows, values
 from .exact import both_exact, row_numbers
+from .hypersparse import canonical_entries, rows_or_columns
 from .operands import as_operand
 from .pairs import paired
 from .rowwise import (
@@ -287,7 +288,7 @@ def count_nonzeros(matrix: Matrix) -> int:
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
         return int(exact.executor.xp.count_nonzero(exact.data))
-    csr = canonical(matrix)
+    csr = canonical_entries(matrix)
     lengths = csr.executor.allocate((csr.shape[0],), csr.index_dtype)
     total = csr.executor.allocate((1,), np.int64)
     csr.executor.run(rows.count_nonzeros, *row_bounds(csr), csr.data, lengths, total)
@@ -296,8 +297,9 @@ def count_nonzeros(matrix: Matrix) -> int:
 
 def diagonal(matrix: Matrix, k: int) -> Array:
     """Return the ``k``-th diagonal above the main one, as a native array."""
-    m, n = matrix.shape
-    csr, first = computed(matrix), max(-k, 0)
+    entries, by_columns = rows_or_columns(matrix)
+    csr, k = computed(entries), -k if by_columns else k
+    (m, n), first = csr.shape, max(-k, 0)
     length = max(min(m - first, n - max(k, 0)), 0)
     d = csr.executor.allocate((length,), csr.dtype)
     begin, end = (bounds[first : first + length] for bounds in row_bounds(csr))

@@ -75,7 +75,9 @@ class EntryMethods:
         return self._main_diagonal() if k == 0 else diagonal(self._entries, int(k))
 
     def _main_diagonal(self) -> Array:
-        return self._entries.asformat("csr")._main_diagonal()
+        from .hypersparse import rows_or_columns
+
+        return rows_or_columns(self._entries)[0]._main_diagonal()
 
     def trace(self, offset: int = 0) -> Any:
         """Return the sum of the main diagonal, or of the ``offset``-th one above it.

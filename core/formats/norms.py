@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import is_exact, real_dtype
+from ..dtypes import is_exact, is_narrow, real_dtype
 from ..errors import InvalidArgument, UnsupportedOperand
+from ..long_sums import in_double_if_long
 from ..operands import as_column
 from ..operations import values, vector
 from .base import Matrix
 from .elementwise import magnitudes, power
+from .hypersparse import canonical_entries, occupied
 from .reductions import (
     LARGEST,
     SMALLEST,
     by_rows,
-    in_double_if_long,
     normalized_axis,
     number_of_array,
     row_extremes,
     row_totals,
+    totals,
 )
 from .rowwise import canonical
 
@@ -74,7 +76,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     if axis is not None:
         return _of_vectors(canonical(by_rows(matrix, axis)), ord, matrix)
     if ord in (None, "fro", "f"):
-        csr = canonical(matrix)
+        csr = canonical_entries(matrix)
         return euclidean(csr.executor, csr.data)
     if ord not in (1, -1, np.inf, -np.inf):
         raise InvalidArgument(
@@ -83,9 +85,17 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
         )
     if 0 in matrix.shape:
         raise InvalidArgument(f"norm: a matrix of shape {matrix.shape} has no norm of order {ord}")
-    sums = row_totals(by_rows(magnitudes(matrix), 0 if abs(ord) == 1 else 1))
+    axis = 0 if abs(ord) == 1 else 1
+    small = occupied(matrix).matrix
     which = LARGEST if ord > 0 else SMALLEST
-    return number_of_array(matrix.executor, sums, which.of_all)[()]
+    found: Any = 0.0
+    if small.nnz:
+        turned = small.format == "csc"
+        sums = totals(magnitudes(small.T if turned else small), axis ^ turned)
+        found = number_of_array(matrix.executor, sums, which.of_all)[()]
+    if ord < 0 and small.shape[1 - axis] < matrix.shape[1 - axis]:
+        found = 0.0  # the sum of an empty row or column
+    return real_dtype(np.float32 if is_narrow(matrix.dtype) else matrix.dtype).type(found)
 
 
 def _as_matrix(A: Any) -> Matrix:

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import double_dtype, held_dtype, is_exact, is_narrow
+from ..dtypes import held_dtype, is_exact, is_narrow
 from ..errors import InvalidArgument
+from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_column
 from ..operations import rows, values, vector
-from .rowwise import canonical, canonical_rows, computed, row_bounds
+from ..operations.matrix import csr_spmv_transposed
+from .convert import columns_of, require_memory
+from .coo import Coo
+from .hypersparse import canonical_entries, rows_or_columns
+from .rowwise import canonical, canonical_rows, computed, is_hypersparse, row_bounds
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -33,10 +38,6 @@ class Extreme(NamedTuple):
     of_all: Operation
     function: np.ufunc
 
-
-#: Terms above which a sum of single precision is made in double. Added up one after the other, ones
-#: stop at 2^24, and the rounding errors of 2^24 equal terms reach 2e-4.
-LONG = 4096
 
 LARGEST = Extreme("max", rows.largest, values.largest, np.maximum)
 SMALLEST = Extreme("min", rows.smallest, values.smallest, np.minimum)
@@ -65,8 +66,8 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     if dtype is not None:
         matrix = matrix.astype(dtype)
     if axis is None:
-        return number_of(computed(matrix), values.total).astype(matrix.dtype)[()]
-    return rounded(row_totals(by_rows(matrix, axis)), matrix)
+        return _total_of_all(matrix).astype(matrix.dtype)[()]
+    return rounded(totals(matrix, axis), matrix)
 
 
 def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
@@ -89,8 +90,8 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     if dtype is not None or is_exact(matrix.dtype):
         matrix = matrix.astype(np.float64 if dtype is None else dtype)
     if axis is None:
-        return (number_of(computed(matrix), values.total) / count).astype(matrix.dtype)[()]
-    sums = row_totals(by_rows(matrix, axis))
+        return (_total_of_all(matrix) / count).astype(matrix.dtype)[()]
+    sums = totals(matrix, axis)
     run = matrix.executor.run
     means = matrix.executor.allocate(sums.shape, sums.dtype)
     run(vector.axpby, as_column(sums), as_column(means), 1 / count, 0.0)
@@ -108,7 +109,7 @@ def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
     if is_exact(matrix.dtype):
         return _exact_extreme(matrix, axis, which)
     if axis is None:
-        csr = canonical(matrix)
+        csr = canonical_entries(matrix)
         found = number_of(csr, which.of_all)
         if 0 < csr.nnz < count:
             found = which.function(found, found.dtype.type(0))
@@ -133,10 +134,9 @@ def trace(matrix: Matrix, offset: Any = 0) -> Any:
     if is_exact(matrix.dtype):
         xp = matrix.executor.xp
         return np.int64(int(xp.sum(matrix.diagonal(offset).astype(np.int64))))
-    csr = computed(matrix)
-    return number_of_array(csr.executor, csr.diagonal(offset), values.total).astype(matrix.dtype)[
-        ()
-    ]
+    entries, by_columns = rows_or_columns(matrix)
+    diagonal = computed(entries).diagonal(-offset if by_columns else offset)
+    return number_of_array(matrix.executor, diagonal, values.total).astype(matrix.dtype)[()]
 
 
 # ---- of rows and of all entries, for values that kernels compute with
@@ -148,21 +148,44 @@ def by_rows(matrix: Matrix, axis: int) -> Csr:
         return computed(matrix)
     if matrix.format == "csc":
         return computed(matrix.T)
+    if isinstance(matrix, Coo):
+        require_memory(matrix, "csc")
+        return computed(columns_of(matrix).T)
     return computed(matrix).transpose()
+
+
+def _total_of_all(matrix: Matrix) -> np.ndarray[Any, Any]:
+    if matrix.format in ("coo", "csc"):
+        return number_of_array(matrix.executor, matrix.data, values.total)
+    return number_of(computed(matrix), values.total)
+
+
+def totals(matrix: Matrix, axis: int) -> Array:
+    """Return the sum of each column (``axis=0``) or of each row."""
+    if matrix.format == "csc":
+        matrix, axis = matrix.T, 1 - axis
+    if axis == 1 or matrix.format == "coo":
+        return row_totals(by_rows(matrix, axis))
+    return column_totals(computed(matrix))
+
+
+def column_totals(csr: Csr) -> Array:
+    """Return the sum of each column, as a product with ones where there is a kernel for it."""
+    executor, (m, n) = csr.executor, csr.shape
+    if not executor.supports(csr_spmv_transposed) or is_hypersparse(m, csr.nnz):
+        return row_totals(csr.transpose())
+    ones = executor.xp.ones((m, 1), csr.dtype)
+    sums = executor.allocate((n, 1), csr.dtype)
+    executor.run(csr_spmv_transposed, csr, ones, sums, 1.0, 0.0)
+    return sums.reshape(-1)
 
 
 def row_totals(csr: Csr) -> Array:
     """Return the sum of each row; long rows of single precision are added up in double."""
-    if csr.nnz > LONG and int((csr.indptr[1:] - csr.indptr[:-1]).max()) > LONG:
+    if csr.nnz > LONG and has_long_row(csr.indptr):
         wide = csr._with_data(in_double_if_long(csr.executor, csr.data))
-        return _of_rows(wide, rows.total).astype(csr.dtype)
+        return rounded_to(_of_rows(wide, rows.total), csr.dtype)
     return _of_rows(csr, rows.total)
-
-
-def in_double_if_long(executor: Executor, array: Array) -> Array:
-    """Return more than :data:`LONG` numbers of single precision in double; others as they are."""
-    long = array.size > LONG and executor.has_double
-    return array.astype(double_dtype(array.dtype)) if long else array
 
 
 def row_extremes(csr: Csr, which: Extreme) -> Array:

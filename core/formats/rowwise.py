@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from .base import Matrix
 
 
+#: Rows for each entry above which rows without entries are left out, and rows up to which none are.
+ROWS_OF_ENTRY = 4
+FEW_ROWS = 1 << 16
+
 _ORDER: Key[tuple[int, int]] = Key("order of columns")
+
+
+def is_hypersparse(length: int, nnz: int) -> bool:
+    """Return whether most of ``length`` rows or columns have no entry."""
+    return length > max(FEW_ROWS, ROWS_OF_ENTRY * nnz)
 
 
 def computed(matrix: Matrix) -> Csr:

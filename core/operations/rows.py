@@ -254,3 +254,23 @@ kron = declare(
     "r / other_rows with those of row r % other_rows of the other matrix, which has width columns",
     over=("r", "1"),
 )
+
+_BLOCKS = "indptr: in I[q], indices: in I[z]"
+
+count_blocks = declare(
+    "rows.count_blocks",
+    f"{_BLOCKS}, height: i64, width: i64, lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many blocks of height x width have entries in rows i height to (i + 1) height "
+    "of a matrix with sorted rows, total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+fill_blocks = declare(
+    "rows.fill_blocks",
+    f"lengths: in I[m], {_BLOCKS}, values: in T[z], height: i64, width: i64, target: in I[p], "
+    "new_indices: out I[w], new_values: out T[y]",
+    "block row i of the new matrix has the lengths_i blocks of rows.count_blocks, by column; "
+    "new_values has height x width numbers of each, by rows; rows have no duplicates",
+    over=ROWS,
+)

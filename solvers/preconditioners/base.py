@@ -313,3 +313,53 @@ def update_all(
         for (part, _), data in zip(replaced, old, strict=True):
             part.update_values(data)
         raise
+
+
+def savepoint(operators: Sequence[Any], given: Any = None) -> Callable[[], None]:
+    """Return a function that gives operators, and all that they are made of, their present state.
+
+    With it an update of several operators is taken back when one of them fails.
+
+    Parameters
+    ----------
+    operators : sequence of LinOp
+        Preconditioners, solvers and matrices. The values of all their matrices are copied.
+    given : Matrix, optional
+        The matrix that updates are given: it stays as it is, and is not copied.
+    """
+    states: list[tuple[Any, dict[str, Any]]] = []
+    values: list[tuple[Matrix, Array]] = []
+    seen = {id(given)}
+
+    def visit(thing: Any) -> None:
+        if isinstance(thing, (list, tuple)):
+            for part in thing:
+                visit(part)
+            return
+        own = isinstance(thing, LinOp) or type(thing).__module__.startswith(__package__ or "")
+        if (
+            not own
+            or isinstance(thing, type)
+            or id(thing) in seen
+            or not hasattr(thing, "__dict__")
+        ):
+            return
+        seen.add(id(thing))
+        if isinstance(thing, Matrix):
+            values.append((thing, thing.executor.copy(thing.data)))
+            return
+        states.append((thing, dict(thing.__dict__)))
+        for part in list(thing.__dict__.values()):
+            visit(part)
+
+    visit(list(operators))
+
+    def restore() -> None:
+        for thing, attributes in states:
+            thing.__dict__.clear()
+            thing.__dict__.update(attributes)
+        for matrix, data in values:
+            matrix.executor.copy_into(matrix.data, data)
+            matrix._tell_sharers()
+
+    return restore

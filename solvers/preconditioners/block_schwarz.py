@@ -12,7 +12,7 @@ from ...core.errors import InvalidArgument
 from ...core.formats import Csr, Matrix
 from ...core.lazy import Temporary
 from ...core.linop import LinOp
-from .base import Preconditioner
+from .base import Preconditioner, savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,12 +155,13 @@ class BlockSchwarz(Preconditioner):
         if self._places is None:
             self._setup(S)
             return
-        values, before = S.data[self._places], self.executor.copy(self.blocks_matrix.data)
-        self.blocks_matrix.update_values(values)
+        restore = savepoint([self.blocks_matrix, self.local_inverse])
         try:
+            self.blocks_matrix.update_values(S.data[self._places])
             self.local_inverse.update()  # type: ignore[attr-defined]
+            self._require_finite()
         except BaseException:  # Ctrl-C too: an update that failed leaves nothing half-changed
-            self.blocks_matrix.update_values(before)
+            restore()
             raise
         self.notes += getattr(self.local_inverse, "notes", [])
         self._refreshed = object()  # loops that hold numbers of the local inverse are made anew

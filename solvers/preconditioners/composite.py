@@ -11,7 +11,7 @@ from ...core.lazy import Temporary
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Configurable, Settings, settings_of
-from .base import Preconditioner
+from .base import Preconditioner, savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,11 +71,17 @@ class _Composite(Preconditioner, metaclass=_OfParts):
 
     def _refresh(self, A: Matrix) -> None:
         """Let every step follow that can."""
-        for step in self.steps:
-            follow = getattr(step, "update", None)
-            if follow is not None:
-                follow(A)
-        self.matrix = A
+        restore = savepoint(self.steps, A)
+        try:
+            for step in self.steps:
+                follow = getattr(step, "update", None)
+                if follow is not None:
+                    follow(A)
+            self.matrix = A
+            self._require_finite()
+        except BaseException:  # an interruption too: steps of two matrices do not fit
+            restore()
+            raise
         self._refreshed = object()  # loops that hold numbers of a step are made anew
         self._collect_notes()
 

@@ -191,10 +191,12 @@ class Ilu(Preconditioner):
         if kept is None or made is None:
             self._make(S)  # another pattern: recorded loops of solvers are made again
             return
+        before = self.triangles
         try:
             self._overwrite(made, kept.pattern)
             self._require_finite()
         except BaseException:  # an interruption too: half of the new values are of no use
+            self.triangles = before  # they were written to, also where they are of no use now
             self._overwrite(kept.made, kept.pattern)
             raise
         kept.made = made

@@ -309,6 +309,28 @@ def _taken_rows(values: dict[str, Any], extents: dict[str, int]) -> None:
     _room_for_rows(values)
 
 
+def _rows_of_blocks(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make sorted rows, some of them empty, in block rows of more rows than a kernel holds."""
+    index, height, width = values["indptr"].dtype, 3 if extents["m"] % 2 else 11, 2
+    m, rng = extents["m"] * height, np.random.default_rng(extents["m"])
+    columns = [np.sort(rng.choice(WIDTH, int(rng.integers(0, 5)), replace=False)) for _ in range(m)]
+    values |= {"height": height, "width": width}
+    values["indptr"] = np.cumsum([0] + [c.size for c in columns]).astype(index)
+    values["indices"] = np.concatenate([*columns, []]).astype(index)
+    if "values" in values:
+        dtype = values["values"].dtype
+        _entries(values, "", values["indices"], dtype, rng)
+        lengths = np.empty(extents["m"], index)
+        known = values | {"lengths": lengths, "total": np.empty(1, np.int64)}
+        operation = OPERATIONS["rows.count_blocks"]
+        REFERENCE.run(operation, *(known[p.name] for p in operation.parameters))
+        values["lengths"] = lengths
+        values["target"] = np.cumsum([0, *lengths]).astype(index)
+        blocks = int(values["target"][-1])
+        values["new_indices"] = np.full(blocks, -77, index)
+        values["new_values"] = np.full(blocks * height * width, np.nan, dtype)
+
+
 def _room_for_rows(values: dict[str, Any]) -> None:
     """Say where the rows of a new matrix begin, as counting its entries would."""
     if "target" not in values:
@@ -354,6 +376,8 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "rows.add": _rows,
     "rows.lengths": _taken_rows,
     "rows.take": _taken_rows,
+    "rows.count_blocks": _rows_of_blocks,
+    "rows.fill_blocks": _rows_of_blocks,
     "scan.pointers": _scan,
     "csr.sum_duplicates": _sorted,
     "csr.matmul_values": _the_product,

@@ -1,0 +1,38 @@
+"""When sums of single precision are made in double."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .dtypes import double_dtype
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+#: Terms above which a sum of single precision is made in double. Added up one after the other, ones
+#: stop at 2^24, and the rounding errors of as many equal terms reach 2e-4.
+LONG = 4096
+
+
+def in_double_if_long(executor: Executor, array: Array) -> Array:
+    """Return more than :data:`LONG` numbers of single precision in double; others as they are."""
+    long = array.size > LONG and executor.has_double
+    return array.astype(double_dtype(array.dtype)) if long else array
+
+
+def has_long_row(indptr: Array) -> bool:
+    """Return whether a row that ``indptr`` delimits has more than :data:`LONG` entries."""
+    if indptr.size < 2:
+        return False
+    return int((indptr[1:] - indptr[:-1]).max()) > LONG
+
+
+def rounded_to(array: Array, dtype: DTypeLike) -> Array:
+    """Return sums in the dtype of their terms; a sum beyond its range is infinite."""
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
