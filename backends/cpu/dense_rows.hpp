@@ -94,7 +94,7 @@ inline void dense_tile(const dense_array<T>& A, i64 first, i64 c, i64 begin, i64
       update(y(first + g, c + w), sums[g][w], alpha, beta);
 }
 
-// Rows whose sums of several columns are held together while all columns of A pass.
+// Rows that hold their sums of several columns while all columns of A pass.
 constexpr int DENSE_GROUP = 64;
 
 // The same for all columns of A, and up to DENSE_GROUP rows: see long_sums.hpp.

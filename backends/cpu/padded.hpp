@@ -148,7 +148,7 @@ inline void uneven_sums(i64 rows, i64 width, i64 stride, const T* data, const I*
   }
 }
 
-// What padded_rows does, of long rows.
+// The same as padded_rows, of long rows: see long_sums.hpp.
 template <class T, class I, class Row>
 WL_NOINLINE inline void long_padded_rows(i64 rows, i64 lanes, i64 width, i64 stride, const T* data,
                                          const I* indices, mat<const T> x, mat<T> y, i64 k, T alpha,

@@ -224,24 +224,25 @@ def _hybrid_to_csr(matrix: Hybrid) -> Csr:
 
 
 def _bsr_to_csr(matrix: Bsr) -> Csr:
-    xp = matrix.executor.xp
-    r, c = matrix.blocksize
+    xp, (r, c) = matrix.executor.xp, matrix.blocksize
     dtype = index_dtype(max(*matrix.shape, matrix.nnz), matrix.index_dtype)
     blocks = xp.arange(int(matrix.indices.size))
-    block_rows = xp.searchsorted(matrix.indptr[1:], blocks, side="right")
-    shape = matrix.data.shape
-    row = xp.broadcast_to((block_rows * r)[:, None, None] + xp.arange(r)[None, :, None], shape)
-    col = xp.broadcast_to((matrix.indices * c)[:, None, None] + xp.arange(c)[None, None, :], shape)
-    row, col, data = (a.reshape(-1) for a in (row, col, matrix.data))
-    order = xp.argsort(row, kind="stable")
-    coo = Coo._from_arrays(
-        matrix.executor,
-        matrix.shape,
-        data[order],
-        row[order].astype(dtype),
-        col[order].astype(dtype),
-    )
-    return rows_of(coo)
+    pointers = matrix.indptr.astype(np.int64)
+    counts = pointers[1:] - pointers[:-1]
+    block_row = xp.searchsorted(pointers[1:], blocks, side="right")
+    first = pointers[block_row]
+    begin = first * (r * c) + (blocks - first) * c  # of the first row of each block
+    step = counts[block_row] * c
+    to = begin[:, None, None] + xp.arange(r)[None, :, None] * step[:, None, None]
+    to = (to + xp.arange(c)[None, None, :]).reshape(-1)
+    columns = matrix.indices.astype(np.int64)[:, None, None] * c + xp.arange(c)[None, None, :]
+    data = xp.empty(matrix.nnz, matrix.dtype)
+    indices = xp.empty(matrix.nnz, dtype)
+    data[to] = matrix.data.reshape(-1)
+    indices[to] = xp.broadcast_to(columns, matrix.data.shape).reshape(-1).astype(dtype)
+    indptr = xp.zeros(matrix.shape[0] + 1, dtype)
+    indptr[1:] = xp.cumsum(xp.repeat(counts * c, r)).astype(dtype)
+    return Csr._from_arrays(matrix.executor, matrix.shape, data, indices, indptr)
 
 
 def _dense_to_csr(matrix: Dense) -> Csr:

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
 from ...core.operands import as_block, like
 from ...core.operations import vector
@@ -398,4 +399,15 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             variance=None
             if variance is None
             else like(executor, executor.copy(variance), self.asked),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> list[str]:
+        """Name entries of the matrix that are not finite, where a column ended because of them."""
+        A = self.solver.A
+        if Stop.NOT_FINITE not in self.final or not isinstance(A, Matrix):
+            return []
+        xp = A.executor.xp
+        if bool(xp.all(xp.isfinite(A.data))):
+            return []
+        return ["A has NaN or Inf: there is no solution; numpy.isfinite(A.data) shows the entries"]

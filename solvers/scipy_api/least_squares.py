@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import InvalidMatrix
 from ...core.linop import LinOp
 from ...core.operator import as_linop
+from ...core.status import Stop
 from ..least_squares.base import LeastSquaresSolver
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.lsqr import Lsqr
@@ -47,6 +49,11 @@ def lsqr(
     var : array, shape (n,)
         With ``calc_var`` estimates of the diagonal of the inverse of ``A.H @ A + damp^2``, else
         zeros.
+
+    Raises
+    ------
+    InvalidMatrix
+        If ``A`` has NaN or Inf, or its products have.
 
     Notes
     -----
@@ -97,6 +104,11 @@ def lsmr(
     normx : float
         Norm of ``x``.
 
+    Raises
+    ------
+    InvalidMatrix
+        If ``A`` has NaN or Inf, or its products have.
+
     Examples
     --------
     >>> import numpy as np, wollemi as wl
@@ -129,6 +141,11 @@ def _solved(
     found = kind(A, maxiter=limit, **options).solve(b, x0)
     if show:
         print(found)
+    if Stop.NOT_FINITE in found.stops:
+        raise InvalidMatrix(
+            f"{kind.__name__.lower()}: A has NaN or Inf, or its products have: there is no "
+            "solution. Replace these entries; numpy.isfinite(A.data) shows them"
+        )
     return found
 
 

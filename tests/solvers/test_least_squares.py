@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import wollemi as wl
+from wollemi.core.errors import InvalidMatrix
 from wollemi.core.status import Status, Stop
 from wollemi.solvers.least_squares import bidiagonal
 
@@ -223,7 +224,11 @@ def test_values_that_are_not_finite(method, rng):
         kind(A).solve(np.ones(60), np.full(25, np.inf))
     bad = rectangular(rng)
     bad.data[3] = np.nan
-    assert kind(wl.Csr(bad)).solve(np.ones(60)).stops == [Stop.NOT_FINITE]
+    found = kind(wl.Csr(bad)).solve(np.ones(60))
+    assert found.stops == [Stop.NOT_FINITE]
+    assert any("A has NaN" in note for note in found.notes)
+    with pytest.raises(InvalidMatrix, match="A has NaN"):
+        getattr(wl.linalg, kind.__name__.lower())(wl.Csr(bad), np.ones(60))
 
 
 @pytest.mark.parametrize("method", METHODS)
