@@ -47,10 +47,12 @@ def test_joined_triangles_are_written_back(on: wl.Executor, apply: str) -> None:
     if apply == "exact" and not on.supports(wl.core.operations.triangular.factorize):
         pytest.skip("factors are made by sweeps here")
     for sweeps in (3, None):
-        M = Ilu(A, sweeps=sweeps, apply=apply)
+        M = Ilu(A, factor_sweeps=sweeps, apply=apply)
         unchanged_by(M, matrix(on, S * 1e-310))
         M.update(A)
-        np.testing.assert_allclose(M @ np.ones(N), Ilu(A, sweeps=sweeps, apply=apply) @ np.ones(N))
+        np.testing.assert_allclose(
+            M @ np.ones(N), Ilu(A, factor_sweeps=sweeps, apply=apply) @ np.ones(N)
+        )
 
 
 @pytest.mark.parametrize("kind", [Sequence, Additive])
