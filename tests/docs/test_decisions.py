@@ -1,0 +1,36 @@
+"""The diagram of ``wl.solve`` names the code's candidates, and its nodes lead to pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import scipy.sparse as sp
+
+import wollemi as wl
+
+DOCS = Path(__file__).parents[2] / "docs"
+DIAGRAM = DOCS / "img/solve-decisions.svg"
+
+
+def test_every_node_of_the_diagram_leads_to_a_page_and_every_edge_has_an_arrow():
+    root = ElementTree.parse(DIAGRAM).getroot()
+    space = {"s": "http://www.w3.org/2000/svg"}
+    links = [node.get("href") for node in root.findall("s:a", space)]
+    assert len(links) > 10
+    assert all((DIAGRAM.parent / link).is_file() for link in links if link)
+    assert all(line.get("marker-end") for line in root.findall("s:line", space))
+
+
+def test_the_methods_of_the_diagram_are_the_first_choices_of_the_code():
+    text = DIAGRAM.read_text()
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(12, 12))
+    S = sp.kronsum(line, line).tocsr()
+    skew = sp.diags_array([-1.5, 2.0, -0.5], offsets=[-1, 0, 1], shape=(144, 144)).tocsr()
+    shifted = (S - 5.0 * sp.eye_array(144)).tocsr()
+    for matrix, method in ((S, "Cg"), (shifted, "Minres"), (skew, "Bicgstab"), (S[:, :20], "Lsmr")):
+        result = wl.solve(wl.Csr(matrix), np.ones(144))
+        assert re.search(rf"\b{method}\b", text)
+        assert result.notes[0].split(":")[0] == method.lower()
