@@ -1,0 +1,85 @@
+"""SciPy's own tests of its sparse arrays, run with our matrices in the places of those we have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.core.formats.sparse_vector import SparseVector
+
+from .loading import test_module
+
+#: The dtypes that matrices hold.
+DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128]
+
+
+def _made(cls: type, arg: Any, shape: Any, dtype: Any, **options: Any) -> Any:
+    """Return what SciPy's constructor takes as a matrix of ours; a shape alone is one of zeros."""
+    if (
+        isinstance(arg, tuple)
+        and len(arg) == 2
+        and all(isinstance(n, (int, np.integer)) for n in arg)
+    ):
+        arg = sp.coo_array(arg, dtype=float if dtype is None else dtype)
+    elif not (sp.issparse(arg) or isinstance(arg, (wl.Matrix, tuple))):
+        arg = np.atleast_2d(np.asarray(arg))
+    dtype = None if dtype is None else np.dtype(dtype)
+    with wl.default_executor("reference"):
+        return cls(arg, shape, dtype=dtype, **options)
+
+
+def csr_array(arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """Make a Csr with SciPy's signature."""
+    return _made(wl.Csr, arg, shape, dtype)
+
+
+def csc_array(arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """Make a Csc with SciPy's signature."""
+    return _made(wl.Csc, arg, shape, dtype)
+
+
+def coo_array(arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """Make a Coo with SciPy's signature."""
+    return _made(wl.Coo, arg, shape, dtype)
+
+
+def bsr_array(
+    arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, blocksize: Any = None
+) -> Any:
+    """Make a Bsr with SciPy's signature."""
+    return _made(wl.Bsr, arg, shape, dtype, blocksize=blocksize)
+
+
+def issparse(x: object) -> bool:
+    """Return whether an object is a sparse matrix or vector, ours or SciPy's."""
+    return isinstance(x, (wl.Matrix, SparseVector)) or sp.issparse(x)
+
+
+module = test_module(
+    "scipy.sparse.tests.test_base",
+    {
+        "scipy.sparse": {"issparse": issparse, "sparray": (wl.Matrix, SparseVector, sp.sparray)},
+        "scipy.sparse._sputils": {"supported_dtypes": DTYPES},
+    },
+)
+
+#: SciPy's classes of tests of sparse arrays that are run.
+OURS = {"TestCSR": csr_array}
+CONTAINERS = {
+    "csr_container": csr_array,
+    "csc_container": csc_array,
+    "coo_container": coo_array,
+    "bsr_container": bsr_array,
+}
+
+for name, creator in OURS.items():
+    kind = getattr(module, name)
+    kind.spcreator = staticmethod(creator)
+    kind.math_dtypes = [np.bool_, np.int64, np.float64, np.complex128]
+    for container, made in CONTAINERS.items():
+        setattr(kind, container, staticmethod(made))
+    kind.init_class()
+    globals()[name] = kind
