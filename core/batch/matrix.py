@@ -80,7 +80,13 @@ class BatchMatrix(ABC):
         made = cls.__new__(cls)
         made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
         made._one, made._follows = one, follows
-        made._values = one.executor.xp.ascontiguousarray(values)  # kernels read rows
+        xp = one.executor.xp
+        if xp is np and not isinstance(values, np.ndarray):
+            raise UnsupportedOperation(
+                f"a batch on {one.executor.name}: batches need the array functions of NumPy or "
+                "CuPy; make it on omp, reference or cuda"
+            )
+        made._values = xp.ascontiguousarray(values)  # kernels read rows
         return made
 
     # ---- facts

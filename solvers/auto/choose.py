@@ -12,6 +12,7 @@ from ...core.loggers import Logger
 from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
 from ...core.stopping import Criterion
+from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .methods import asked_method
 from .null_space import constant_null_space, solve_projected
@@ -52,8 +53,9 @@ def solve(
     Parameters
     ----------
     A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n) or (m, n)
-        The operator. If it is not square, ``|A x - b|`` is minimized by :class:`Lsmr`, and
-        ``rtol`` is its ``atol`` and ``btol``.
+        The operator, or a batch of matrices. CG or BiCGSTAB solves the systems of a batch, and
+        each failed system is solved alone. If it is not square, ``|A x - b|`` is minimized by
+        :class:`Lsmr`, and ``rtol`` is its ``atol`` and ``btol``.
     b : array, shape (m,) or (m, k)
         Right-hand sides.
     x0 : array, of the shape of b, optional
@@ -91,7 +93,7 @@ def solve(
 
     Returns
     -------
-    Result
+    Result, or BatchResult of a batch
         That of the attempt that succeeded, or the best one, with the time of all; unpacks into
         ``x, info``. Columns that are solved by one attempt stay as they are in the next.
         ``result.attempts`` lists the attempts.
@@ -130,8 +132,20 @@ def solve(
     >>> result.notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
-    operator = as_linop(A)
     asked = asked_method(method, M)
+    if is_batch(A):
+        limits = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
+        settings = limits | dict(asked.options)
+        unused: dict[str, Any] = {
+            "restart": restart, "near_null": near_null is not None, "budget": budget,
+            "coordinates": coordinates is not None, "block_size": block_size,
+            "callback": callback, "progress": progress, "loggers": loggers,
+        }  # fmt: skip
+        made: Any = solve_batch(
+            A, b, x0, kind=asked.kind, M=asked.M, alone=solve, settings=settings, unused=unused
+        )
+        return made
+    operator = as_linop(A)
     rectangular = operator.shape[0] != operator.shape[1]
     if asked.is_direct and rectangular:
         raise InvalidArgument(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batch import BatchMatrix
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
@@ -19,6 +20,7 @@ from ...core.operator import as_linop
 from ...core.result import Result
 from ...core.stopping import Iterations
 from ..auto.kept import borrowed_solver
+from ..batch.choose import is_batch
 from ..krylov.base import KrylovSolver
 from ..krylov.bicgstab import Bicgstab
 from ..krylov.cg import Cg
@@ -38,8 +40,28 @@ _UNSPECIFIED = (
 def _run(
     kind: type[KrylovSolver], A: Any, b: Any, x0: Any, M: Any, callback: Callback, **settings: Any
 ) -> tuple[Any, int]:
+    if is_batch(A):
+        return _of_batch(kind, A, b, x0, M, callback, settings)
     result = _solve(kind, as_linop(A), b, x0, M, {"callback": callback}, settings)
     return result.x, result.info
+
+
+def _of_batch(
+    kind: type[KrylovSolver],
+    A: Any,
+    b: Any,
+    x0: Any,
+    M: Any,
+    callback: Callback,
+    settings: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Solve the systems of a batch; ``info`` has one code for each."""
+    if callback is not None or isinstance(x0, str):
+        raise InvalidArgument(
+            "a batch of systems takes neither a callback nor x0='Mb'; solve A[k] with them"
+        )
+    x, info = kind(A, M, **settings).solve(b, x0)
+    return x, info
 
 
 def _solve(
@@ -206,7 +228,8 @@ def gmres(
         raise InvalidArgument(
             f"callback_type: expected 'x', 'pr_norm' or 'legacy', got {callback_type!r}"
         )
-    operator = as_linop(A)
+    batch = isinstance(A, BatchMatrix)
+    operator = A if batch else as_linop(A)
     n = max(operator.shape[0], 1)
     limit = 10 * n if maxiter is None else Iterations(maxiter).count
     length = min(checked_restart(20 if restart is None else restart), n)
@@ -217,6 +240,8 @@ def gmres(
         "restart": length,
         "maxiter": limit if in_iterations else limit * length,
     }
+    if batch:
+        return _of_batch(Gmres, A, b, x0, M, callback, settings)
     callbacks = {"callback" if kind == "x" else "norm_callback": callback}
     result = _solve(Gmres, operator, b, x0, M, callbacks, settings)
     return result.x, 0 if result.converged else max(int(limit), 1)

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batch import BatchMatrix
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.formats import Identity
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.status import Stop
+from ..batch.choose import is_batch
 from ..driver.as_preconditioner import as_preconditioner
 from ..krylov.bicg import Bicg
 from ..krylov.minres import Minres
 from ..krylov.qmr import Qmr
 from ..krylov.tfqmr import Tfqmr
 from ..preconditioners import preconditioner
-from .krylov import Callback, _run, _solve
+from .krylov import Callback, _of_batch, _run, _solve
 
 #: Iterations at most, of each unknown, as SciPy's MINRES has it.
 MINRES_LIMIT = 5
@@ -81,9 +83,12 @@ def tfqmr(
     info : int
         As for :func:`cg`.
     """
-    operator = as_linop(A)
+    batch = isinstance(A, BatchMatrix)
+    operator = A if batch else as_linop(A)
     limit = min(10000, 10 * max(operator.shape[0], 1)) if maxiter is None else maxiter
     settings = {"rtol": rtol, "atol": atol, "maxiter": -(-limit // 2)}
+    if batch:
+        return _of_batch(Tfqmr, A, b, x0, M, callback, settings)
     result = _solve(Tfqmr, operator, b, x0, M, {"callback": callback}, settings)
     ended = result.converged or Stop.MAX_ITERATIONS in result.stops
     if show and ended and np.any(result.column_iterations):
@@ -168,8 +173,14 @@ def minres(
     Raises
     ------
     InvalidArgument
-        If ``check`` finds an operator that is not symmetric.
+        If ``check`` finds an operator that is not symmetric, or a batch is given with ``shift``,
+        ``check`` or ``show``.
     """
+    if is_batch(A):
+        if shift or check or show:
+            raise InvalidArgument("minres: a batch of systems takes no shift, check or show")
+        limit = MINRES_LIMIT * max(A.shape[0], 1) if maxiter is None else maxiter
+        return _of_batch(Minres, A, b, x0, M, callback, {"rtol": rtol, "maxiter": limit})
     operator = as_linop(A)
     n = max(operator.shape[0], 1)
     if check:

@@ -1,0 +1,170 @@
+"""``wl.solve`` of a batch: one solver for all systems, then each failed system alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.batch import BatchMatrix, BatchResult, MixedBatch
+from ...core.errors import InvalidArgument
+from ..registry import SOLVERS
+
+if TYPE_CHECKING:
+    from .mixed import MixedResult
+
+#: Units of rounding, of the largest value of a matrix, by which mirror images may differ.
+SLACK = 8
+
+#: Matrices of a batch that are looked at.
+SAMPLED = 8
+
+
+def is_batch(A: Any) -> bool:
+    """Return whether an operand holds many matrices."""
+    return isinstance(A, (BatchMatrix, MixedBatch))
+
+
+def solve_batch(
+    A: BatchMatrix | MixedBatch,
+    b: Any,
+    x0: Any,
+    *,
+    kind: type | None,
+    M: Any,
+    alone: Callable[..., Any],
+    settings: dict[str, Any],
+    unused: dict[str, Any],
+) -> BatchResult | MixedResult:
+    """Solve every system of a batch by the method that suits the matrices.
+
+    Parameters
+    ----------
+    A : BatchMatrix or MixedBatch
+        The matrices.
+    b, x0 : array or list
+        As for the solver of a batch.
+    kind : type, optional
+        The class of the solver; chosen by default.
+    M : object
+        The preconditioner; "auto" is Jacobi where no value of a diagonal is zero.
+    alone : callable
+        Solves one system: ``wl.solve``. A system that the chosen solver does not solve goes there.
+    settings : dict
+        Tolerances, limits and options of the solver.
+    unused : dict
+        Options of ``wl.solve`` that a batch does not take.
+
+    Raises
+    ------
+    InvalidArgument
+        If an option is given that a batch does not take.
+    """
+    for name, value in unused.items():
+        if value:
+            raise InvalidArgument(
+                f"{name}: a batch of systems does not take it; leave it out, or solve A[k] alone"
+            )
+    chosen = kind is None
+    if isinstance(A, MixedBatch):
+        from .mixed import MixedSolver
+
+        def made(batch: BatchMatrix, **options: Any) -> Any:
+            return _solver(batch, kind, M, options)
+
+        return MixedSolver(made, A, **settings).solve(b, x0)
+    result: BatchResult = _solver(A, kind, M, settings).solve(b, x0)
+    if not chosen or bool(result.converged.all()):
+        return result
+    return _completed(A, b, x0, result, alone, settings)
+
+
+def _solver(A: BatchMatrix, kind: type | None, M: Any, settings: dict[str, Any]) -> Any:
+    """Return the solver of a batch: CG for positive diagonals and Hermitian values."""
+    chosen = isinstance(M, str) and M == "auto"
+    sample = _sample(A) if kind is None or chosen else []
+    if chosen:
+        M = "jacobi" if sample and all((S.diagonal() != 0).all() for S in sample) else None
+    elif isinstance(M, str) and M == "none":
+        M = None
+    if kind is None:
+        kind = SOLVERS["cg" if sample and all(_may_be_definite(S) for S in sample) else "bicgstab"]
+    return kind(A, M=M, **settings)
+
+
+def _sample(A: BatchMatrix) -> list[Any]:
+    """Return some matrices of a batch as SciPy's; a wrong choice for others costs time alone."""
+    if not A.count or not A.shape[0]:
+        return []
+    rows = A.tocsr()
+    chosen = np.unique(np.linspace(0, A.count - 1, min(SAMPLED, A.count)).astype(np.int64))
+    return [rows._member(int(k)).to_scipy() for k in chosen]
+
+
+def _may_be_definite(S: Any) -> bool:
+    """Return whether a matrix is Hermitian to rounding with a positive diagonal."""
+    if not (S.diagonal().real > 0).all():
+        return False
+    slack = SLACK * np.finfo(S.dtype).eps * abs(S.data).max(initial=0)
+    return bool(abs((S - S.conj().T).data).max(initial=0) <= slack)
+
+
+def _completed(
+    A: BatchMatrix,
+    b: Any,
+    x0: Any,
+    result: BatchResult,
+    alone: Callable[..., Any],
+    settings: dict[str, Any],
+) -> BatchResult:
+    """Return a result in which the systems that failed were solved alone."""
+    count, began = prod(A.batch_shape), result.seconds
+    x = result.x.reshape(count, *result.x.shape[len(A.batch_shape) :])
+    arrays = [
+        np.array(array).reshape(count, -1)
+        for array in (
+            result.stops, result.column_iterations, result.residual_norm, result.threshold
+        )
+    ]  # fmt: skip
+    explained, solved, seconds = dict(result.explained), 0, 0.0
+    failed = np.flatnonzero(~result.converged.ravel())
+    for k in failed.tolist():
+        place = np.unravel_index(k, A.batch_shape)
+        if not bool(np.isfinite(A.executor.to_host(A.tocsr()._values[k])).all()):
+            continue  # its verdict stands
+        start = _of_system(x0, A, k)
+        found = alone(A[tuple(int(i) for i in place)], _of_system(b, A, k), start, **settings)
+        seconds += found.seconds
+        kept = (
+            [int(stop) for stop in found.stops], found.column_iterations, found.residual_norm,
+            found.threshold,
+        )  # fmt: skip
+        for array, values in zip(arrays, kept, strict=True):
+            array[k] = values
+        x[k] = found.x
+        explained.pop(k, None)
+        if not found.converged:
+            explained[k] = found.reason
+        solved += bool(found.converged)
+    shapes = [a.shape for a in (result.stops, result.column_iterations)]
+    shapes += [np.shape(a) for a in (result.residual_norm, result.threshold)]
+    stops, iterations, norms, thresholds = (
+        array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)
+    )
+    note = f"solved alone after {result.solver.lower()} failed: {solved} of {failed.size}"
+    return replace(
+        result, x=x.reshape(result.x.shape), stops=stops.astype(np.uint8),
+        column_iterations=iterations, residual_norm=norms, threshold=thresholds,
+        seconds=began + seconds, notes=[*result.notes, note], explained=explained,
+    )  # fmt: skip
+
+
+def _of_system(operand: Any, A: BatchMatrix, k: int) -> Any:
+    """Return the right-hand side or the start of one system."""
+    if operand is None or len(np.shape(operand)) == 1:
+        return operand
+    array = operand if hasattr(operand, "reshape") else np.asarray(operand)
+    return array.reshape(A.count, *array.shape[len(A.batch_shape) :])[k]

@@ -1,0 +1,97 @@
+"""``wl.solve`` and SciPy's functions of batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+
+pytestmark = pytest.mark.parametrize("on", ["reference", "omp:2"])
+
+
+def systems(count: int, n: int, rng: np.random.Generator, *, hermitian: bool) -> Any:
+    """Return the values, columns and row pointers of dominant matrices of one pattern."""
+    S = sp.csr_array(sp.diags_array([-1.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    rows = np.repeat(np.arange(n), np.diff(S.indptr))
+    data = np.tile(S.data, (count, 1))
+    data[:, rows == S.indices] += rng.random((count, n))
+    if not hermitian:
+        data[:, rows > S.indices] *= 0.3
+    return data, S.indices, S.indptr
+
+
+def batch(arrays: Any, n: int, executor: Any) -> Any:
+    return wl.Csr(arrays, shape=(n, n), executor=executor)
+
+
+@pytest.mark.parametrize("hermitian", [True, False])
+def test_solve_chooses_a_method_for_all_systems(on, rng, hermitian):
+    n, count = 20, 6
+    A = batch(systems(count, n, rng, hermitian=hermitian), n, on)
+    b = rng.standard_normal((count, n))
+    result = wl.solve(A, b, rtol=1e-10)
+    assert result.solver == ("Cg" if hermitian else "Bicgstab")
+    assert result.converged.all() and result.x.shape == (count, n)
+    for k, S in enumerate(A.to_scipy()):
+        assert np.linalg.norm(b[k] - S @ result.x[k]) <= 1e-9 * np.linalg.norm(b[k])
+
+
+def test_a_failed_system_is_solved_alone(on):
+    data = np.array([[2.0, 0.0, 0.0, 4.0], [1.0, 9.0, 9.0, 1.0], [3.0, 1.0, 1.0, 3.0]])
+    A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2), executor=on)
+    b = np.array([[1.0, 2.0], [1.0, -1.0], [2.0, 1.0]])
+    chosen = wl.solvers.Cg(A, M="jacobi", rtol=1e-10).solve(b)
+    result = wl.solve(A, b, rtol=1e-10)
+    assert not chosen.converged[1]
+    assert result.converged.all()
+    np.testing.assert_allclose(result.x[1], np.linalg.solve([[1.0, 9.0], [9.0, 1.0]], b[1]))
+    assert result.notes[-1] == "solved alone after cg failed: 1 of 1"
+
+
+def test_a_matrix_that_is_not_finite_fails_alone(on, rng):
+    data, indices, indptr = systems(3, 8, rng, hermitian=True)
+    data[1, 2] = np.nan
+    A = batch((data, indices, indptr), 8, on)
+    result = wl.solve(A, rng.standard_normal((3, 8, 2)))
+    assert result.converged.tolist() == [True, False, True]
+    assert "nan" in result.reason[1].lower() or "finite" in result.reason[1]
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab", "cgs", "gmres", "minres", "tfqmr"])
+def test_functions_of_scipy_take_batches(on, rng, name):
+    A = batch(systems(4, 12, rng, hermitian=True), 12, on)
+    b = rng.standard_normal((4, 12))
+    x, info = getattr(wl.linalg, name)(A, b, rtol=1e-9)
+    assert info.tolist() == [0, 0, 0, 0]
+    for k, S in enumerate(A.to_scipy()):
+        assert np.linalg.norm(b[k] - S @ x[k]) <= 1e-8 * np.linalg.norm(b[k])
+
+
+def test_solve_of_several_patterns_returns_lists(on):
+    A = wl.batch([wl.Csr(np.diag([2.0, 4.0]), executor=on), wl.Csr(np.eye(3), executor=on)])
+    result = wl.solve(A, [np.ones(2), np.ones(3)])
+    assert result.converged == [True, True]
+    np.testing.assert_allclose(result.x[0], [0.5, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("budget", 1.0), ("restart", 5), ("callback", print), ("coordinates", np.ones((2, 1)))],
+)
+def test_options_that_a_batch_does_not_take_are_named(on, rng, name, value):
+    A = batch(systems(2, 4, rng, hermitian=True), 4, on)
+    with pytest.raises(wl.errors.InvalidArgument, match=rf"{name}: a batch"):
+        wl.solve(A, np.ones((2, 4)), **{name: value})
+    with pytest.raises(wl.errors.InvalidArgument, match="callback"):
+        wl.linalg.cg(A, np.ones((2, 4)), callback=print)
+
+
+def test_a_batch_on_sycl_is_refused_by_name(on):
+    if "dpcpp:cpu" not in wl.available_executors():
+        pytest.skip("no SYCL run time: pip install wollemi[dpcpp]")
+    with pytest.raises(wl.errors.UnsupportedOperation, match="array functions"):
+        wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2), executor="dpcpp:cpu")
