@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 
-pytestmark = pytest.mark.parametrize("on", ["reference", "omp:2"])
+pytestmark = pytest.mark.parametrize("where", ["reference", "omp:2"])
 
 
 def systems(count: int, n: int, rng: np.random.Generator, *, hermitian: bool) -> Any:
@@ -29,9 +29,9 @@ def batch(arrays: Any, n: int, executor: Any) -> Any:
 
 
 @pytest.mark.parametrize("hermitian", [True, False])
-def test_solve_chooses_a_method_for_all_systems(on, rng, hermitian):
+def test_solve_chooses_a_method_for_all_systems(where, rng, hermitian):
     n, count = 20, 6
-    A = batch(systems(count, n, rng, hermitian=hermitian), n, on)
+    A = batch(systems(count, n, rng, hermitian=hermitian), n, where)
     b = rng.standard_normal((count, n))
     result = wl.solve(A, b, rtol=1e-10)
     assert result.solver == ("Cg" if hermitian else "Bicgstab")
@@ -40,9 +40,9 @@ def test_solve_chooses_a_method_for_all_systems(on, rng, hermitian):
         assert np.linalg.norm(b[k] - S @ result.x[k]) <= 1e-9 * np.linalg.norm(b[k])
 
 
-def test_a_failed_system_is_solved_alone(on):
+def test_a_failed_system_is_solved_alone(where):
     data = np.array([[2.0, 0.0, 0.0, 4.0], [1.0, 9.0, 9.0, 1.0], [3.0, 1.0, 1.0, 3.0]])
-    A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2), executor=on)
+    A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2), executor=where)
     b = np.array([[1.0, 2.0], [1.0, -1.0], [2.0, 1.0]])
     chosen = wl.solvers.Cg(A, M="jacobi", rtol=1e-10).solve(b)
     result = wl.solve(A, b, rtol=1e-10)
@@ -52,18 +52,18 @@ def test_a_failed_system_is_solved_alone(on):
     assert result.notes[-1] == "solved alone after cg failed: 1 of 1"
 
 
-def test_a_matrix_that_is_not_finite_fails_alone(on, rng):
+def test_a_matrix_that_is_not_finite_fails_alone(where, rng):
     data, indices, indptr = systems(3, 8, rng, hermitian=True)
     data[1, 2] = np.nan
-    A = batch((data, indices, indptr), 8, on)
+    A = batch((data, indices, indptr), 8, where)
     result = wl.solve(A, rng.standard_normal((3, 8, 2)))
     assert result.converged.tolist() == [True, False, True]
     assert "nan" in result.reason[1].lower() or "finite" in result.reason[1]
 
 
 @pytest.mark.parametrize("name", ["cg", "bicgstab", "cgs", "gmres", "minres", "tfqmr"])
-def test_functions_of_scipy_take_batches(on, rng, name):
-    A = batch(systems(4, 12, rng, hermitian=True), 12, on)
+def test_functions_of_scipy_take_batches(where, rng, name):
+    A = batch(systems(4, 12, rng, hermitian=True), 12, where)
     b = rng.standard_normal((4, 12))
     x, info = getattr(wl.linalg, name)(A, b, rtol=1e-9)
     assert info.tolist() == [0, 0, 0, 0]
@@ -71,8 +71,8 @@ def test_functions_of_scipy_take_batches(on, rng, name):
         assert np.linalg.norm(b[k] - S @ x[k]) <= 1e-8 * np.linalg.norm(b[k])
 
 
-def test_solve_of_several_patterns_returns_lists(on):
-    A = wl.batch([wl.Csr(np.diag([2.0, 4.0]), executor=on), wl.Csr(np.eye(3), executor=on)])
+def test_solve_of_several_patterns_returns_lists(where):
+    A = wl.batch([wl.Csr(np.diag([2.0, 4.0]), executor=where), wl.Csr(np.eye(3), executor=where)])
     result = wl.solve(A, [np.ones(2), np.ones(3)])
     assert result.converged == [True, True]
     np.testing.assert_allclose(result.x[0], [0.5, 0.25])
@@ -82,16 +82,17 @@ def test_solve_of_several_patterns_returns_lists(on):
     ("name", "value"),
     [("budget", 1.0), ("restart", 5), ("callback", print), ("coordinates", np.ones((2, 1)))],
 )
-def test_options_that_a_batch_does_not_take_are_named(on, rng, name, value):
-    A = batch(systems(2, 4, rng, hermitian=True), 4, on)
+def test_options_that_a_batch_does_not_take_are_named(where, rng, name, value):
+    A = batch(systems(2, 4, rng, hermitian=True), 4, where)
     with pytest.raises(wl.errors.InvalidArgument, match=rf"{name}: a batch"):
         wl.solve(A, np.ones((2, 4)), **{name: value})
     with pytest.raises(wl.errors.InvalidArgument, match="callback"):
         wl.linalg.cg(A, np.ones((2, 4)), callback=print)
 
 
-def test_a_batch_on_sycl_is_refused_by_name(on):
-    if "dpcpp:cpu" not in wl.available_executors():
+def test_a_batch_on_sycl_is_refused_by_name(where):
+    places = [place.name for place in wl.available_executors() if place.available]
+    if "dpcpp:cpu" not in places:
         pytest.skip("no SYCL run time: pip install wollemi[dpcpp]")
     with pytest.raises(wl.errors.UnsupportedOperation, match="array functions"):
         wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2), executor="dpcpp:cpu")
