@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABCMeta
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
@@ -50,15 +51,10 @@ class Settings:
     options: Mapping[str, Any]
 
     def __init__(self, kind: type, options: Mapping[str, Any]) -> None:
-        known = option_names(kind)
         old = _old_options(kind)
         if old is not None:
             options = old.by_present_names(kind, options, stacklevel=4)
-        for name in options:
-            if name not in known:
-                raise InvalidArgument(
-                    f"{kind.__name__} has no option {name!r}; its options: {', '.join(known)}"
-                )
+        _require_known(kind, options, option_names(kind))
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "options", MappingProxyType(dict(options)))
 
@@ -142,6 +138,7 @@ class Configurable(ABCMeta):
             return Settings(cls, options)
         if cls.old_options is not None:
             arguments, options = cls.old_options.by_name(cls, arguments, options)
+        _require_known(cls, options, [*option_names(cls), *_OPERANDS])
         from .distributed.shared import guarded, is_shared, on_every_member, shared_among
 
         if batch_among(arguments, options):
@@ -192,6 +189,23 @@ def settings_of(made: Any) -> Settings:
         for name, value in made._options.items()
     }
     return Settings(type(made), options)
+
+
+def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> None:
+    """Raise unless a class has all options that are given.
+
+    Raises
+    ------
+    InvalidArgument
+        With the option of the nearest name, and all options.
+    """
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}=? " if near else ""
+            raise InvalidArgument(
+                f"{kind.__name__} has no option {name!r}; {hint}its options: {', '.join(known)}"
+            )
 
 
 def _old_options(kind: type) -> OldOptions | None:

@@ -201,3 +201,14 @@ def test_an_update_that_does_not_fit_changes_nothing(on, rng):
         solver.update(wl.Csr(singular, executor=on))
     assert solver.A is A
     np.testing.assert_array_equal(solver.M @ np.ones(9), np.full(9, 0.25))
+
+
+def test_an_unknown_option_beside_a_matrix_names_the_nearest_one():
+    A = wl.Csr(np.eye(2))
+    for kind, wrong, near in (
+        (wl.solvers.Cg, "rtl", "rtol"),
+        (wl.solvers.Gmres, "restarts", "restart"),
+        (wl.preconditioners.Ilu, "levels", "level"),
+    ):
+        with pytest.raises(wl.errors.InvalidArgument, match=f"did you mean {near}=.* its options"):
+            kind(A, **{wrong: 1})
