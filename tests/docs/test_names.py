@@ -68,7 +68,7 @@ def test_methods_of_a_page_for_newcomers_are_there(page):
     for name in sorted(set(names)):
         resolve(name)
     for name in sorted(set(re.findall(r"`(wollemi(?:\.\w+)+)", page.read_text()))):
-        needed = "jax" if ".jax" in name else "torch"
+        needed = next((n for n in ("lineax", "jax") if f".{n}" in name), "torch")
         if importlib.util.find_spec(needed):
             resolve(name)
 
