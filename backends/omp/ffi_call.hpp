@@ -114,9 +114,10 @@ private:
 struct FfiOwner {
   std::shared_ptr<const void> held;
 
+  static void destroy(void* owner) { delete static_cast<FfiOwner*>(owner); }
+
   static inline XLA_FFI_TypeId id{0}; // XLA assigns it
-  static inline XLA_FFI_TypeInfo info{XLA_FFI_TypeInfo_STRUCT_SIZE, nullptr,
-                                      [](void* owner) { delete static_cast<FfiOwner*>(owner); }};
+  static inline XLA_FFI_TypeInfo info{XLA_FFI_TypeInfo_STRUCT_SIZE, nullptr, destroy};
 };
 
 inline XLA_FFI_Error* FfiCall::keep(std::shared_ptr<const void> held) const {
