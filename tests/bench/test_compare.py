@@ -320,7 +320,8 @@ def test_times_beside_other_numbers_of_processes_are_not_compared(compared, new)
     assert kinds(found) == {"wollemi": Kind.SAME}
 
 
-def test_the_table_names_times_beside_busy_processes(tmp_path, capsys):
+def test_the_table_names_times_beside_busy_processes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no cell is broken into lines
     files = (
         write(tmp_path / "old.jsonl", [beside(2e-3)]),
         write(tmp_path / "new.jsonl", [beside(8e-3)]),

@@ -76,7 +76,7 @@ MASKED = np.ma.masked_array(X, mask=[False, True, False])
 )
 def test_masked_elements_are_refused(on, call):
     A = wl.Csr(D, executor=on)
-    with pytest.raises(InvalidArgument, match=r"masked; say what stands for them with \.filled"):
+    with pytest.raises(InvalidArgument, match=r"masked; replace them with \.filled"):
         call(A)
 
 
