@@ -258,7 +258,7 @@ def test_arrays_without_entries_come_back(tmp_path, shape, ending):
         ("array real symmetric", "0 0\n1\n", "line 3"),
         ("array real skew-symmetric", "1 1\n1\n", "line 3"),
         ("array pattern general", "1 1\n1\n", "line 1: an array has values"),
-        ("coordinate real general", "0 3 1\n1 1 1\n", "line 2: 0 x 3 has no place"),
+        ("coordinate real general", "0 3 1\n1 1 1\n", "line 2: 0 x 3 cannot hold 1 entries"),
         ("coordinate real general", "2 2 0\n1 1 1\n", "line 3"),
         ("coordinate real general", "2 2 2\n1 1 1\n", "truncated.* line 2 announces 2 entries"),
         ("coordinate real general", "2 2 1\n1 1 1 5\n", "line 3: expected a row, a column"),
