@@ -182,6 +182,8 @@ class Group:
                 f"{self.full_name} failed before ({self._broken}); make another group"
             )
         links = [member.links for member in self.members if member.links is not None]
+        if len(self.members) == 1 and self.members[0].xp is np:
+            return [self._run_here(program, links)]
         futures: list[Future[Any]] = []
         for link in links:
             link.begin_program()
@@ -207,6 +209,19 @@ class Group:
         if asked:
             raise KeyboardInterrupt
         return [future.result() for future in futures]
+
+    def _run_here(self, program: Callable[[Executor], Any], links: list[Any]) -> Any:
+        """Run a function on the only member in this thread, where Ctrl-C ends its native work."""
+        for link in links:
+            link.begin_program()
+        try:
+            return self._on_member(program, self.members[0])
+        except BaseException:
+            self._stage.reset()
+            raise
+        finally:
+            for link in links:
+                link.end_program(True)
 
     def interrupt(self) -> None:
         """Ask all members to stop, as Ctrl-C does; they do in the next sum."""
