@@ -174,6 +174,12 @@ def column_totals(csr: Csr) -> Array:
     executor, (m, n) = csr.executor, csr.shape
     if not executor.supports(csr_spmv_transposed) or is_hypersparse(m, csr.nnz):
         return row_totals(csr.transpose())
+    if csr.dtype.kind == "c":  # a product with complex ones would turn inf + 0j into inf + nan j
+        whole = executor.allocate((n,), csr.dtype)
+        contiguous = executor.xp.ascontiguousarray
+        whole.real = column_totals(csr._with_data(contiguous(csr.data.real)))
+        whole.imag = column_totals(csr._with_data(contiguous(csr.data.imag)))
+        return whole
     ones = executor.xp.ones((m, 1), csr.dtype)
     sums = executor.allocate((n, 1), csr.dtype)
     executor.run(csr_spmv_transposed, csr, ones, sums, 1.0, 0.0)
