@@ -114,7 +114,9 @@ private:
 struct FfiOwner {
   std::shared_ptr<const void> held;
 
-  static void destroy(void* owner) { delete static_cast<FfiOwner*>(owner); }
+  // The owner is never deleted: a pattern that an executable referred to stays in memory. XLA may
+  // call this while it ends, when Python's objects can no longer be released.
+  static void destroy(void*) {}
 
   static inline XLA_FFI_TypeId id{0}; // XLA assigns it
   static inline XLA_FFI_TypeInfo info{XLA_FFI_TypeInfo_STRUCT_SIZE, nullptr, destroy};

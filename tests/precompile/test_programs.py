@@ -92,9 +92,12 @@ class Recorder(LockstepExecutor):
 def kernels_of(executor: Recorder, device: Any) -> Iterator[tuple[str, str]]:
     """Yield the parts of the graphs of recorded programs."""
     for program in executor.programs:
-        graph = SimpleNamespace(executor=SimpleNamespace(device=device))
-        for step in steps_of(program.expanded()):
-            kernel: fused.Kernel | None = loop.Graph._kernel(graph, step)  # type: ignore[arg-type]
+        steps = steps_of(program.expanded())
+        graph: Any = SimpleNamespace(
+            executor=SimpleNamespace(device=device), steps=steps, _totals=lambda step: None
+        )
+        for at, step in enumerate(steps):
+            kernel: fused.Kernel | None = loop.Graph._kernel(graph, at)
             if kernel is not None:
                 yield kernel.symbol, kernel.source
             else:
