@@ -239,7 +239,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(errors.UnsupportedOperation, match="batch"):
         wl.solvers.Lsmr(A)
     with pytest.raises(errors.UnsupportedOperation, match=r"wl\.solvers\.Cg"):
-        wl.linalg.bicg(A, b)
+        wl.linalg.lsqr(A, b)
     with pytest.raises(errors.UnsupportedOperation, match="batch"):
         wl.solvers.Direct(A)
     wide = wl.Csr((np.ones((2, 2)), [0, 1], [0, 2]), shape=(1, 2))
