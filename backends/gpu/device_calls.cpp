@@ -54,10 +54,15 @@ public:
   DeviceCall(py::object compute, i64 launch, unsigned alignment)
       : compute_(std::move(compute)), launch_(reinterpret_cast<LaunchFunction>(launch)),
         alignment_(alignment) {}
+  // XLA may end a call on a thread of its own: the GIL is taken, and no member is left to be
+  // released after it. Once Python has ended, its objects stay.
   ~DeviceCall() {
+    py::handle compute = compute_.release(), owners = owners_.release();
+    if (Py_IsInitialized() == 0)
+      return;
     const py::gil_scoped_acquire gil;
-    compute_ = py::object();
-    owners_ = py::list();
+    compute.dec_ref();
+    owners.dec_ref();
   }
   DeviceCall(const DeviceCall&) = delete;
   DeviceCall& operator=(const DeviceCall&) = delete;

@@ -109,14 +109,12 @@ private:
   }
 };
 
-// What an executable refers to: XLA keeps it as long as the executable, whose calls may still run
-// when nothing in Python knows of it.
+// The owner of the objects that an executable refers to. XLA keeps it as long as the executable:
+// calls may still run when no object of Python refers to the executable.
 struct FfiOwner {
   std::shared_ptr<const void> held;
 
-  // The owner is never deleted: a pattern that an executable referred to stays in memory. XLA may
-  // call this while it ends, when Python's objects can no longer be released.
-  static void destroy(void*) {}
+  static void destroy(void* owner) { delete static_cast<FfiOwner*>(owner); }
 
   static inline XLA_FFI_TypeId id{0}; // XLA assigns it
   static inline XLA_FFI_TypeInfo info{XLA_FFI_TypeInfo_STRUCT_SIZE, nullptr, destroy};
@@ -158,7 +156,7 @@ XLA_FFI_Error* ffi_handler(XLA_FFI_CallFrame* frame) noexcept {
   }
 }
 
-// What XLA calls when it makes an executable: the owner that a call of it refers to is kept.
+// The handler that XLA calls when it makes an executable: the executable keeps the owner of a call.
 template <std::shared_ptr<const void> (*FIND)(const FfiCall&)>
 XLA_FFI_Error* ffi_instantiate(XLA_FFI_CallFrame* frame) noexcept {
   if (answers_metadata(frame, FfiOwner::id))

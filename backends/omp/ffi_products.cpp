@@ -213,9 +213,12 @@ struct BoundPattern {
   std::vector<Object> owners;
 };
 
-// The last owner may be a call that XLA runs on a thread of its own, without the GIL.
+// The last owner may be a call that XLA runs on a thread of its own, without the GIL. Once Python
+// has ended, its objects stay.
 std::shared_ptr<BoundPattern> new_bound_pattern() {
   return {new BoundPattern, [](BoundPattern* bound) {
+            if (Py_IsInitialized() == 0)
+              return;
             const PyGILState_STATE gil = PyGILState_Ensure();
             delete bound;
             PyGILState_Release(gil);
