@@ -67,31 +67,16 @@ inline void bsr_square(const bsr_arrays<T, I>& A, i64 begin, i64 end, mat<const 
   }
 }
 
-// One row of a long block row: see long_sums.hpp.
+// One row of a long block row.
 template <class T, class I>
-WL_NOINLINE inline void long_block_row(const bsr_arrays<T, I>& A, i64 row, i64 i, mat<const T> x,
-                                       mat<T> y, i64 k, T alpha, T beta) {
+inline void long_block_row(const bsr_arrays<T, I>& A, i64 row, i64 i, mat<const T> x, mat<T> y,
+                           i64 k, T alpha, T beta) {
   const i64 c = A.c, first_block = A.indptr[row], n = (A.indptr[row + 1] - first_block) * c;
-  for_column_tiles(k, [&](auto columns, i64 first) {
-    constexpr int W = decltype(columns)::value;
-    long_sum<T> totals[W] = {};
-    for (i64 begin = 0; begin < n; begin += PIECE_OF_SUM) {
-      const i64 end = begin + PIECE_OF_SUM < n ? begin + PIECE_OF_SUM : n;
-      T sums[W] = {};
-      for (i64 e = begin; e < end; ++e) {
-        const i64 block = first_block + e / c, j = e % c;
-        const T value = A.data[(block * A.r + i) * c + j];
-        const T* const of_x = x.data + (A.indices[block] * c + j) * x.ld + first;
-        WL_SIMD
-        for (int w = 0; w < W; ++w)
-          multiply_add(sums[w], value, of_x[w]);
-      }
-      for (int w = 0; w < W; ++w)
-        totals[w].add(sums[w]);
-    }
-    for (int w = 0; w < W; ++w)
-      update(y(row * A.r + i, first + w), totals[w].value(), alpha, beta);
-  });
+  const auto term = [=, &A](i64 e) {
+    const i64 block = first_block + e / c, j = e % c;
+    return met_term<T>{A.data[(block * A.r + i) * c + j], A.indices[block] * c + j};
+  };
+  long_sum_of_columns(n, term, x, &y(row * A.r + i, 0), k, alpha, beta);
 }
 
 // Block rows [begin, end) of blocks of any size and any number of columns.

@@ -60,10 +60,19 @@ inline void short_row_times_columns(i64 n, const S* data, i64 stride, const Colu
   });
 }
 
-// The same of a long row: see long_sums.hpp.
-template <bool PADDED = false, class S, class T, class Column>
-WL_NOINLINE inline void long_row_times_columns(i64 n, const S* data, i64 stride, Column column,
-                                               mat<const T> x, T* y, i64 k, T alpha, T beta) {
+// A stored value and the row of x that it meets; without_row if it meets none.
+template <class T>
+struct met_term {
+  T value;
+  i64 row;
+};
+constexpr i64 without_row = -1;
+
+// y[0:k] = alpha sum_e value x(row, 0:k) + beta y[0:k] over the terms e < n of a long row, which
+// are met_terms: see long_sums.hpp.
+template <class T, class Term>
+WL_NOINLINE inline void long_sum_of_columns(i64 n, Term term, mat<const T> x, T* y, i64 k, T alpha,
+                                            T beta) {
   for_column_tiles(k, [&](auto columns, i64 first) {
     constexpr int W = decltype(columns)::value;
     long_sum<T> totals[W] = {};
@@ -71,14 +80,13 @@ WL_NOINLINE inline void long_row_times_columns(i64 n, const S* data, i64 stride,
       const i64 end = begin + PIECE_OF_SUM < n ? begin + PIECE_OF_SUM : n;
       T sums[W] = {};
       for (i64 e = begin; e < end; ++e) {
-        const i64 at = column(e);
-        if (PADDED && at < 0)
+        const met_term<T> met = term(e);
+        if (met.row == without_row)
           continue;
-        const T value = raised<T>(data[e * stride]);
-        const T* const x_row = x.data + at * x.ld + first;
+        const T* const x_row = x.data + met.row * x.ld + first;
         WL_SIMD
         for (int w = 0; w < W; ++w)
-          multiply_add(sums[w], value, x_row[w]);
+          multiply_add(sums[w], met.value, x_row[w]);
       }
       for (int w = 0; w < W; ++w)
         totals[w].add(sums[w]);
@@ -86,6 +94,19 @@ WL_NOINLINE inline void long_row_times_columns(i64 n, const S* data, i64 stride,
     for (int w = 0; w < W; ++w)
       update(y[first + w], totals[w].value(), alpha, beta);
   });
+}
+
+// The same as short_row_times_columns of a long row.
+template <bool PADDED = false, class S, class T, class Column>
+inline void long_row_times_columns(i64 n, const S* data, i64 stride, Column column, mat<const T> x,
+                                   T* y, i64 k, T alpha, T beta) {
+  const auto term = [=](i64 e) {
+    const i64 at = column(e);
+    if (PADDED && at < 0)
+      return met_term<T>{T(), without_row};
+    return met_term<T>{raised<T>(data[e * stride]), at};
+  };
+  long_sum_of_columns(n, term, x, y, k, alpha, beta);
 }
 
 // The same of a row of any length.

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <random>
-#include <unordered_map>
 #include <vector>
 
 #include "ffi_call.hpp"
+#include "ffi_names.hpp"
 
 namespace py = pybind11;
 
@@ -165,30 +164,15 @@ private:
   }
 };
 
-std::mutex named_mutex;
-
-std::unordered_map<i64, std::weak_ptr<DeviceCall>>& named() {
-  static std::unordered_map<i64, std::weak_ptr<DeviceCall>> calls;
+FfiNames<DeviceCall>& names() {
+  static FfiNames<DeviceCall> calls;
   return calls;
 }
 
-// Numbers are random: a program that another process compiled finds no call instead of a wrong one.
-i64 name_call(const std::shared_ptr<DeviceCall>& call) {
-  static std::mt19937_64 random{std::random_device{}()};
-  const std::lock_guard<std::mutex> guard(named_mutex);
-  for (auto it = named().begin(); it != named().end();)
-    it = it->second.expired() ? named().erase(it) : std::next(it);
-  i64 name = 0;
-  while (name == 0 || named().count(name) != 0)
-    name = static_cast<i64>(random() >> 1);
-  named()[name] = call;
-  return name;
-}
+i64 name_call(const std::shared_ptr<DeviceCall>& call) { return names().name(call); }
 
 std::shared_ptr<DeviceCall> named_call(i64 name) {
-  const std::lock_guard<std::mutex> guard(named_mutex);
-  const auto found = named().find(name);
-  std::shared_ptr<DeviceCall> call = found == named().end() ? nullptr : found->second.lock();
+  auto call = names().find(name);
   if (call == nullptr)
     throw FfiError("a kernel of this program is gone: the program was compiled in another process, "
                    "or it outlived its compilation; compile it again");

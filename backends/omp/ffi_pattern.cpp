@@ -7,9 +7,9 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <random>
-#include <unordered_map>
 #include <vector>
+
+#include "ffi_names.hpp"
 
 namespace wl {
 
@@ -139,19 +139,13 @@ struct Together {
   FfiPattern pattern;
 };
 
-std::mutex named_mutex;
-
-std::unordered_map<i64, std::weak_ptr<const FfiPattern>>& named() {
-  static std::unordered_map<i64, std::weak_ptr<const FfiPattern>> patterns;
+FfiNames<const FfiPattern>& names() {
+  static FfiNames<const FfiPattern> patterns;
   return patterns;
 }
 
 std::shared_ptr<const FfiPattern> named_pattern(i64 name) {
-  const std::lock_guard<std::mutex> guard(named_mutex);
-  const auto found = named().find(name);
-  std::shared_ptr<const FfiPattern> pattern;
-  if (found != named().end())
-    pattern = found->second.lock();
+  auto pattern = names().find(name);
   if (pattern == nullptr)
     throw FfiError("the pattern of this program is gone: it was compiled in another process, or "
                    "the program outlived its compilation; compile it again");
@@ -160,17 +154,7 @@ std::shared_ptr<const FfiPattern> named_pattern(i64 name) {
 
 } // namespace
 
-i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern) {
-  static std::mt19937_64 random{std::random_device{}()};
-  const std::lock_guard<std::mutex> guard(named_mutex);
-  for (auto it = named().begin(); it != named().end();)
-    it = it->second.expired() ? named().erase(it) : std::next(it);
-  i64 name = 0;
-  while (name == 0 || named().count(name) != 0)
-    name = static_cast<i64>(random() >> 1);
-  named()[name] = pattern;
-  return name;
-}
+i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern) { return names().name(pattern); }
 
 std::shared_ptr<const void> owner_of(const FfiCall& call) {
   const i64 name = call.integer("pattern");

@@ -21,8 +21,7 @@ struct FfiPattern {
 // How many patterns that were operands are kept.
 constexpr std::size_t kKeptPatterns = 16;
 
-// Names a pattern for compiled programs, for as long as its owner lives. Numbers are random: a
-// program that another process compiled finds no pattern instead of a wrong one.
+// Names a pattern for compiled programs, for as long as its owner lives; see FfiNames.
 i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern);
 
 // Which plan an operation needs: of equal shares of entries, or of whole rows.

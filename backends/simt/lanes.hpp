@@ -232,6 +232,21 @@ WL_DEVICE S sum_of_block(const item& it, S value) {
   return value;
 }
 
+// The sum over the block, in the lanes of the first wave; the value in other waves is undefined.
+// Contains a barrier of the block.
+template <class S>
+WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  static_assert(waves <= WL_WARP, "a wave holds the sums of all waves");
+  value = sum_of_lanes<WL_WARP>(it, value);
+  if (lane_of(it) == 0)
+    of_wave[wave_of(it)] = value;
+  it.barrier();
+  if (wave_of(it) == 0)
+    value = sum_of_lanes<WL_WARP>(it, lane_of(it) < waves ? of_wave[lane_of(it)] : S{});
+  return value;
+}
+
 // A barrier of the wave's lanes; earlier stores are visible to the wave afterwards.
 #if defined(WL_CUDA) || defined(WL_LOCKSTEP)
 WL_DEVICE void wave_barrier() { __syncwarp(); }

@@ -17,18 +17,22 @@ WL_DEVICE void segment_sum(const item& it, i64 count, const i64* first, const i6
   }
 }
 
-// d_i = the sum of the entries at (i, i).
+// The sum of the entries at (i, i).
+template <class T, class I>
+WL_DEVICE T diagonal_entry(i64 i, const I* indptr, const I* indices, const T* data) {
+  T sum{};
+  for (I e = indptr[i]; e < indptr[i + 1]; ++e)
+    if (indices[e] == i)
+      sum += data[e];
+  return sum;
+}
+
 template <class T, class I>
 WL_DEVICE void csr_diagonal(const item& it, i64 count, const I* indptr, const I* indices,
                             const T* data, T* d) {
   const i64 step = it.blocks() * WL_BLOCK;
-  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < count; i += step) {
-    T sum{};
-    for (I e = indptr[i]; e < indptr[i + 1]; ++e)
-      if (indices[e] == i)
-        sum += data[e];
-    d[i] = sum;
-  }
+  for (i64 i = it.block() * WL_BLOCK + it.thread(); i < count; i += step)
+    d[i] = diagonal_entry(i, indptr, indices, data);
 }
 
 // Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v].

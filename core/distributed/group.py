@@ -216,7 +216,7 @@ class Group:
             link.begin_program()
         try:
             return self._on_member(program, self.members[0])
-        except BaseException:
+        except BaseException:  # Ctrl-C too: the next program begins anew
             self._stage.reset()
             raise
         finally:

@@ -3,21 +3,15 @@
 #pragma once
 #include "precision.hpp"
 #include "spmv.hpp"
+#include "structure.hpp"
 
 namespace wl {
 
-// The sum over the block, in the first work-item. Contains a barrier.
+// The sum over the block, in the first work-item. All sums of a type share their memory.
 template <class S>
 WL_DEVICE S total_of_block(const item& it, S value) {
-  constexpr int waves = WL_BLOCK / WL_WARP;
-  WL_SHARED(S, of_wave, waves);
-  value = sum_of_lanes<WL_WARP>(it, value);
-  if (lane_of(it) == 0)
-    of_wave[wave_of(it)] = value;
-  it.barrier();
-  if (wave_of(it) == 0)
-    value = sum_of_lanes<WL_WARP>(it, lane_of(it) < waves ? of_wave[lane_of(it)] : S{});
-  return value;
+  WL_SHARED(S, of_wave, WL_BLOCK / WL_WARP);
+  return sum_in_first_wave(it, value, of_wave);
 }
 
 // A functor on all rows, without a sum.
@@ -29,7 +23,7 @@ WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {
       f(row, 0, state);
 }
 
-// A functor on all rows and its sum. Ends with a barrier. Ends with a barrier.
+// A functor on all rows, and its last step with the sum. Ends with a barrier.
 template <class F>
 WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   const auto state = f.column(0);
@@ -91,13 +85,8 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
 template <class T, class I>
 WL_DEVICE void diagonal_of_rows(const item& it, i64 n, const I* indptr, const I* indices,
                                 const T* data, T* d) {
-  for (i64 row = it.thread(); row < n; row += WL_BLOCK) {
-    T sum{};
-    for (I e = indptr[row]; e < indptr[row + 1]; ++e)
-      if (indices[e] == row)
-        sum += data[e];
-    d[row] = sum;
-  }
+  for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+    d[row] = diagonal_entry(row, indptr, indices, data);
 }
 
 template <class T>

@@ -17,10 +17,11 @@ import numpy as np
 from ....core.operations import matrix as products
 from ....core.program import Call
 from ...gpu.arguments import CODES
-from ...gpu.tape import address, is_contiguous, is_rowwise, is_vector
+from ...gpu.tape import address, is_contiguous, is_rowwise
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from ..loop import fused
-from ..loop.fused import REAL, STATUS, Arguments, Kernel
+from ..loop.fused import REAL, Arguments, Kernel
+from ..loop.schedule import row_arrays
 
 if TYPE_CHECKING:
     from ....core.batch.systems import MemberPrograms
@@ -237,13 +238,6 @@ def _is_of_cells(call: Call, n: int) -> bool:
     return all(array.size == 1 for _, array in row_arrays(call))
 
 
-def row_arrays(call: Call) -> Iterator[tuple[Any, Any]]:
-    """Yield the arguments of a rowwise operation that have an element a row."""
-    for parameter, argument in call.named:
-        if parameter.is_array and is_vector(call.operation, parameter):
-            yield parameter, argument
-
-
 def _vectors(call: Call) -> Iterator[tuple[Any, bool]]:
     """Yield the vectors of an operation, and whether it writes each."""
     operation, arguments = call
@@ -278,19 +272,31 @@ def _value_of(call: Call, value: str) -> str:
     return value
 
 
+@dataclass
+class Vector:
+    """An array that has an element a row, and whether a program writes it."""
+
+    array: Any
+    is_written: bool
+
+
+def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
+    """Return the vectors of all programs by address; each system has an own copy of ``x``."""
+    found = {address(member.x): Vector(member.x, is_written=True)}
+    for calls in programs.values():
+        for call in calls:
+            if _is_of_cells(call, int(member.x.shape[0])):
+                continue
+            for array, writes in _vectors(call):
+                found.setdefault(address(array), Vector(array, False)).is_written |= writes
+    return found
+
+
 def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     """Return the resources of one system."""
-    written = {
-        address(array): int(array.nbytes)
-        for calls in programs.values()
-        for call in calls
-        if not _is_of_cells(call, int(member.x.shape[0]))
-        for array, writes in _vectors(call)
-        if writes
-    }
-    written[address(member.x)] = int(member.x.nbytes)
     n = max(int(member.x.shape[0]), 1)
-    padded = sum(_padded(size) for size in written.values())
+    written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
+    padded = sum(_padded(int(array.nbytes)) for array in written)
     return Needs(n, padded, _padded(int(member.values.nbytes)), member.values.size / n)
 
 
@@ -343,43 +349,30 @@ class _Text:
         self.arguments = Arguments(value)
         self.arguments.status = member.status
         self.real, self.size = VALUE_TYPES[value], REAL[value]
-        self.functors = 0
         n = int(member.x.shape[0])
         self.rows, self.n = n, self.arguments.plain("wl::i64", n)
-        found: dict[int, tuple[Any, str]] = {}
-        written: set[int] = {address(member.x)}
-        found[address(member.x)] = (member.x, self.real)
-        for calls in programs.values():
-            for call in calls:
-                if _is_of_cells(call, n):
-                    continue
-                for array, writes in _vectors(call):
-                    found.setdefault(address(array), (array, _type_of(array)))
-                    if writes:
-                        written.add(address(array))
-        self.b = address(member.b)
-        if self.b in written:
-            raise Unsuited("a program writes b")
+        found = vectors_of(member, programs)
         self.names = {where: f"v{at}" for at, where in enumerate(found)}
         self.opening: list[str] = []
         self.memory = 0
-        for where, (array, kind) in found.items():
-            name = self.names[where]
-            if where == self.b:
+        for where, vector in found.items():
+            name, kind = self.names[where], _type_of(vector.array)
+            if where == address(member.b):
+                if vector.is_written:
+                    raise Unsuited("a program writes b")
                 self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
-            elif where in written:
+            elif vector.is_written:
                 self.opening.append(
                     f"  {kind}* const {name} = reinterpret_cast<{kind}*>(memory + {self.memory});\n"
                     f"  wl::clear_rows(it, {self.n}, {name});\n"
                 )
-                self.memory += _padded(int(array.nbytes))
+                self.memory += _padded(int(vector.array.nbytes))
             else:
-                pointer = self.arguments.pointer(array, kind)
+                pointer = self.arguments.pointer(vector.array, kind)
                 self.opening.append(f"  {kind}* const {name} = {pointer};\n")
-        self.vector_bytes = self.memory
         # a functor takes pointers that it may write through, also where it only reads
         self.arguments.renamed = {
-            where: (f"const_cast<{found[where][1]}*>({name})", "1")
+            where: (f"const_cast<{_type_of(found[where].array)}*>({name})", "1")
             for where, name in self.names.items()
         }
 
@@ -441,22 +434,22 @@ class _Text:
             target = self.names[address(given[1])]
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
             return f"wl::diagonal_of_rows(it, {taken});\n"
-        kind = functor(operation, arguments.value)
-        made = arguments.members(operation, given, together=True).removeprefix(kind)
-        name, self.functors = f"f{self.functors}", self.functors + 1
-        run = "add_up_rows" if operation.sums else "for_rows"
-        return f"{{ const {kind} {name}{made}; wl::{run}(it, {self.n}, {name}); }}\n"
+        return self._functor(call, "add_up_rows" if operation.sums else "for_rows", self.n)
+
+    def _functor(self, call: Call, run: str, rows: str) -> str:
+        """Return the statement that runs the functor of a rowwise operation on so many rows."""
+        kind = functor(call.operation, self.arguments.value)
+        made = self.arguments.members(*call, together=True).removeprefix(kind)
+        return f"{{ const {kind} f{made}; wl::{run}(it, {rows}, f); }}\n"
 
     def _of_cells(self, call: Call) -> str:
         """Return the statement of an operation on numbers that a system has one of."""
         arguments, known = self.arguments, dict(self.arguments.renamed)
         for _, array in row_arrays(call):
             arguments.renamed[address(array)] = (arguments.cell(array, _type_of(array)), "1")
-        kind = functor(call.operation, arguments.value)
-        made = arguments.members(*call, together=True).removeprefix(kind)
+        statement = self._functor(call, "for_rows", "1")
         arguments.renamed = known
-        name, self.functors = f"f{self.functors}", self.functors + 1
-        return f"{{ const {kind} {name}{made}; wl::for_rows(it, 1, {name}); }}\n"
+        return statement
 
     def _pattern(self, matrix: Any) -> list[str]:
         kind = f"const {INDEX_TYPES[CODES[matrix.indices.dtype]]}"
@@ -466,14 +459,7 @@ class _Text:
 
     def _cells(self) -> tuple[str, str]:
         """Return the declarations of the scalars of a system, and the statements that load them."""
-        arguments, status = self.arguments, self.member.status
-        copies = [
-            (kind, name, arguments.pointer(where, kind))
-            for where, (kind, name) in arguments.cells.items()
-        ]
-        for name, kind in STATUS:
-            real = arguments.real(kind)
-            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
+        copies = self.arguments.copies(self.member.status)
         members = "".join(f" {kind} {name};" for kind, name, _ in copies)
         return members, "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
 

@@ -138,6 +138,19 @@ class Arguments:
         cell = self.cells.setdefault(address(array), (kind, f"c{len(self.cells)}"))
         return f"&s.{cell[1]}"
 
+    def copies(self, status: Status) -> list[tuple[str, str, str]]:
+        """Return C type, name and pointer of each scalar that a block has a copy of.
+
+        These are the cells that operations asked for, and the members of a status.
+        """
+        found = [
+            (kind, name, self.pointer(where, kind)) for where, (kind, name) in self.cells.items()
+        ]
+        for name, kind in STATUS:
+            real = self.real(kind)
+            found.append((real, name, self.pointer(getattr(status, name), real)))
+        return found
+
     def real(self, kind: str) -> str:
         """Return a C type in which ``R`` may stand for the real type of the values."""
         return REAL[self.value] if kind == "R" else kind

@@ -13,19 +13,6 @@ namespace wl {
 constexpr int WAVES = WL_BLOCK / WL_WARP;
 static_assert(WAVES <= WL_WARP, "a wave holds the sums of all waves");
 
-// The sum over the block, in the lanes of the first wave; the value in other waves is undefined.
-// Contains a barrier of the block.
-template <class S>
-WL_DEVICE S sum_in_first_wave(const item& it, S value, S* of_wave) {
-  value = sum_of_lanes<WL_WARP>(it, value);
-  if (lane_of(it) == 0)
-    of_wave[wave_of(it)] = value;
-  it.barrier();
-  if (wave_of(it) == 0)
-    value = sum_of_lanes<WL_WARP>(it, lane_of(it) < WAVES ? of_wave[lane_of(it)] : S{});
-  return value;
-}
-
 // Two sums that share a barrier.
 template <class A, class B>
 struct both {

@@ -13,7 +13,7 @@ from ...gpu.spmv import packed
 from ...gpu.tape import address
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, stored_type
 from . import fused
-from .fused import REAL, STATUS, Arguments, Kernel
+from .fused import REAL, Arguments, Kernel
 from .schedule import Arnoldi, Barrier, Gather, Phase, Plan, row_arrays
 from .shared_memory import (
     Shape,
@@ -352,13 +352,7 @@ class _Text:
         """Return the body: the variables of a block, the rounds, and the final stores."""
         arguments, status, shape = self.arguments, self.arguments.status, self.shape
         assert status is not None
-        copies = [
-            (kind, name, arguments.pointer(where, kind))
-            for where, (kind, name) in arguments.cells.items()
-        ]
-        for name, kind in STATUS:
-            real = arguments.real(kind)
-            copies.append((real, name, arguments.pointer(getattr(status, name), real)))
+        copies = arguments.copies(status)
         capacity = arguments.plain("wl::i64", status.capacity)
         history = next(pointer for _, name, pointer in copies if name == "history")
         members = "".join(f" {kind} {name};" for kind, name, _ in copies)

@@ -36,7 +36,6 @@ from .exchange import Exchange
 #: and numbers of one message.
 MEMBERS, COLUMNS, WORDS, NUMBERS = 16, 32, 12, 1024
 
-_SUM, _LARGEST, _NORM = 0, 1, 2
 _REAL = {"f4": "float", "f8": "double"}
 _INDEX = {"i4": "wl::i32", "i8": "wl::i64"}
 #: Work-items of a block of the kernels here.
@@ -212,18 +211,6 @@ class PeerLinks(GpuLinks):
         """Yield the program of the kernel that :meth:`run` launches."""
         if self.meets(operation, arguments):
             yield self._meeting(operation, *dtypes(operation, arguments))
-
-    def sum(self, array: Array) -> None:
-        """Replace a real array by the sum over all members, in the order of ranks."""
-        self._total(array, _SUM)
-
-    def largest(self, array: Array) -> None:
-        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
-        self._total(array, _LARGEST)
-
-    def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
-        self._total(array, _NORM)
 
     def _total(self, array: Array, kind: int) -> None:
         real = real_dtype(array.dtype)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ....core.distributed.threads import Stage, ThreadLinks
-from ....core.executor import Executor
+from ....core.executor import Array, Executor
 from .graphs import unused
+
+#: The kinds of totals, as the kernels of all transports number them.
+_SUM, _LARGEST, _NORM = 0, 1, 2
 
 
 class GpuLinks(ThreadLinks):
@@ -20,6 +24,26 @@ class GpuLinks(ThreadLinks):
     def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
         super().__init__(stage, executor, rank, 0)
         self.gpu: Any = executor
+
+    # ---- totals
+
+    @abstractmethod
+    def _total(self, array: Array, kind: int) -> None:
+        """Replace a real array by the total of a kind over all members, in the order of ranks."""
+
+    def sum(self, array: Array) -> None:
+        """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
+        self._total(array, _SUM)
+
+    def largest(self, array: Array) -> None:
+        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        self._total(array, _LARGEST)
+
+    def norm(self, array: Array) -> None:
+        """Replace a real array by the root of the sum of the squares."""
+        self._total(array, _NORM)
+
+    # ---- programs
 
     def begin_program(self) -> None:
         """Begin in step with the other members; no graph is destroyed before the end."""

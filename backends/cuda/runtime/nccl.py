@@ -54,7 +54,6 @@ TOTAL(float, total_of_members_float)
 TOTAL(double, total_of_members_double)
 """
 
-_SUM, _LARGEST, _NORM = 0, 1, 2
 _BLOCK = 128
 
 #: Communicators that no group uses, by the numbers of their devices.
@@ -138,18 +137,6 @@ class NcclLinks(GpuLinks):
             self.communicator.abort()
 
     # ---- totals
-
-    def sum(self, array: Array) -> None:
-        """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
-        self._total(array, _SUM)
-
-    def largest(self, array: Array) -> None:
-        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
-        self._total(array, _LARGEST)
-
-    def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
-        self._total(array, _NORM)
 
     def _total(self, array: Array, kind: int) -> None:
         real = real_dtype(array.dtype)
