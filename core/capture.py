@@ -32,7 +32,7 @@ COPIES = "it copies an array"
 FROM_HOST = "it copies an array of the host, which a replay would not do"
 TO_HOST = "it reads numbers back to the host, which a replay would not do"
 MAKES = "it makes a matrix, which a replay would not do"
-CHANGES = "it gives new values to what products have prepared, which a replay would not do"
+CHANGES = "it gives new values to copies that products have prepared, which a replay would not do"
 SOLVES = "the host decides when a solve ends"
 
 _LISTED = "docs/machine-learning.md lists the calls that can be recorded (CUDA graphs)"
@@ -70,9 +70,9 @@ def refuse_making(part: str) -> None:
     """Raise CaptureRefused if this thread's work is recorded: ``part`` would be kept unfilled."""
     if _CURRENT.call is not None:
         raise CaptureRefused(
-            f"{_CURRENT.call}: the stream is being captured, and the first call makes what is kept "
-            f"({part}). Make this call once before the capture, with operands of the same shapes, "
-            "dtypes and layouts"
+            f"{_CURRENT.call}: the stream is being captured, and the first call makes objects that "
+            f"are kept ({part}). Make this call once before the capture, with operands of the same "
+            "shapes, dtypes and layouts"
         )
 
 

@@ -132,7 +132,7 @@ class Links(ABC):
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
     def exchange(self, halo: Any, x: Array, ghosts: Array) -> Any:
-        """Return how the kernel of a product can do what :meth:`push` does; all members ask."""
+        """Return how the kernel of a product does the work of :meth:`push`; all members ask."""
         raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
 
     def push(self, halo: Any, x: Array, ghosts: Array) -> None:

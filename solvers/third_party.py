@@ -86,8 +86,8 @@ PRECONDITIONERS = ThirdParty("wollemi.preconditioners")
 def register(kind: type) -> type:
     """Make a solver known by its name: to ``method=``, settings and files of settings.
 
-    A package declares an entry point of the group ``wollemi.solvers`` instead, so that nobody has
-    to import it first.
+    A package declares an entry point of the group ``wollemi.solvers`` instead, and need not be
+    imported first.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ StoredType stored_type(const XLA_FFI_Buffer& buffer) {
   }
 }
 
-// The arrays of a call after those of the pattern: blocks[b,...], of as many blocks as the result
-// or of one block for all.
+// The arrays of a call after the arrays of the pattern: blocks[b,...], of as many blocks as the
+// result or of one block for all.
 class Operands {
 public:
   explicit Operands(const FfiCall& call)
@@ -124,9 +124,9 @@ void clear_rest(const FfiCall& call, const FfiPattern& pattern) {
                 0, rest * item);
 }
 
-void require(i64 got, i64 expected, const char* what) {
+void require(i64 got, i64 expected, const char* name) {
   if (got != expected)
-    throw FfiError(std::string(what) + ": expected " + std::to_string(expected) + ", got " +
+    throw FfiError(std::string(name) + ": expected " + std::to_string(expected) + ", got " +
                    std::to_string(got));
 }
 

@@ -1,5 +1,5 @@
-// Products of sparse and dense matrices whose types are known at run time only: what their entries
-// for Python and the handlers for XLA share. Distances are in elements.
+// Products of sparse and dense matrices whose types are known at run time only. The entries for
+// Python and the handlers for XLA share them. Distances are in elements.
 #pragma once
 
 #include <memory>

@@ -209,7 +209,7 @@ class Run:
                 b = right_side(points)
                 b = A.executor.from_host(b) if group is None else A.scatter(b)
                 setups, solves, iterations = [], [], 0
-                wl.preconditioners.Amg(A, dtype="float32")  # what is compiled once
+                wl.preconditioners.Amg(A, dtype="float32")  # its programs are compiled once
                 for _ in range(ROUNDS):
                     began = time.perf_counter()
                     M = wl.preconditioners.Amg(A, dtype="float32")

@@ -148,7 +148,7 @@ class Blocks:
         return {at: int(self.indptr[at]) for at in cuts}
 
     def numbers_here(self, executor: Executor) -> tuple[Any, Any]:
-        """Return what :meth:`numbers` does, where index arrays of this length are worked on."""
+        """Return the result of :meth:`numbers`, where index arrays of this length are worked on."""
         if self.whole:
             return here(executor, self.indptr), here(executor, self.indices)
         return self.numbers(executor)

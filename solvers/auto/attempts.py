@@ -266,7 +266,7 @@ class Attempts:
         return rest <= self._alternative()
 
     def _learn(self, attempt: Candidate, result: Result) -> None:
-        """Scale the iterations expected of methods of the same kind by those this one needs."""
+        """Scale the iterations expected of similar methods by the iterations this one needs."""
         if self.pool is None or not attempt.alike or result.iterations < LEARNED:
             return
         history = result.residuals.reshape(result.residuals.shape[0], -1)

@@ -57,7 +57,7 @@ else:
     _find_besides, _dir_besides = deferred_names(__name__, _BESIDES)
 
     def __getattr__(name):
-        """Import what a name stands for: a preconditioner, or one of the names beside them."""
+        """Import the object of a name: a preconditioner, or another public name of the package."""
         if name == "__all__":
             besides = " ".join(_BESIDES.values()).split()
             return sorted({*(kind.__name__ for kind in OWN_PRECONDITIONERS.values()), *besides})

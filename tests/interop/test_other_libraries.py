@@ -1,4 +1,4 @@
-"""Matrices and graphs of other libraries, and messages that name what stands for their names."""
+"""Matrices and graphs of other libraries, and messages that name our equivalents of their names."""
 
 from __future__ import annotations
 

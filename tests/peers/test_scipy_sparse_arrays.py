@@ -17,7 +17,7 @@ DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64, np.complex64, np
 
 
 def _made(cls: type, arg: Any, shape: Any, dtype: Any, **options: Any) -> Any:
-    """Return what SciPy's constructor takes as a matrix of ours; a shape alone is one of zeros."""
+    """Return an argument of SciPy's constructor as a matrix of ours; a shape alone makes zeros."""
     if (
         isinstance(arg, tuple)
         and len(arg) == 2

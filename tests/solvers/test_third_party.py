@@ -26,7 +26,7 @@ class Scaling(wl.preconditioners.Jacobi):
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return what declares entry points for one test."""
+    """Return a function that declares entry points for one test."""
     for table in (third_party.SOLVERS, third_party.PRECONDITIONERS):
         monkeypatch.setattr(table, "_registered", {})
         monkeypatch.setitem(table.__dict__, "_points", {})

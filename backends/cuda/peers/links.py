@@ -226,7 +226,7 @@ class PeerLinks(GpuLinks):
     # ---- rows of vectors
 
     def push(self, halo: Halo, x: Array, ghosts: Array) -> None:
-        """Store rows of ``x`` into the ghosts of other members, and wait for those of others."""
+        """Store rows of ``x`` into the ghosts of other members, and wait for their rows."""
         made, k = self.exchange(halo, x, ghosts), int(x.shape[1])
         name = f"peer_exchange__{CODES[x.dtype]}_{CODES[halo.send_index.dtype]}"
         function = self.gpu.device.function(name, texts)

@@ -179,8 +179,8 @@ struct exchange {
 };
 
 // Stores rows of x into the ghosts of other members, by some blocks; true in the last of them. The
-// ghosts are free once the members have met. If they have not, each says when its own are: what
-// has read them is before this kernel on the stream.
+// ghosts are free once the members have met. If they have not, each member says when its own ghosts
+// are free: the kernels that read them come before this kernel on the stream.
 template <class T, class I>
 WL_DEVICE bool store_rows(const item& it, const exchange<T, I>& e, i64 blocks, i64 k, u32 turn,
                           u32 (window::*free)[MEMBERS]) {

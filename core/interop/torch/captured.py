@@ -17,7 +17,7 @@ def refuse_first(tensor: Tensor, call: str, part: str) -> None:
     """Raise CaptureRefused in a capture: the first call makes ``part``, which the host reads."""
     if is_captured(tensor):
         raise CaptureRefused(
-            f"{call}: the stream is being captured, and the first call makes what is kept ({part})."
+            f"{call}: the stream is being captured, and the first call makes kept objects ({part})."
             " Make this call once before the capture, with the same matrix"
         )
 

@@ -1,7 +1,7 @@
 """Kernels that meet other members, on an emulated wave.
 
-One member runs at a time. What the others post lies in its window before it runs; what it posts for
-them is read from their windows after that.
+One member runs at a time. The messages of the others lie in its window before it runs; its messages
+to them are read from their windows after that.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def test_a_product_exchanges_rows_and_makes_the_total(schedule: int) -> None:
     indptr, indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
     partials, counter = np.zeros(4096, np.uint8), np.zeros(1, np.int32)
     for turn in (1, 2):
-        x[n:] = coming  # what the others store before their flags say so
+        x[n:] = coming  # the others store these rows before they raise their flags
         group.post(1, 0, 0, turn, 10.0)
         group.post(1, 2, 0, turn, 20.0)
         for rank in (0, 2):

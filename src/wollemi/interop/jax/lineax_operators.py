@@ -266,7 +266,7 @@ class Solver(lx.AbstractLinearSolver):
         return True
 
 
-# ---- what lineax asks about operators
+# ---- the properties of operators that lineax asks for
 
 
 def _tagged(tag: object) -> Callable[[SparseLinearOperator], bool]:
