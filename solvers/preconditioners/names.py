@@ -72,7 +72,7 @@ def parsed(text: str) -> Settings | None:
     if name == "none" and not rest:
         return None
     if name not in BY_NAME:
-        known = ["none", *BY_NAME]
+        known = ["none", *sorted(BY_NAME)]
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidArgument(
