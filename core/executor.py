@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .algorithm import AlgorithmTable
+from .devices import DeviceConstants, named
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .exchange import Exchange
 from .foreign import ArrayShape, ForeignProduct, Handlers, Step
@@ -71,6 +72,11 @@ class Executor(SolvesSystems, ABC):
     def properties(self) -> dict[str, Any]:
         """Properties of the device: name, memory, bandwidth, SIMD or warp width, dtypes."""
         return {}
+
+    @property
+    def constants(self) -> DeviceConstants:
+        """The constants of the device that selection rules and cost models compare with."""
+        return named("unknown-cpu")
 
     def __eq__(self, other: object) -> bool:
         if self is other:

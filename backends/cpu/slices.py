@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ...core.devices import named
 from ...core.statistics import RowStatistics
 
-#: The cost of a row, in entries added up row by row: the end of a row is a branch that processors
-#: mispredict where lengths vary. In slices: the cost of an entry, and the additional cost of a row.
-#:
-#: Fitted to rows of lognormal length (deviation / mean 0.4 and 1.3, near columns and any, 0.3 M
-#: entries, float64, one thread of an EPYC with AVX2, 2026-11), time by rows over slices: 4 a
-#: row 1.46 to 1.94, 8 1.66, 14 1.31 to 1.54, 25 1.10 to 1.18, 50 0.86 to 0.98, 100 0.7 to 1.0, 200
-#: 0.8 to 0.9; R-MAT of 15 entries a row 1.47, of 61 and 92 0.94 to 1.07. With two threads R-MAT of
-#: 15 gained 1.4 to 1.5 on omp, and 1.31 on SYCL's CPU device.
-#:
-#: These are the gains for matrices from memory on an idle machine. On a shared machine threads wait
-#: for memory traffic, which slices do not reduce, and the gain may vanish. Statistics do not tell
-#: the speed of memory: the rule ignores it.
-ROW_END, SLICED_ENTRY, SLICED_ROW_END = 20.0, 1.18, 7.8
 
-#: The largest cost of the end of a row where lengths deviate by one entry, and twice that where
-#: they deviate by many: branch predictors foresee most ends of rows with smaller deviations. Fitted
-#: on two threads of a Zen 4 with normally distributed lengths of 5 to 40 entries.
-ROW_END_OF_ONE = 12.0
+class SellConstants(NamedTuple):
+    """The constants of the rule for sliced copies.
 
-#: The number of rows from which no branch predictor remembers the length of each. A Zen 4 thread
-#: remembers some 12,000: below that, products by rows are faster than slices for all lengths.
-KNOWN_ROWS = 1 << 16
+    Statistics of rows do not tell the speed of memory: the rule ignores it.
+
+    Attributes
+    ----------
+    row_end : float
+        The cost of a row, in entries added up row by row: the end of a row is a branch that
+        processors mispredict where lengths vary.
+    sliced_entry, sliced_row_end : float
+        In slices: the cost of an entry, and the additional cost of a row.
+    row_end_of_one : float
+        The largest cost of the end of a row where lengths deviate by one entry, and twice that
+        where they deviate by many: branch predictors foresee most ends of rows with smaller
+        deviations.
+    known_rows : int
+        Rows from which no branch predictor remembers the length of each.
+    deviation, deviation_serial : float
+        Of the mean length: few rows that vary by more are worth a copy; the second is for a
+        matrix that one thread multiplies with and that its cache holds.
+    few : int
+        Entries below which no copy is made.
+    """
+
+    row_end: float
+    sliced_entry: float
+    sliced_row_end: float
+    row_end_of_one: float
+    known_rows: int
+    deviation: float
+    deviation_serial: float
+    few: int
 
 
-def gain(statistics: RowStatistics) -> float:
+#: The constants of processors without a file of their own.
+SELL = named("unknown-cpu").of(SellConstants)
+
+
+def gain(statistics: RowStatistics, rules: SellConstants = SELL) -> float:
     """Return how many times as fast slices are expected to be where lengths of rows vary.
 
     Examples
@@ -39,5 +58,5 @@ def gain(statistics: RowStatistics) -> float:
     [1.6, 1.2, 1.0]
     """
     s = statistics
-    row_end = min(ROW_END, 2 * ROW_END_OF_ONE * s.deviation / (s.deviation + 1))
-    return (s.mean + row_end) / (SLICED_ENTRY * s.mean + SLICED_ROW_END)
+    row_end = min(rules.row_end, 2 * rules.row_end_of_one * s.deviation / (s.deviation + 1))
+    return (s.mean + row_end) / (rules.sliced_entry * s.mean + rules.sliced_row_end)

@@ -15,7 +15,7 @@ from ...core.call_kernels import takes_call
 from ...core.calls import SpmvCall
 from ...core.operations import matrix as operations
 from ...core.statistics import RowStatistics
-from ..cpu.slices import gain
+from ..cpu.slices import SellConstants, gain
 from ..simt import kernels as simt
 from . import slices, templates
 from .array import UsmArray
@@ -249,7 +249,9 @@ class Sell(_OnCpu):
         s = facts.statistics
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
-        if not copy_pays(gain(s), extra=1.0):  # or more, by the padding of slices
+        if not copy_pays(
+            gain(s, on.constants.of(SellConstants)), extra=1.0
+        ):  # or more, by the padding of slices
             return None
         return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
 

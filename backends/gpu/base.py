@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...core.capture import ALLOCATES, COPIES, FROM_HOST, TO_HOST, prepares, refuse_making
+from ...core.devices import DeviceConstants, constants_of
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
 from ...core.executor import Array, Executor
@@ -32,7 +33,6 @@ from .errors import Here, translate
 from .function import Function
 from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
-from .thresholds import Thresholds
 
 #: Size up to which plans are computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
@@ -69,8 +69,8 @@ class GpuExecutor(Executor):
         Its number, from 0.
     """
 
-    #: The numbers that selection rules compare with: they are the vendor's.
-    thresholds: ClassVar[Thresholds]
+    #: The kind of the device's files of constants.
+    constants_kind: ClassVar[str]
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
     level_rows = 512  #: two for each work-item of a block, about the time of a launch
@@ -97,6 +97,11 @@ class GpuExecutor(Executor):
     def name(self) -> str:
         """The backend and the number, ``cuda:0``."""
         return f"{self.kernels.backend}:{self.ordinal}"
+
+    @cached_property
+    def constants(self) -> DeviceConstants:
+        """The constants of the GPU that selection rules compare with."""
+        return constants_of(self.constants_kind, self.device.name)
 
     @property
     def properties(self) -> dict[str, Any]:

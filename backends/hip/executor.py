@@ -8,7 +8,6 @@ from ..gpu.function import address_of
 from .device import HipDevice, device
 from .loop import Batches
 from .table import algorithms, kernel
-from .thresholds import AMD
 
 _KDLROCM = 10
 
@@ -34,7 +33,7 @@ class HipExecutor(GpuExecutor):
 
     kernels = kernel
     algorithms = algorithms
-    thresholds = AMD
+    constants_kind = "amd"
     dlpack_kinds = (_KDLROCM,)
 
     def __init__(self, device: int = 0) -> None:

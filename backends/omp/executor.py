@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...core.devices import DeviceConstants, of_host
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
@@ -95,6 +96,11 @@ class OmpExecutor(Executor):
             "threads": self.threads,
             "dtypes": VALUE_DTYPES + INDEX_DTYPES,
         }
+
+    @property
+    def constants(self) -> DeviceConstants:
+        """The constants of the processor that selection rules and cost models compare with."""
+        return of_host()
 
     # ---- memory
 

@@ -127,8 +127,9 @@ class Panels(_ByRows):
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
         """Return that cutting rows pays, if it does."""
-        width = panels.width_of(self.product, facts.statistics, facts.columns)
-        if not panels.pay(self.product, facts.statistics, facts.columns, width):
+        rules = on.constants.of(panels.PanelConstants)
+        width = panels.width_of(self.product, facts.statistics, facts.columns, rules)
+        if not panels.pay(self.product, facts.statistics, facts.columns, width, rules):
             return None
         entries = panels.entries_of_row(facts.statistics, width)
         return (
@@ -138,7 +139,8 @@ class Panels(_ByRows):
 
     def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
         """Cut the rows at multiples of the panels' width."""
-        width = panels.width_of(self.product, facts.statistics, facts.columns)
+        rules = on.constants.of(panels.PanelConstants)
+        width = panels.width_of(self.product, facts.statistics, facts.columns, rules)
         return self._partitioned(on, A, width)
 
     @property
@@ -185,7 +187,6 @@ class RowsReduced(_Reduced):
 class OneColumn(EntriesReduced):
     """One column is a vector: the kernel of ``A @ x``, where the values are the matrix's own."""
 
-    # Of R-MAT's million entries that takes 0.42 ms, the best kernel of any number of columns 0.70.
     name: ClassVar[str] = "spmv"
 
     def objection(self, on: Executor, A: Any, facts: Facts) -> str | None:

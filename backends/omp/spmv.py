@@ -17,25 +17,6 @@ SERIAL = 30_000
 #: Entries below which no table of columns is looked for: a product takes less than its call.
 FEW = 1_000
 
-#: Of the mean length: where rows vary by more, SELL pays for its copy of the matrix. SELL's time by
-#: that of rows, two threads of a Zen 4 (2026-11): R-MAT of 2^14 and 2^18 rows (deviation / mean 4
-#: and 7) 0.7 and 0.65, circuits (0.42 and more) 0.3 to 0.6. Below, ten random columns a row (0.32)
-#: 0.8, but the copy costs sixty products; 14 entries (0.28) 0.9; tetrahedra of 43 and 56 (0.14) as
-#: much. Two cores of a Xeon (Granite Rapids): R-MAT 0.95, 5-point stencil 0.93, 27 and 7 points
-#: 1.06 and 1.37. That is for few rows: of many it is by how many entries they vary that counts, see
-#: :mod:`..cpu.slices`.
-SELL_DEVIATION = 0.35
-
-#: The same for a matrix that one thread multiplies with and whose ``x`` and entries are in its
-#: cache: the misprediction of the ends of rows takes the time. One thread of a Cascade Lake
-#: (2026-11), SELL's time by that of rows: random columns, 5 a row (deviation / mean 0.45), 1,000 to
-#: 5,900 rows 0.83 to 0.46; 10 (0.32), 1,000 and 2,900 rows 0.73 and 0.63; 28 (0.19) 1.1; R-MAT of
-#: 6,700 entries 0.92.
-SELL_DEVIATION_SERIAL = 0.25
-
-#: Entries below which SELL's copy is not made: rows took 4.0 microseconds of 3,000, SELL 4.4.
-SELL_FEW = 4_000
-
 
 class _Native(Algorithm):
     """An algorithm with a native state: the product reads it from the plan of the matrix."""
@@ -86,12 +67,12 @@ class Sell(_Native):
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
         """Return that the lengths of rows vary, if they do and a copy pays."""
-        s = facts.statistics
-        least = SELL_DEVIATION if s.nnz >= SERIAL else SELL_DEVIATION_SERIAL
-        vary = s.deviation > least * s.mean or s.rows >= slices.KNOWN_ROWS
-        if s.nnz < SELL_FEW or not vary:
+        s, rules = facts.statistics, on.constants.of(slices.SellConstants)
+        least = rules.deviation if s.nnz >= SERIAL else rules.deviation_serial
+        vary = s.deviation > least * s.mean or s.rows >= rules.known_rows
+        if s.nnz < rules.few or not vary:
             return None
-        if not copy_pays(slices.gain(s), extra=1.0):  # or more, by the padding of slices
+        if not copy_pays(slices.gain(s, rules), extra=1.0):  # or more, by the padding of slices
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.formats import Matrix
 from ...core.settings import Settings
 from ..preconditioners import Ic, Ilu, Jacobi, Polynomial
-from .costs import HOST, Fill, Rates, logarithms, rates_of
+from .costs import Fill, SolveConstants, is_on_host, logarithms, rates_of
 from .structure import UNRELIABLE
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ class Candidates:
         self, A: Matrix, properties: Properties, rtol: float, columns: int, restart: int
     ) -> None:
         self.A, self.properties, self.columns, self.restart = A, properties, columns, restart
-        self.rates: Rates = rates_of(A)
+        self.rates: SolveConstants = rates_of(A)
+        self.on_host = is_on_host(A)
         self.reduction = logarithms(rtol)
         self.n, self.nnz = max(A.shape[0], 1), int(A.nnz)
 
@@ -228,7 +229,7 @@ class Candidates:
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
         """Return a method with incomplete factors; a polynomial of the matrix for CG on devices."""
         rates = self.rates
-        if method == "cg" and rates is not HOST:
+        if method == "cg" and not self.on_host:
             M, label = Settings(Polynomial, {"degree": DEGREE}), "polynomial"
             setup, apply = rates.call + rates.bounds, DEGREE * rates.degree * self.iteration
         else:
@@ -262,7 +263,7 @@ class Candidates:
         """Return the direct solver."""
         solve = 4e-9 * fill.entries * self.columns
         options = {} if fill.engine == "auto" else {"engine": fill.engine}
-        if fill.ordering is not None and self.rates is HOST:
+        if fill.ordering is not None and self.on_host:
             options = {"engine": SUPERLU, "ordering": fill.ordering}
         label = "" if fill.engine == "auto" else fill.engine
         return Candidate(DIRECT, None, label, options, fill.seconds, solve, 2.0)

@@ -1,15 +1,17 @@
 """The estimated time of parts of a solve: products, iterations, set-ups and factorizations.
 
-The rates are rough, one set for each kind of executor. Observations of attempts correct them: all
-estimates for a matrix are scaled by the observed time of iterations over the estimated one.
+The rates are rough; :mod:`wollemi.core.devices` has those of each device. Observations of attempts
+correct them: all estimates for a matrix are scaled by the observed time of iterations over the
+estimated one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, log2
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ...core.devices import of_host
 from ...core.operations import triangular
 from .structure import NARROW, Structure
 
@@ -23,8 +25,7 @@ FACTOR_BYTES = 2**32
 DENSE_ROWS = 4000
 
 
-@dataclass(frozen=True)
-class Rates:
+class SolveConstants(NamedTuple):
     """Seconds of parts of the work, for values of 8 bytes.
 
     Attributes
@@ -70,32 +71,41 @@ class Rates:
     small: float
 
 
-#: Two threads of an EPYC and one H100, 27 November 2026: grids of 100 to 1e6 unknowns.
-HOST = Rates(
-    launch=3e-6, entry=0.25e-9, row=0.5e-9, call=6e-4, bounds=1e-3, degree=0.8, triangle=1.5e-9,
-    factor=28e-9, matched=150e-9, hierarchy=3e-3, level=130e-9, cycle=6e-5, smoothed=5.5e-9,
-    direct=1e-3, small=4e-7,
-)  # fmt: skip
-DEVICE = Rates(
-    launch=6e-6, entry=6e-12, row=3.5e-11, call=4.5e-3, bounds=1.4e-2, degree=0.4, triangle=1e-10,
-    factor=3e-9, matched=80e-9, hierarchy=2e-2, level=8e-9, cycle=1.2e-4, smoothed=1.6e-10,
-    direct=2.5e-3, small=1.2e-6,
-)  # fmt: skip
+class FactorConstants(NamedTuple):
+    """Seconds of exact factors, which are made on one core of the host.
 
-#: Seconds of an entry of the matrix while it is ordered, of an entry of the factors and of an
-#: operation, by SuperLU on one core.
-ORDERED, FILLED, OPERATION = 0.2e-6, 25e-9, 1.5e-10
+    Attributes
+    ----------
+    ordered : float
+        Of an entry of the matrix while it is ordered.
+    filled, operation : float
+        Of an entry of the factors, and of an operation, by SuperLU.
+    dense_operation : float
+        Of an operation of LAPACK's factorization of a dense matrix.
+    band_operation : float
+        Of an operation of the factorization of a narrow band.
+    """
 
-#: Seconds of an operation of LAPACK's factorization of a dense matrix.
-DENSE_OPERATION = 5e-11
+    ordered: float
+    filled: float
+    operation: float
+    dense_operation: float
+    band_operation: float
 
-#: The same of a narrow band.
-BAND_OPERATION = 3e-10
+
+def factor_constants() -> FactorConstants:
+    """Return the constants of exact factors on this processor."""
+    return of_host().of(FactorConstants)
 
 
-def rates_of(A: LinOp) -> Rates:
-    """Return the rates of the executor of a matrix: exact factors are made on the host."""
-    return HOST if A.executor.supports(triangular.factorize) else DEVICE
+def rates_of(A: LinOp) -> SolveConstants:
+    """Return the rates of the device of a matrix."""
+    return A.executor.constants.of(SolveConstants)
+
+
+def is_on_host(A: LinOp) -> bool:
+    """Return whether the executor of a matrix makes exact factors itself: it is a processor."""
+    return A.executor.supports(triangular.factorize)
 
 
 @dataclass(frozen=True)
@@ -125,7 +135,7 @@ class Fill:
         return self.entries * (itemsize + 4) <= FACTOR_BYTES
 
 
-def fill_of(structure: Structure) -> Fill:
+def fill_of(structure: Structure, rules: FactorConstants | None = None) -> Fill:
     """Return the estimated factors of a pattern, of the cheapest kind that fits it.
 
     Notes
@@ -133,25 +143,23 @@ def fill_of(structure: Structure) -> Fill:
     Sparse factors come from nested dissection of a pattern; the rows of separators follow from the
     number of levels and its dimension (A. George, Nested dissection of a regular finite element
     mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in the plane and ``12 n s^1.5`` in
-    space for short rows, fitted to SuperLU's counts for grids and elasticity. George, Nested
-    dissection of a regular finite element mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s``
-    operations in the plane and ``12 n s^1.5`` in space for short rows, fitted to SuperLU's counts
-    for grids and elasticity.
+    space for short rows, fitted to SuperLU's counts for grids and elasticity.
     """
     n = max(structure.rows, 1)
-    kinds = [_sparse(structure)]
+    rules = rules or factor_constants()
+    kinds = [_sparse(structure, rules)]
     if max(structure.lower, structure.upper) <= NARROW:
-        kinds.append(_banded(structure))
+        kinds.append(_banded(structure, rules))
     if n <= DENSE_ROWS:
         operations = 2 / 3 * n**3
-        kinds.append(Fill(n * n, operations, 1e-4 + DENSE_OPERATION * operations, "dense"))
+        kinds.append(Fill(n * n, operations, 1e-4 + rules.dense_operation * operations, "dense"))
     return min(kinds, key=lambda fill: fill.seconds)
 
 
-def _sparse(structure: Structure) -> Fill:
+def _sparse(structure: Structure, rules: FactorConstants) -> Fill:
     n, dimension = max(structure.rows, 1), structure.dimension
     if structure.is_triangular:
-        return Fill(structure.entries, structure.entries, 1e-3 + ORDERED * structure.entries)
+        return Fill(structure.entries, structure.entries, 1e-3 + rules.ordered * structure.entries)
     separator = max(min(dimension * structure.reach, n), 2.0)
     exponent = min(max(3.0 - dimension / max(dimension - 1.0, 0.5), 1.0), 2.0)
     if dimension >= 3.5:
@@ -162,15 +170,20 @@ def _sparse(structure: Structure) -> Fill:
     plane = 6.0 * log2(separator) * longer**0.7
     entries = n * max(plane, 0.5 * separator ** (2 * (exponent - 1.0)), structure.row_length)
     entries = min(entries, float(n) * n)
-    seconds = 1e-3 + ORDERED * structure.entries + FILLED * entries + OPERATION * operations
+    seconds = (
+        1e-3
+        + rules.ordered * structure.entries
+        + rules.filled * entries
+        + rules.operation * operations
+    )
     return Fill(entries, operations, seconds)
 
 
-def _banded(structure: Structure) -> Fill:
+def _banded(structure: Structure, rules: FactorConstants) -> Fill:
     n, lower, upper = structure.rows, structure.lower, structure.upper
     entries = float(n) * (2 * lower + upper + 1)
     operations = 2.0 * n * lower * (lower + upper + 1)
-    seconds = 5e-4 + 25e-9 * structure.entries + 4e-9 * entries + BAND_OPERATION * operations
+    seconds = 5e-4 + 25e-9 * structure.entries + 4e-9 * entries + rules.band_operation * operations
     return Fill(entries, operations, seconds, "banded")
 
 

@@ -10,7 +10,6 @@ from ...core.settings import Settings
 from ..preconditioners import Amg
 from ..preconditioners.multigrid import rigid_body_modes
 from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, Candidates
-from .costs import HOST
 
 if TYPE_CHECKING:
     from ...core.formats import Matrix
@@ -70,10 +69,10 @@ class Pool:
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = False
         #: Whether the first candidate asks for the others after some iterations.
-        self.asks = not self._small_matrix and make.rates is HOST
+        self.asks = not self._small_matrix and make.on_host
         self._estimate_first()
         self.candidates = [self.first]
-        if make.rates is not HOST and A.shape[0] >= ONE_KERNEL_ROWS:
+        if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
             self.candidates += self._early_multigrid()
         if properties.has_structure or properties.hints.given:
             self.prepare()
@@ -206,7 +205,7 @@ class Pool:
         return uncounted or self.properties.fill.fits(itemsize)
 
     def _clearly_better(self, best: Candidate) -> bool:
-        on_device = self.make.rates is not HOST
+        on_device = not self.make.on_host
         if on_device and self.A.shape[0] < ONE_KERNEL_ROWS:
             return False
         return self.seconds(best) < CLEARLY * self.seconds(self.first)

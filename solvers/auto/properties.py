@@ -18,7 +18,7 @@ from ...core.reorder import amd
 from ...core.reorder.pattern import pattern
 from ..driver.scaling import largest_values
 from ..spectrum import row_bound
-from .costs import FILLED, OPERATION, ORDERED, Fill, fill_of
+from .costs import Fill, factor_constants, fill_of
 from .structure import UNRELIABLE, Structure, find_structure
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Properties:
         """The time to count the factors' entries, 0 if the estimate does not need it."""
         if "counted" in self._known or self.structure.dimension < UNRELIABLE:
             return 0.0
-        return 5e-4 + 2 * ORDERED * self.structure.entries
+        return 5e-4 + 2 * factor_constants().ordered * self.structure.entries
 
     def count_fill(self, most: float) -> None:
         """Order the rows by least degree and count the entries of the factors, up to ``most``."""
@@ -148,7 +148,9 @@ class Properties:
         times = 2.0 * float(operations[0])
         if entries[0] > limit:
             found, times = np.inf, np.inf
-        seconds = (perf_counter() - began) + FILLED * found + OPERATION * times + 1e-3
+        rules = factor_constants()
+        seconds = perf_counter() - began
+        seconds += rules.filled * found + rules.operation * times + 1e-3
         self._known["counted"] = Fill(found, times, seconds, ordering=MINIMUM_DEGREE)
 
     @cached_property

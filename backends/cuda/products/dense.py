@@ -28,6 +28,7 @@ from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from . import tensor_choice
+from .constants import DenseProductConstants, TensorCoreConstants
 from .dense_library import is_captured, is_taken, multiply, taken
 
 if TYPE_CHECKING:
@@ -71,26 +72,9 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 #: float64 has not been timed.
 CHOSEN = ("float16", "bfloat16")
 
-# Measured on an H200 with 8192 x 8192 in float16; how long products take is estimated from them.
-#: Bytes per second of a dense matrix: the library alone with 128 columns, 134 MB in 36.
-DENSE_RATE = 4.0e12
-#: The share of the memory bandwidth that it reaches: 4.0 of 4.92 TB/s; on an H100 2.7 of 3.35 (90
-#: MB in 35).
-DENSE_SHARE = 0.81
-#: Operations per second of dense products: the library alone with 256 columns, in 44.
-DENSE_FLOPS = 7.8e14
-#: A launch, and the least that a product of the library takes. From times of both launches, less
-#: the estimated time of the product:
-LAUNCH, LEAST = 2e-6, 3.5e-6
-#: Looking whether something is to be mended: a probe on an H100 took 1.3 to 1.8.
-MEND = 1.5e-6
 #: Blocks that look for values that are not finite: more blocks correct rare cases sooner, but cost
 #: every product time.
 MENDERS = 32
-#: By how much it has to be faster.
-MARGIN = 1.05
-#: With fewer columns there is little to gain: 32 columns, 2048^2, 80 %, 8.3, rows one by one 10.8.
-LEAST_COLUMNS = 17
 #: The part of the free memory that a copy may take.
 MEMORY = 0.25
 
@@ -120,18 +104,24 @@ class DenseProduct(GpuAlgorithm):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that it is faster, if it should be."""
         statistics, columns = facts.statistics, facts.columns
-        if facts.dtype not in CHOSEN or columns < LEAST_COLUMNS:
+        constants = on.executor.constants
+        rules = constants.of(DenseProductConstants)
+        if facts.dtype not in CHOSEN or columns < rules.least_columns:
             return None
         places, nbytes = statistics.rows * statistics.columns, 2
         waves = on.waves
-        sparse = ml_choice.estimate(statistics, waves, columns, nbytes) * 1e-6
-        if tensor_choice.reason(facts, waves) and on.executor.device.capability == (9, 0):
-            sparse = tensor_choice.with_tensor_cores(facts) * 1e-6
-        multiplied = 2 * places * columns / DENSE_FLOPS
+        sparse = ml_choice.estimate(statistics, waves, columns, nbytes, on.rules) * 1e-6
+        of_cores = constants.of(TensorCoreConstants)
+        hopper = on.executor.device.capability == (9, 0)
+        if hopper and tensor_choice.reason(facts, waves, of_cores, on.rules):
+            sparse = tensor_choice.with_tensor_cores(facts, of_cores) * 1e-6
+        multiplied = 2 * places * columns / rules.flops
         peak = on.executor.device.peak_bandwidth
-        rate = DENSE_SHARE * peak if peak else DENSE_RATE
-        dense = MEND + max(LEAST, LAUNCH + max(places * nbytes / rate, multiplied))
-        if dense * MARGIN > sparse or places * nbytes > MEMORY * on.executor.free_memory():
+        rate = rules.share * peak if peak else rules.rate
+        dense = rules.mend + max(
+            rules.least, rules.launch + max(places * nbytes / rate, multiplied)
+        )
+        if dense * rules.margin > sparse or places * nbytes > MEMORY * on.executor.free_memory():
             return None
         return (
             f"with {facts.density:.1%} of the entries the dense product should take "

@@ -21,7 +21,8 @@ from ....core.calls import SddmmCall
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
-from .dense import CHOSEN, DENSE_FLOPS, DENSE_RATE, DTYPES, LAUNCH, MEMORY, launch
+from .constants import DENSE_PRODUCTS, DenseProductConstants
+from .dense import CHOSEN, DTYPES, MEMORY, launch
 from .dense_library import multiply, taken
 from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
 
@@ -47,18 +48,8 @@ PIECE = 256
 #: Elements by which rows of a panel begin, and of which rows of operands should have a multiple:
 #: tensor cores are fed 16 bytes at a time.
 EACH = 8
-#: By how much it has to be faster.
-MARGIN = 1.3
 #: Bytes of a sector of memory: the unit that a read of one element loads.
 SECTOR = 32
-
-# Of 16-bit numbers on an H200.
-#: Seconds for an entry by rows, and besides that for every column. 8192 x 8192, 30 %, 64, 128 and
-#: 256 columns: 256, 478 and 944 microseconds; 11008 x 4096, 20 %, 512 columns: 911.
-OF_ENTRY, OF_COLUMN = 1.0e-12, 1.82e-13
-#: Seconds for a tile of 128 x 128, for every column of it, and for each entry beyond a density.
-#: 8192 x 8192, 2 / 10 / 30 %: 64 columns 43 / 53 / 108, 256 columns 71 / 80 / 118.
-OF_TILE, OF_TILE_COLUMN, OF_TILE_ENTRY, TILE_ENTRIES = 8.3e-9, 3.6e-11, 2.9e-12, 0.05
 
 
 class Panels(NamedTuple):
@@ -107,8 +98,9 @@ class SampledDense(GpuAlgorithm):
             and sorted_rows(executor.xp, A)
             for tile in self.tiles
         )
-        sparse, dense = sparse_seconds(facts, tiled=tiled), dense_seconds(facts, 4)
-        if dense * MARGIN > sparse:
+        rules = executor.constants.of(DenseProductConstants)
+        sparse, dense = sparse_seconds(facts, rules, tiled=tiled), dense_seconds(facts, 4, rules)
+        if dense * rules.sampled_margin > sparse:
             return None
         if min(PANEL_ROWS, statistics.rows) * statistics.columns * 4 > most_bytes(executor):
             return None
@@ -197,7 +189,9 @@ def rows_of_panel(m: int, most: int) -> int:
     return whole if whole <= most else rows
 
 
-def dense_seconds(facts: Facts, itemsize: int) -> float:
+def dense_seconds(
+    facts: Facts, itemsize: int, rules: DenseProductConstants = DENSE_PRODUCTS
+) -> float:
     """Return how long the dense product and its sampling should take.
 
     The library is bound by its operations, or by the memory that it reads and writes. Of the panel,
@@ -209,6 +203,8 @@ def dense_seconds(facts: Facts, itemsize: int) -> float:
         Of the pattern, the columns and the dtype.
     itemsize : int
         Bytes of a number of the panel.
+    rules : DenseProductConstants
+        The constants of the device.
 
     Examples
     --------
@@ -222,13 +218,15 @@ def dense_seconds(facts: Facts, itemsize: int) -> float:
     places = s.rows * s.columns
     panels = -(-places * max(item, 4) // PANEL_BYTES)
     moved = (s.rows + s.columns) * k * item + places * itemsize
-    product = max(2 * places * k / DENSE_FLOPS, moved / DENSE_RATE)
+    product = max(2 * places * k / rules.flops, moved / rules.rate)
     touched = 1 - (1 - min(facts.density, 1.0)) ** (SECTOR // itemsize)
     read = touched * places * itemsize + s.nnz * (facts.index_dtype.itemsize + 2 * item)
-    return 2 * LAUNCH * panels + product + read / DENSE_RATE
+    return 2 * rules.launch * panels + product + read / rules.rate
 
 
-def sparse_seconds(facts: Facts, *, tiled: bool) -> float:
+def sparse_seconds(
+    facts: Facts, rules: DenseProductConstants = DENSE_PRODUCTS, *, tiled: bool
+) -> float:
     """Return how long dot products of 16-bit rows should take, entry by entry or by tiles.
 
     Examples
@@ -241,7 +239,7 @@ def sparse_seconds(facts: Facts, *, tiled: bool) -> float:
     """
     s, k = facts.statistics, facts.columns
     if not tiled:
-        return LAUNCH + s.nnz * (OF_ENTRY + OF_COLUMN * k)
+        return rules.launch + s.nnz * (rules.entry + rules.entry_column * k)
     tiles = -(-s.rows // TILE) * -(-s.columns // TILE)
-    many = max(0.0, s.nnz - TILE_ENTRIES * s.rows * s.columns)
-    return LAUNCH + tiles * (OF_TILE + OF_TILE_COLUMN * k) + many * OF_TILE_ENTRY
+    many = max(0.0, s.nnz - rules.tile_entries * s.rows * s.columns)
+    return rules.launch + tiles * (rules.tile + rules.tile_column * k) + many * rules.tile_entry

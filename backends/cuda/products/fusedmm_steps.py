@@ -15,13 +15,8 @@ from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...gpu.products.rowwise import weigh
+from .constants import TileConstants, by_columns
 from .sddmm_tile import Tile, TileMma, sorted_rows
-
-#: Density from which two steps are faster though one pass would load rows once, ``D`` being ``B``,
-#: by the columns of ``C`` up to which it holds. 8192 x 8192, float32, 128 columns: one pass takes
-#: 144 microseconds with 5 % and 268 with 10 %, tiles 97 and 102, the product that follows 106. For
-#: fewer columns it is where tiles and product, measured, meet one pass as it grows from 2 %.
-SAME_FROM_DENSITY = ((32, 0.18), (64, 0.10), (float("inf"), 0.08))
 
 
 class TwoSteps(FusedAlgorithm):
@@ -30,9 +25,9 @@ class TwoSteps(FusedAlgorithm):
     name: ClassVar[str] = "two-steps"
     tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
-    def from_density(self, columns: int) -> float:
+    def from_density(self, on: Adapter, columns: int) -> float:
         """Return the density from which the rule takes it."""
-        return next(density for most, density in SAME_FROM_DENSITY if columns <= most)
+        return by_columns(on.executor.constants.of(TileConstants).same_density, columns)
 
     def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it does not do here."""
@@ -42,7 +37,7 @@ class TwoSteps(FusedAlgorithm):
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why two steps are faster, or None."""
-        if A.is_lean or facts.density < self.from_density(facts.columns):
+        if A.is_lean or facts.density < self.from_density(on, facts.columns):
             return None
         for tile in self.tiles:
             if not tile.objection(on, A, facts):
@@ -54,7 +49,7 @@ class TwoSteps(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> str:
         """Return the name of the kernel for one pass."""
-        return ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
+        return ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
 
     def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
         """Sample, apply f, multiply."""
@@ -70,7 +65,7 @@ class StepsOrPass(TwoSteps):
 
     name: ClassVar[str] = "steps-or-pass"
 
-    def from_density(self, columns: int) -> float:
+    def from_density(self, on: Adapter, columns: int) -> float:
         """Return 0: tiles are asked."""
         return 0.0
 

@@ -15,6 +15,7 @@ from ....core.store import Key
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.masks import MaskAlgorithm, MaskCall, MaskRows, register
 from ..table import kernel
+from .constants import RowAttentionConstants, TileAttentionConstants
 from .row_times import Sizes
 from .tile_attention import attend, gradients_of_attention, obstacle
 from .tile_pattern import Tiles, make_interval_tiles
@@ -68,9 +69,10 @@ class MaskTiles(MaskAlgorithm):
             return False
         _, filled, most = _tiles_of(on, A)
         batch, m, k = C.shape
-        shapes = shapes_for(on.executor.device)
+        constants = on.executor.constants
+        shapes = shapes_for(on.executor.device, constants.of(TileAttentionConstants))
         sizes = Sizes(m, A.shape[1], A.nnz, batch, k, D.shape[2])
-        return pays(shapes, filled, most, sizes)
+        return pays(shapes, filled, most, sizes, constants.of(RowAttentionConstants))
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
         """Attend, 128 columns of ``D`` at a time."""

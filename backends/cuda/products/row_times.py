@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Microseconds of a launch.
-LAUNCH = 2.0
-#: Microseconds of an entry for each column, and of a row: of the product, and of gradients by rows
-#: and by columns, where a row costs more with more columns. H100, ``wollemi_bench.slab_table``:
-#: within 10 % of 46 of 49 products and 43 of 49 gradients.
-ENTRY_OF_COLUMN, ROW = 0.425e-6, 780e-6
-GRADIENT_OF_COLUMN, GRADIENT_ROW, GRADIENT_ROW_OF_COLUMN = 0.97e-6, 960e-6, 4.8e-6
-#: The factor on the time of an entry if its row does not fill the lanes that share it, a power of 2
-#: of vectors of 8 values: the product, and gradients.
-BROKEN, BROKEN_GRADIENTS = 1.45, 2.2
+from .constants import ROW_ATTENTION, RowAttentionConstants
+
+#: Values of a vector, of which rows that share lanes have a power of 2.
 OF_VECTOR = 8
 #: Heads that fill a device.
 MANY = 64
-#: How many times as fast the product is for each entry where ``D`` is ``B``.
-SAME = 1.7
 
 
 class Sizes(NamedTuple):
@@ -38,12 +29,21 @@ class Sizes(NamedTuple):
     p: int
 
 
-def time_of(sizes: Sizes, *, gradients: bool = False, same: bool = False) -> float:
+def time_of(
+    sizes: Sizes,
+    rules: RowAttentionConstants = ROW_ATTENTION,
+    *,
+    gradients: bool = False,
+    same: bool = False,
+) -> float:
     """Return the microseconds of the kernels by rows.
 
     Parameters
     ----------
     sizes : Sizes
+        Of the product.
+    rules : RowAttentionConstants
+        The constants of the device.
     gradients : bool
         Whether gradients are asked for.
     same : bool
@@ -61,9 +61,9 @@ def time_of(sizes: Sizes, *, gradients: bool = False, same: bool = False) -> flo
         filled *= 2
     entries = float(sizes.entries * sizes.batch * filled)
     if gradients:
-        entries *= BROKEN_GRADIENTS if filled != columns else 1.0
-        of_row = GRADIENT_ROW + GRADIENT_ROW_OF_COLUMN * columns
+        entries *= rules.broken_gradients if filled != columns else 1.0
+        of_row = rules.gradient_row + rules.gradient_row_column * columns
         rows = (sizes.m + sizes.n) / 2 * sizes.batch
-        return LAUNCH + entries * GRADIENT_OF_COLUMN + rows * of_row
-    entries *= (BROKEN if filled != columns else 1.0) / (SAME if same else 1.0)
-    return LAUNCH + entries * ENTRY_OF_COLUMN + sizes.m * sizes.batch * ROW
+        return rules.launch + entries * rules.gradient_column + rows * of_row
+    entries *= (rules.broken if filled != columns else 1.0) / (rules.same if same else 1.0)
+    return rules.launch + entries * rules.entry_column + sizes.m * sizes.batch * rules.row

@@ -27,6 +27,7 @@ from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
+from .constants import TileConstants, by_columns
 
 _TEXT = FOLDERS
 
@@ -83,12 +84,6 @@ MOST_AHEAD, MOST_AHEAD_READ = 6, 3
 #: Bytes of the lists' heads up to which a pattern is cut into tiles.
 MOST_HEADS = 1 << 30
 
-#: Density from which tiles are faster, by the columns of ``C`` up to which it holds. 8192 x 8192,
-#: float32, tiles and rows, microseconds: 32 columns, 5 % 59 and 44, 10 % 72 and 84; 64, 3 % 66 and
-#: 43, 5 % 68 and 73; 128, 3 % 95 and 81, 5 % 97 and 127; 256, 3 % 203 and 175, 5 % 229 and 269.
-FROM_DENSITY = ((32, 0.08), (64, 0.05), (128, 0.035), (np.inf, 0.04))
-#: Tiles that fill the device.
-FEW_TILES = 264
 #: Bytes of memory for each entry while lists are made: ten arrays of int64.
 BYTES_TO_PLAN = 80
 
@@ -190,8 +185,6 @@ class Tile(GpuAlgorithm):
     name: ClassVar[str] = "tile"
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
-    #: Density from which tiles are faster, by the columns of ``C`` up to which it holds.
-    from_density: ClassVar[tuple[tuple[float, float], ...]] = FROM_DENSITY
 
     def missing(self, device: Any) -> str | None:
         """Return the feature that a device lacks."""
@@ -223,8 +216,9 @@ class Tile(GpuAlgorithm):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
-        enough = next(density for most, density in self.from_density if facts.columns <= most)
-        if facts.density < enough or m * n < FEW_TILES * TILE * TILE:
+        rules = on.executor.constants.of(TileConstants)
+        enough = by_columns(rules.density, facts.columns)
+        if facts.density < enough or m * n < rules.few_tiles * TILE * TILE:
             return None
         if A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None

@@ -161,7 +161,7 @@ class SlabAttention(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> Any:
         """Return the fallback's state. Lists are made when they are first asked for."""
-        return State(ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel)
+        return State(ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel)
 
     def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Attend where slabs do."""

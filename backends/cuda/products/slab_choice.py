@@ -12,46 +12,15 @@ from ....core.store import Key
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
 from . import row_times, tile_shapes
+from .constants import ATTENTION, SLAB_ATTENTION, AttentionRules, SlabAttentionConstants
 from .row_times import MANY
 from .slab_attention import WARPS, AttentionCall, SlabAttention, State, height_of, width_of
 from .slab_lists import BATCH, PANEL
 from .tile_attention import TilesOrRows
 from .tile_pattern import COLUMNS, ROWS, filled
 
-
-class Rate(NamedTuple):
-    """Microseconds of a block on a full H100: for each slab, and for each batch of a warp in it.
-
-    Fitted to densities of 0.25 to 4 % of 4096 x 4096 with 1 to 16 heads and to seven other
-    patterns: nine of ten estimates are within 10 % (``benchmarks/results/ml-h200.md``).
-    """
-
-    of_slab: float
-    of_batch: float
-
-
-#: By columns: for the product, the gradient of ``C``, and the gradients of ``B`` and ``D``.
-FORWARD = {32: Rate(0.2, 0.295), 64: Rate(0.5, 0.41)}
-BY_ROWS = {32: Rate(0.1, 0.345), 64: Rate(0.9, 0.55)}
-BY_COLUMNS = {32: Rate(0.1, 0.475), 64: Rate(0.4, 0.895)}
-#: Microseconds that a slab takes at least, to be copied, by columns.
-COPIED = {32: 1.4, 64: 1.75}
-#: Bytes of shared memory that these were measured with.
-MEASURED_BYTES = 227 << 10
-#: Microseconds of a launch, and of each time that all multiprocessors have a block: until the first
-#: slab is there, and from when the first warp has ended to the last.
-LAUNCH, ROUND = 2.0, 5.3
-#: By how much slabs have to be faster, because estimates err.
-MARGIN = 0.95
-#: Bytes of shared memory of a block from which the rule takes slabs.
-LEAST_BYTES = 160 << 10
-#: Columns from which the rule selects slabs, and the divisor of their count, for copies of 16
-#: bytes.
-LEAST_COLUMNS, OF_VECTOR = 32, 8
-#: How many times as long as the average a row may be: all warps wait for that of the longest.
-EVEN = 4
-#: Entries of a row and of a column, on average, from which estimates hold.
-LEAST_MEAN = 4
+#: The divisor of the count of columns, for copies of 16 bytes.
+OF_VECTOR = 8
 #: Bytes of memory for each entry while lists are made.
 BYTES_TO_PLAN = 100
 
@@ -65,6 +34,8 @@ class Sizes(NamedTuple):
         Of the pattern, heads, and columns of ``C`` and ``D``.
     shared, multiprocessors : int
         Of the device: bytes of shared memory of a block, and blocks at once.
+    rules : AttentionRules
+        Of the device.
     """
 
     m: int
@@ -75,42 +46,44 @@ class Sizes(NamedTuple):
     p: int
     shared: int
     multiprocessors: int
+    rules: AttentionRules = ATTENTION
 
     @property
     def of_rows(self) -> row_times.Sizes:
         """The sizes that do not depend on a device."""
-        return row_times.Sizes(*self[: len(row_times.Sizes._fields)])
+        return row_times.Sizes(self.m, self.n, self.entries, self.batch, self.k, self.p)
 
     @property
     def turned(self) -> Sizes:
         """The sizes of the transposed pattern."""
         return self._replace(m=self.n, n=self.m)
 
-    def of_kernel(self, rates: dict[int, Rate]) -> float:
+    def of_kernel(self, rates: dict[int, tuple[float, float]]) -> float:
         """Return the microseconds of a kernel."""
-        width = width_of(self.k, self.p)
-        height, rate = height_of(self.shared, width), rates[width]
+        width, rules = width_of(self.k, self.p), self.rules.slabs
+        height, (slab, batch) = height_of(self.shared, width), rates[width]
         rounds = ceil(ceil(self.m / (2 * PANEL * WARPS)) * self.batch / self.multiprocessors)
         slabs = ceil(self.n / height)
         # Half of the last batch of a list is filled, on average; a warp has two lists for a slab.
         batches = 2 * max(self.entries * PANEL / self.m / slabs / BATCH + 0.5, 1.0)
-        part = height / height_of(MEASURED_BYTES, width)
-        of_slab = max(COPIED[width] * part, rate.of_slab * part + rate.of_batch * batches)
-        return LAUNCH + rounds * (ROUND + slabs * of_slab)
+        part = height / height_of(rules.measured_bytes, width)
+        of_slab = max(rules.copied[width] * part, slab * part + batch * batches)
+        return rules.launch + rounds * (rules.round + slabs * of_slab)
 
     def by_slabs(self, *, gradients: bool) -> float:
         """Return the microseconds of slabs."""
         if gradients:
-            return self.of_kernel(BY_ROWS) + self.turned.of_kernel(BY_COLUMNS)
-        return self.of_kernel(FORWARD)
+            rules = self.rules.slabs
+            return self.of_kernel(rules.by_rows) + self.turned.of_kernel(rules.by_columns)
+        return self.of_kernel(self.rules.slabs.forward)
 
     def by_rows(self, *, gradients: bool, same: bool = False) -> float:
         """Return the microseconds of the kernels by rows."""
-        return row_times.time_of(self.of_rows, gradients=gradients, same=same)
+        return row_times.time_of(self.of_rows, self.rules.rows, gradients=gradients, same=same)
 
     def by_tiles(self, device: Any, tiles: int, *, gradients: bool) -> float:
         """Return the microseconds of ``tiles`` dense tiles a head."""
-        shapes = tile_shapes.shapes_for(device)
+        shapes = tile_shapes.shapes_for(device, self.rules.tiles)
         most = min(ceil(self.n / COLUMNS), tiles)
         return tile_shapes.time_of(shapes, tiles, most, self.of_rows, gradients=gradients)
 
@@ -127,15 +100,19 @@ class SlabsOrRows(SlabAttention):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why slabs are faster on a full device, or None."""
         device = on.executor.device
-        if A.nnz == 0 or device.shared_bytes < LEAST_BYTES or not is_even(facts.statistics):
+        rules: SlabAttentionConstants = on.executor.constants.of(SlabAttentionConstants)
+        if A.nnz == 0 or device.shared_bytes < rules.least_bytes:
             return None
-        if not are_wide(facts.columns) or not are_many(A):
+        if not is_even(facts.statistics, rules):
+            return None
+        if not are_wide(facts.columns, rules=rules) or not are_many(A, rules):
             return None
         if A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None
         full = sizes_of(on, A, MANY, facts.columns, facts.columns)
         rows = [
-            full.by_slabs(gradients=g) < MARGIN * full.by_rows(gradients=g) for g in (False, True)
+            full.by_slabs(gradients=g) < rules.margin * full.by_rows(gradients=g)
+            for g in (False, True)
         ]
         if not any(rows):
             return None
@@ -150,7 +127,7 @@ class SlabsOrRows(SlabAttention):
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
         """Return the state of the fallback: tiles or rows, or rows alone."""
         tiles = TilesOrRows()
-        rest = ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
+        rest = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         if tiles.objection(on, A, facts) is None and tiles.reason(on, A, facts) is not None:
             try:
                 tiles.prepare(on, A, facts)
@@ -164,7 +141,8 @@ class SlabsOrRows(SlabAttention):
         A, C, B, D = call.A, call.C, call.B, call.D
         gradients = isinstance(call, GradientCall)
         (batch, _, k), p = C.shape, D.shape[2]
-        if not are_wide(k, p) or (gradients and not _columns_are_even(A)):
+        rules: SlabAttentionConstants = on.executor.constants.of(SlabAttentionConstants)
+        if not are_wide(k, p, rules=rules) or (gradients and not _columns_are_even(A, rules)):
             return False
         sizes = sizes_of(on, A, batch, k, p)
         same = B.shape == D.shape and on.operand(B) == on.operand(D)
@@ -173,28 +151,28 @@ class SlabsOrRows(SlabAttention):
             others = min(
                 others, sizes.by_tiles(on.executor.device, state.tiles, gradients=gradients)
             )
-        return sizes.by_slabs(gradients=gradients) < MARGIN * others
+        return sizes.by_slabs(gradients=gradients) < rules.margin * others
 
 
-def is_even(statistics: RowStatistics) -> bool:
+def is_even(statistics: RowStatistics, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
     """Return whether no row is so long that others would wait for it."""
-    return statistics.longest <= EVEN * statistics.mean
+    return statistics.longest <= rules.even * statistics.mean
 
 
-def are_wide(*columns: int) -> bool:
+def are_wide(*columns: int, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
     """Return whether rows of operands are neither short nor of broken vectors."""
-    return all(count >= LEAST_COLUMNS and count % OF_VECTOR == 0 for count in columns)
+    return all(count >= rules.least_columns and count % OF_VECTOR == 0 for count in columns)
 
 
-def are_many(A: Any) -> bool:
+def are_many(A: Any, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
     """Return whether rows and columns have some entries on average."""
-    return bool(A.nnz >= LEAST_MEAN * max(A.shape))
+    return bool(A.nnz >= rules.least_mean * max(A.shape))
 
 
-def _columns_are_even(A: Any) -> bool:
+def _columns_are_even(A: Any, rules: SlabAttentionConstants) -> bool:
     def even() -> bool:
         transposed, _ = A.transposed_pattern()
-        return is_even(transposed.row_statistics)
+        return is_even(transposed.row_statistics, rules)
 
     return A._pattern.get(_EVEN, even)
 
@@ -203,7 +181,8 @@ def sizes_of(on: Adapter, A: Any, batch: int, k: int, p: int) -> Sizes:
     """Return the sizes of a product with a pattern."""
     device = on.executor.device
     m, n = A.shape
-    return Sizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors)
+    rules = AttentionRules.of(on.executor.constants)
+    return Sizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors, rules)
 
 
 def tiles_of(on: Adapter, A: Any) -> int:

@@ -19,6 +19,7 @@ from ...unified.wrappers import SimtKernel
 from ..runtime.overlapped import Overlapped
 from . import tensor_choice
 from . import tensor_kernels as kernels
+from .constants import TensorCoreConstants
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -194,7 +195,9 @@ class TensorCores(GpuAlgorithm):
 
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return why it is faster, where measurements show it and no position repeats."""
-        reason = tensor_choice.reason(facts, on.waves)
+        reason = tensor_choice.reason(
+            facts, on.waves, on.executor.constants.of(TensorCoreConstants), on.rules
+        )
         return reason if reason and self._pattern(on, A) is not None else None
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> TilePattern:

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from ....core.algorithm import Facts
+from ...gpu.constants import ROW_PRODUCTS, RowProductConstants
 from ...gpu.products import choice as ml_choice
+from .constants import TENSOR_CORES, TensorCoreConstants
 from .tensor_kernels import tile_shape
-
-# Estimates in microseconds, from products of 256 x 256 to 8192 x 8192 on an H200 (2026-11-21, graph
-# replays) of 2 to 30 % with 32 to 256 columns; benchmarks/results/ml-h200.md has them.
-
-#: Launches, bringing values of B and A to where they are read, the first steps, and the last sums;
-#: and the cost of every position of a matrix for each panel of columns, which does not depend on
-#: the number of entries.
-PANEL = {
-    "float32": {32: (11.2, 5.3e-7), 64: (12.0, 8.3e-7), 128: (12.2, 1.43e-6)},
-    "float16": {32: (8.8, 3.4e-7), 64: (9.3, 4.0e-7), 128: (11.5, 5.6e-7)},
-}
-#: Values of a step are read from shared memory by one lane each, with bank conflicts: a warp's
-#: loads of a step take TURNS turns without an entry, TURNS_OF_ALL with all positions (simulated),
-#: and a position costs TURN seconds a turn. Below a quarter of the positions something else takes
-#: longer: 64: 27.1 and 39.4; 128: 37.1 and 46.9.
-TURNS, TURNS_OF_ALL, TURN = 22, 127, 8.0e-9
-#: By how much they have to be faster.
-MARGIN = 1.05
 
 
 def shares(tiles: int, steps: int, multiprocessors: int) -> int:
@@ -42,18 +26,23 @@ def shares(tiles: int, steps: int, multiprocessors: int) -> int:
     return min(multiprocessors, tiles * steps)
 
 
-def with_tensor_cores(facts: Facts) -> float:
+def with_tensor_cores(facts: Facts, rules: TensorCoreConstants = TENSOR_CORES) -> float:
     """Return how many microseconds tensor cores should take."""
     kind = "float32" if facts.dtype == "float32" else "float16"
     width = tile_shape(facts.dtype, facts.columns).columns
     panels = -(-facts.columns // width)
-    launches, place = PANEL[kind][width]
-    turns = TURNS + (TURNS_OF_ALL - TURNS) * facts.density
-    place += max(0.0, TURN * turns - PANEL[kind][min(PANEL[kind])][1])
+    launches, place = rules.panel[kind][width]
+    turns = rules.turns + (rules.turns_of_all - rules.turns) * facts.density
+    place += max(0.0, rules.turn * turns - rules.panel[kind][min(rules.panel[kind])][1])
     return launches + place * facts.statistics.rows * facts.statistics.columns * panels
 
 
-def reason(facts: Facts, waves: int) -> str | None:
+def reason(
+    facts: Facts,
+    waves: int,
+    rules: TensorCoreConstants = TENSOR_CORES,
+    by_rows: RowProductConstants = ROW_PRODUCTS,
+) -> str | None:
     """Return why tensor cores are the right choice, or None.
 
     Parameters
@@ -62,6 +51,8 @@ def reason(facts: Facts, waves: int) -> str | None:
         Of the product.
     waves : int
         That the device holds.
+    rules, by_rows : TensorCoreConstants, RowProductConstants
+        The constants of the device.
 
     Examples
     --------
@@ -76,9 +67,9 @@ def reason(facts: Facts, waves: int) -> str | None:
     >>> reason(weights(0.02, 128), 8448) is None
     True
     """
-    mine = with_tensor_cores(facts)
-    others = ml_choice.estimate(facts.statistics, waves, facts.columns, facts.itemsize)
-    if mine * MARGIN > others:
+    mine = with_tensor_cores(facts, rules)
+    others = ml_choice.estimate(facts.statistics, waves, facts.columns, facts.itemsize, by_rows)
+    if mine * rules.margin > others:
         return None
     return (
         f"with {facts.density:.1%} of the entries tensor cores should take {mine:.0f} "

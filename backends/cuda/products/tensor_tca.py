@@ -71,7 +71,9 @@ class Tca(GpuAlgorithm):
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
         """Return the items of warps: rows, or row segments where some rows are long."""
-        choice = ml_choice.of_waves(facts.statistics, on.waves, ml_choice.SUMMED_PIECE)
+        choice = ml_choice.of_waves(
+            facts.statistics, on.waves, on.rules.summed_piece, rules=on.rules
+        )
         return on.pieces(A, choice.piece, sampled=False)
 
     def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:

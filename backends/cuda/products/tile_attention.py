@@ -23,6 +23,7 @@ from ...gpu.products.adapter import NOTHING, Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
+from .constants import RowAttentionConstants, TileAttentionConstants
 from .row_times import MANY, Sizes
 from .sddmm_tile import launch
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
@@ -131,12 +132,20 @@ class State(NamedTuple):
     most: int
     rows: str
 
-    def pays(self, device: Any, call: FusedmmCall | GradientCall) -> bool:
+    def pays(self, on: Adapter, call: FusedmmCall | GradientCall) -> bool:
         """Return whether tiles are faster than rows for a batch, or for its gradients."""
         (batch, m, k), (n, p) = call.C.shape, call.D.shape[1:]
         sizes = Sizes(m, n, call.A.nnz, batch, k, p)
         gradients = isinstance(call, GradientCall)
-        return pays(shapes_for(device), self.filled, self.most, sizes, gradients=gradients)
+        of_tiles, of_rows = rules_of(on)
+        shapes = shapes_for(on.executor.device, of_tiles)
+        return pays(shapes, self.filled, self.most, sizes, of_rows, gradients=gradients)
+
+
+def rules_of(on: Adapter) -> tuple[TileAttentionConstants, RowAttentionConstants]:
+    """Return the device's constants of attention by tiles and by rows."""
+    constants = on.executor.constants
+    return constants.of(TileAttentionConstants), constants.of(RowAttentionConstants)
 
 
 class TileAttention(FusedAlgorithm):
@@ -158,7 +167,7 @@ class TileAttention(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
         """Return the tiles."""
-        rows = ml_choice.choose("fusedmm", facts.statistics, on.waves).kernel
+        rows = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         tiles = tiles_of(on.executor.xp, A)
         longest = tiles.order[:1]
         most = on.executor.to_host(tiles.starts[longest + 1] - tiles.starts[longest])
@@ -212,21 +221,22 @@ class TilesOrRows(TileAttention):
         tiles = ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))
         m, n = A.shape
         sizes = Sizes(m, n, A.nnz, MANY, facts.columns, facts.columns)
-        shapes, most = shapes_for(on.executor.device), min(ceil(n / COLUMNS), tiles)
-        if not any(pays(shapes, tiles, most, sizes, gradients=g) for g in (False, True)):
+        of_tiles, of_rows = rules_of(on)
+        shapes, most = shapes_for(on.executor.device, of_tiles), min(ceil(n / COLUMNS), tiles)
+        if not any(pays(shapes, tiles, most, sizes, of_rows, gradients=g) for g in (False, True)):
             return None
         return f"{part:.0%} of the positions of its tiles are entries"
 
     def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
         """Look at the batch."""
-        if state.pays(on.executor.device, call):
+        if state.pays(on, call):
             super().run(on, state, call)
         else:
             multiply(on, call._replace(kernel=state.rows))
 
     def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
         """Return whether tiles do for gradients, and are faster."""
-        return state.pays(on.executor.device, call) and super().tiles_do(on, state, call)
+        return state.pays(on, call) and super().tiles_do(on, state, call)
 
 
 def attend(on: Adapter, tiles: Tiles, call: FusedmmCall) -> None:

@@ -6,14 +6,16 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from . import row_times
+from .constants import (
+    ROW_ATTENTION,
+    TILE_ATTENTION,
+    RowAttentionConstants,
+    TileAttentionConstants,
+)
 from .tile_pattern import COLUMNS, ROWS
 
 #: Columns of dense operands that there are kernels for.
 WIDTHS = (32, 64, 128)
-#: How many times as long tiles take if rows are not copied 16 bytes at a time: 129 for 4 columns.
-NOT_WHOLE = 1.5
-#: Microseconds of a launch.
-LAUNCH = 2.0
 
 
 class Shape(NamedTuple):
@@ -38,32 +40,40 @@ class Shape(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """The shapes of the three kernels, for up to a number of columns.
+    """The shapes of the three kernels, for up to a number of columns, and their times.
 
     Attributes
     ----------
     kernels : dict
         By the name of the kernel and by columns: for the product, the gradients of ``C``, and the
         gradients of ``B`` and ``D``.
-    in_turn, together : dict
-        Microseconds of a tile of the product, by columns: of one block, which has its tiles one
-        after the other, and of all that a device holds.
-    gradients : dict
-        The time of gradients relative to the product, by columns: for ``C``, and for ``B`` and
-        ``D``, which have panels of columns as blocks.
+    rules : TileAttentionConstants
+        The constants of the device.
     warpgroups : bool
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
 
     kernels: dict[str, dict[int, Shape]]
-    in_turn: dict[int, float]
-    together: dict[int, float]
-    gradients: dict[int, tuple[float, float]]
+    rules: TileAttentionConstants = TILE_ATTENTION
     warpgroups: bool = False
 
+    @property
+    def in_turn(self) -> dict[int, float]:
+        """The time of a tile of one block, which has its tiles one after the other."""
+        return self.rules.groups_in_turn if self.warpgroups else self.rules.in_turn
 
-#: By warps. H200, 4096 x 4096, 64 tiles a panel, one head and eight: 88 and 118 microseconds for
-#: 32 columns, 106 and 146 for 64, 159 and 231 for 128.
+    @property
+    def together(self) -> dict[int, float]:
+        """The time of a tile among all tiles that a device holds."""
+        return self.rules.groups_together if self.warpgroups else self.rules.together
+
+    @property
+    def gradients(self) -> dict[int, tuple[float, float]]:
+        """The time of gradients relative to the product."""
+        return self.rules.groups_gradients if self.warpgroups else self.rules.gradients
+
+
+#: By warps.
 WARPS = Shapes(
     {
         "tile_attention": {32: Shape(2), 64: Shape(2), 128: Shape(2)},
@@ -74,13 +84,8 @@ WARPS = Shapes(
             128: Shape(1, resident=1),
         },
     },
-    in_turn={32: 1.38, 64: 1.65, 128: 2.48},
-    together={32: 0.0072, 64: 0.0089, 128: 0.0141},
-    gradients={32: (1.15, 1.65), 64: (1.15, 1.65), 128: (1.45, 2.05)},
 )
-#: By warpgroups. The same on an H100: 72 and 108, 85 and 130, 111 and 183; gradients for eight
-#: heads 314 for 64 columns, 521 for 128. Gradients of 16384 x 1024 and of 1024 x 16384, 4 and 16
-#: heads of 64: 529 and 687.
+#: By warpgroups.
 WARPGROUPS = Shapes(
     {
         "tile_attention": {32: Shape(1), 64: Shape(1), 128: Shape(1)},
@@ -91,20 +96,24 @@ WARPGROUPS = Shapes(
             128: Shape(1, resident=1),
         },
     },
-    in_turn={32: 1.09, 64: 1.29, 128: 1.70},
-    together={32: 0.0065, 64: 0.0078, 128: 0.0110},
-    gradients={32: (0.9, 1.27), 64: (1.0, 1.4), 128: (1.2, 1.7)},
     warpgroups=True,
 )
 
 
-def shapes_for(device: Any) -> Shapes:
-    """Return the shapes of the kernels that a device runs."""
-    return WARPGROUPS if device.capability == (9, 0) else WARPS
+def shapes_for(device: Any, rules: TileAttentionConstants = TILE_ATTENTION) -> Shapes:
+    """Return the shapes of the kernels that a device runs, and their times by its constants."""
+    shapes = WARPGROUPS if device.capability == (9, 0) else WARPS
+    return shapes._replace(rules=rules)
 
 
 def pays(
-    shapes: Shapes, filled: int, most: int, sizes: row_times.Sizes, *, gradients: bool = False
+    shapes: Shapes,
+    filled: int,
+    most: int,
+    sizes: row_times.Sizes,
+    of_rows: RowAttentionConstants = ROW_ATTENTION,
+    *,
+    gradients: bool = False,
 ) -> bool:
     """Return whether tiles, or their gradients, are faster than rows.
 
@@ -116,11 +125,13 @@ def pays(
         How many tiles there are, and how many the panel of most has.
     sizes : Sizes
         Of the product; tiles have up to 128 columns of ``D`` at a time, and so are compared.
+    of_rows : RowAttentionConstants
+        The constants of the device for rows.
     gradients : bool
         Whether gradients are asked for.
     """
     sizes = sizes._replace(p=min(sizes.p, WIDTHS[-1]))
-    by_rows = row_times.time_of(sizes, gradients=gradients)
+    by_rows = row_times.time_of(sizes, of_rows, gradients=gradients)
     return time_of(shapes, filled, most, sizes, gradients=gradients) < by_rows
 
 
@@ -142,7 +153,9 @@ def time_of(
         by_rows, by_columns = shapes.gradients[width]
         turned = most * ceil(sizes.m / ROWS) / max(ceil(sizes.n / ROWS), 1)
         tiles = by_rows * tiles + by_columns * of(turned)
-    return LAUNCH + tiles * (1 if k % 8 == 0 and p % 8 == 0 else NOT_WHOLE)
+    return shapes.rules.launch + tiles * (
+        1 if k % 8 == 0 and p % 8 == 0 else shapes.rules.not_whole
+    )
 
 
 def width_of(k: int, p: int) -> int:

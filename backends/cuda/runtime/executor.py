@@ -23,7 +23,6 @@ from ....core.program import prepare_parts, record
 from ...gpu.base import FREE, OWN, GpuExecutor
 from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
-from ...gpu.thresholds import NVIDIA
 from ..table import algorithms, kernel
 from . import later
 from .capture import CapturedStream, Captures, allowing_allocations
@@ -111,7 +110,7 @@ class CudaExecutor(GpuExecutor):
 
     kernels = kernel
     algorithms = algorithms
-    thresholds = NVIDIA
+    constants_kind = "nvidia"
     vendor_libraries = frozenset({"cudss"})
     dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 

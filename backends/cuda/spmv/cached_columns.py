@@ -80,14 +80,14 @@ class CachedColumns(VectorAlgorithm):
             return f"it is for float32 and float64, not {facts.dtype}"
         if max(*A.shape, A.nnz) >= 2**31:
             return "packed copies have 32-bit indices"
-        needed = on.executor.thresholds.shared_bytes
+        needed = on.rules.shared_bytes
         if on.executor.device.shared_bytes < needed:
             return f"it needs {needed:.0f} bytes of shared memory in a block"
         return None
 
     def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
         """Cut and pack the rows, with columns numbered by falling count."""
-        cached = on.executor.thresholds.shared_bytes // A.dtype.itemsize
+        cached = on.rules.shared_bytes // A.dtype.itemsize
         return packed.pack_pieces(on.executor, A, min(cached, A.shape[1]))
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ....core.executor import Array
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
+from ..constants import RowProductConstants
 from . import choice as ml_choice
 
 _PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
@@ -33,6 +34,12 @@ class Adapter(ABC):
     def __init__(self, executor: Any) -> None:
         self.executor = executor
         self.copies: list[Array] = []
+
+    @property
+    def rules(self) -> RowProductConstants:
+        """The device's constants of the rules for products by rows or entries."""
+        made: RowProductConstants = self.executor.constants.of(RowProductConstants)
+        return made
 
     @property
     @abstractmethod

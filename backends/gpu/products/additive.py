@@ -53,8 +53,9 @@ def launch(
     facts = facts_of(A, int(given[2].shape[2]), given[2].dtype)
     batch, _, k = given[2].shape
     dtype, index = given[2].dtype, A.indices.dtype
-    piece = summed_piece(facts.statistics, int(k))
-    state = on.pieces(A, of_waves(facts.statistics, on.waves, piece).piece, sampled=False)
+    piece = summed_piece(facts.statistics, int(k), on.rules)
+    choice = of_waves(facts.statistics, on.waves, piece, rules=on.rules)
+    state = on.pieces(A, choice.piece, sampled=False)
     wide = [on.operand(x) for x in (*given, *made) if x is not None and x.shape[2] == k]
     places = sum((place.places(dtype.itemsize) for place in wide), ())
     each = ml.elements(dtype.itemsize, (int(k) // heads,), places)

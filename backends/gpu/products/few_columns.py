@@ -9,17 +9,13 @@ from ....core.calls import SpmmCall
 from ....core.dtypes import ML_DTYPES
 from ...simt import kernels as simt
 from ..arguments import At
+from ..constants import SpmvConstants
 from ..spmv import selection
 from . import choice as ml_choice
 from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
     from .adapter import Adapter
-
-# Measured on an H200 (2026-11-22) with 2 and 4 columns, this and equal shares of entries, in
-# microseconds. 7-point stencil of 80^3 in float64: 30 and 51, 37 and 77; in float32: 19 and 42, 23
-# and 51. 10 entries a row, 20,000 rows: 4.6 and 6.8, 5.6 and 8.7. 27 entries: 29 and 45, 41 and 55.
-# A graph with long rows: 126 and 19, 142 and 26. With more columns entries are read again.
 
 
 class FewColumns(GpuAlgorithm):
@@ -37,16 +33,16 @@ class FewColumns(GpuAlgorithm):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return that rows are alike and columns few, if so."""
         s, columns = facts.statistics, facts.columns
-        if not 1 < columns <= ml_choice.KEPT_COLUMNS or ml_choice.is_skewed(s, on.waves):
+        if not 1 < columns <= on.rules.kept_columns or ml_choice.is_skewed(s, on.waves, on.rules):
             return None
-        choice = ml_choice.choose("spmm", s, on.waves, columns, facts.itemsize)
+        choice = ml_choice.choose("spmm", s, on.waves, columns, facts.itemsize, on.rules)
         if choice.kernel != "eb-pr":
             return None
         return f"{columns} columns are few: the lanes of a row keep the sums of all of them"
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> int:
         """Return how many lanes share a row."""
-        return selection.lanes(facts.statistics, on.executor.thresholds)
+        return selection.lanes(facts.statistics, on.executor.constants.of(SpmvConstants))
 
     def run(self, on: Adapter, state: int, call: SpmmCall) -> None:
         """Multiply block by block."""

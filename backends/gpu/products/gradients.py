@@ -56,7 +56,7 @@ def rows_do(on: Adapter, call: GradientCall) -> bool:
 
     def even() -> bool:
         transposed, _ = call.A.transposed_pattern()
-        choice = ml_choice.choose("fusedmm", transposed.row_statistics, on.waves)
+        choice = ml_choice.choose("fusedmm", transposed.row_statistics, on.waves, rules=on.rules)
         return choice.kernel == "row-split"
 
     return call.A._pattern.get(_EVEN, even)

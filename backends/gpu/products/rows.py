@@ -33,17 +33,18 @@ class _Rows(GpuAlgorithm):
             on.waves,
             facts.columns,
             facts.itemsize,
+            on.rules,
             lean=A.is_lean,
         )
         return choice.reason if choice.kernel == self.name else None
 
-    def piece(self, facts: Facts) -> int:
+    def piece(self, on: Adapter, facts: Facts) -> int:
         """Return how many entries a piece has; 0 if rows are whole."""
         return 0
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
         """Return the rows, or cut them."""
-        return on.pieces(A, self.piece(facts), sampled=self.product == "sddmm")
+        return on.pieces(A, self.piece(on, facts), sampled=self.product == "sddmm")
 
 
 class SpmmRowSplit(_Rows):
@@ -64,9 +65,9 @@ class SpmmRowSegments(SpmmRowSplit):
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
-    def piece(self, facts: Facts) -> int:
+    def piece(self, on: Adapter, facts: Facts) -> int:
         """Return how many entries a segment has."""
-        return ml_choice.summed_piece(facts.statistics, facts.columns)
+        return ml_choice.summed_piece(facts.statistics, facts.columns, on.rules)
 
 
 class SddmmRowSplit(_Rows):
@@ -104,9 +105,9 @@ class SddmmRowSegments(SddmmRowSplit):
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
-    def piece(self, facts: Facts) -> int:
+    def piece(self, on: Adapter, facts: Facts) -> int:
         """Return how many entries a segment has."""
-        return ml_choice.SAMPLED_PIECE
+        return on.rules.sampled_piece
 
 
 class FusedmmRowSplit(_Rows, FusedAlgorithm):
@@ -165,6 +166,6 @@ class FusedmmRowSegments(FusedmmRowSplit):
     name: ClassVar[str] = "row-segments"
     source: ClassVar[str] = ""
 
-    def piece(self, facts: Facts) -> int:
+    def piece(self, on: Adapter, facts: Facts) -> int:
         """Return how many entries a segment has."""
-        return ml_choice.SUMMED_PIECE
+        return on.rules.summed_piece

@@ -28,15 +28,6 @@ flat_sddmm = SimtKernel(
     resident=16,
 )
 
-# Measured on an H200 with float32; microseconds, of this kernel and of the better one of rows.
-#: Bytes of a row of ``C`` up to which it pays to load it for every entry. R-MAT 2^18 and 2^20: 128
-#: bytes 11.5 and 25.5, 360 and 477; 512 bytes 38 and 49, 1329 and 1337.
-MOST_BYTES = 512
-#: Bytes up to which it pays though no row is long, and entries of a row up to which it does.
-#: 16384 x 16384: 0.01 % 3.7 and 6.8, 0.1 % 7.5 and 8.4, 1 % 43.9 and 39.2; of 512 bytes 7.4 and
-#: 7.1, 20.7 and 19.1, 152 and 131.
-FEW_BYTES, SHORT = 128, 32
-
 
 def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
     """Return the row of every entry, int64."""
@@ -66,11 +57,11 @@ class Flat(GpuAlgorithm):
         """Return why entries should be split, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)
-        if nbytes > MOST_BYTES:
+        if nbytes > on.rules.flat_bytes:
             return None
-        if ml_choice.choose("sddmm", s, on.waves).kernel != "row-split":
+        if ml_choice.choose("sddmm", s, on.waves, rules=on.rules).kernel != "row-split":
             return f"the longest row has {s.longest} entries: waves have entries, not rows"
-        if nbytes <= FEW_BYTES and s.mean < SHORT:
+        if nbytes <= on.rules.flat_few_bytes and s.mean < on.rules.flat_short:
             return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"
         return None
 

@@ -52,13 +52,6 @@ csr_spmm_nonzero_split = SimtKernel(
 
 #: Lanes of a row where groups of them share one: four groups of a wave of 32.
 SHARING_LANES = 8
-#: Entries of a chunk of a group of lanes, and of one of a wave, by the number of entries of the
-#: matrix: there should be chunks for all waves. Measured as the numbers in :mod:`.choice`: R-MAT
-#: 2^14, 2 columns, eb-pr, 128 / 256 / 512: 8.3 / 11 / 16; 2^18: 49 / 44 / 48. R-MAT 2^15 (0.5 M),
-#: 32 columns, eb-sr, 32 / 64: 17 / 20; 2 columns, eb-pr, 64 / 128 / 256: 11.6 / 10.6 / 12.1, 2^14
-#: (0.2 M) 7.9 / 8.1 / 10.7, 2^16 (1 M) 17.5 / 15.4 / 14.9.
-GROUP_CHUNKS = {0: 32, 750_000: 64, 2_000_000: 128}
-WAVE_CHUNKS = {0: 64, 300_000: 128, 750_000: 256}
 
 
 class Launch(NamedTuple):
@@ -311,7 +304,13 @@ class _Anywhere(GpuAlgorithm):
     def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
         """Return the rule's reason, if it selects this algorithm."""
         choice = choose(
-            "spmm", facts.statistics, on.waves, facts.columns, facts.itemsize, lean=A.is_lean
+            "spmm",
+            facts.statistics,
+            on.waves,
+            facts.columns,
+            facts.itemsize,
+            on.rules,
+            lean=A.is_lean,
         )
         return choice.reason if choice.kernel == self.name else None
 
@@ -370,7 +369,7 @@ class RowTeam(_Anywhere):
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> Team:
         """Return the rows as they are, and at least two waves for each."""
-        team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize)
+        team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize, on.rules)
         return Team(on.pieces(A, 0, sampled=False), max(team, 2))
 
     def run(self, on: Adapter, state: Team, call: SpmmCall) -> None:
@@ -385,14 +384,14 @@ class EntriesInTurn(_Anywhere):
     copies: ClassVar[bool] = True
     segments: ClassVar[bool] = False
 
-    def chunk(self, nnz: int) -> int:
+    def chunk(self, on: Adapter, nnz: int) -> int:
         """Return how many entries a chunk has."""
-        chunks = WAVE_CHUNKS if self.segments else GROUP_CHUNKS
+        chunks = on.rules.wave_chunks if self.segments else on.rules.group_chunks
         return next(chunk for least, chunk in reversed(chunks.items()) if nnz >= least)
 
     def prepare(self, on: Adapter, A: Any, facts: Facts) -> NonzeroSplit:
         """Return the chunks, made once for a pattern."""
-        chunk = self.chunk(A.nnz)
+        chunk = self.chunk(on, A.nnz)
         return A._pattern.get(
             _SPLIT.of_size(chunk),
             lambda: on.executor.planned(

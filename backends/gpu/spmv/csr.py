@@ -14,6 +14,7 @@ from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..arguments import row_distance
 from ..base import GpuExecutor
+from ..constants import SpmvConstants
 from ..prepared import Prepared
 from ..products.csr import Adapter
 from ..table import algorithms, kernel
@@ -51,6 +52,7 @@ class Matrix:
 
     def __init__(self, executor: GpuExecutor, A: Any) -> None:
         self.executor, self.A = executor, A
+        self.rules = executor.constants.of(SpmvConstants)
 
     @cached_property
     def is_on_host(self) -> bool:
@@ -99,7 +101,7 @@ class Matrix:
     @cached_property
     def facts(self) -> selection.Facts:
         """The other inputs of the rule, and no more."""
-        A, executor, thresholds = self.A, self.executor, self.executor.thresholds
+        A, executor, rules = self.A, self.executor, self.rules
         narrow = max(*A.shape, A.nnz) < 2**31
         free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
         facts = selection.Facts(
@@ -113,24 +115,24 @@ class Matrix:
             A.data.dtype.itemsize,
             A.indices.dtype.itemsize,
         )
-        small = selection.choose_small(self.statistics, thresholds) is not None
+        small = selection.choose_small(self.statistics, rules) is not None
         if small or not narrow or A.is_lean:
             return facts
         # Rows are not sorted for a copy that would be refused without padding.
-        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), thresholds)
-        found = self._paddings(thresholds.most_padding if may_pack else np.inf)
+        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), rules)
+        found = self._paddings(rules.most_padding if may_pack else np.inf)
         facts = facts._replace(padding=found[0], sorted_padding=found[1])
-        if selection.packs(self.statistics, facts, thresholds):
+        if selection.packs(self.statistics, facts, rules):
             facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.distinct)
         elif (
             A.dtype.kind == "f"
             and A.storage_dtype == A.dtype
-            and selection.may_share_columns(self.statistics, thresholds)
+            and selection.may_share_columns(self.statistics, rules)
         ):
-            cached = thresholds.shared_bytes // A.dtype.itemsize
-            if executor.device.shared_bytes >= thresholds.shared_bytes and A.shape[1] > cached:
+            cached = rules.shared_bytes // A.dtype.itemsize
+            if executor.device.shared_bytes >= rules.shared_bytes and A.shape[1] > cached:
                 facts = facts._replace(shared_share=packed.shared_share(executor, A, cached))
-        elif selection.may_cut_rows(self.statistics, thresholds):
+        elif selection.may_cut_rows(self.statistics, rules):
             facts = facts._replace(reach=self.reach)
         return facts
 
@@ -138,13 +140,13 @@ class Matrix:
     def choice(self) -> selection.Choice:
         """The rule's choice."""
         if self.A.is_lean:
-            free_bytes, thresholds = self.facts.free_bytes, self.executor.thresholds
-            return selection.unpacked(self.statistics, free_bytes, thresholds)
-        return selection.choose(self.statistics, self.facts, self.executor.thresholds)
+            free_bytes, rules = self.facts.free_bytes, self.rules
+            return selection.unpacked(self.statistics, free_bytes, rules)
+        return selection.choose(self.statistics, self.facts, self.rules)
 
     def packed_rows(self, code: int) -> packed.Packed:
         """Return a packed copy of rows, which are sorted if padding were too much."""
-        in_order = self.facts.padding <= self.executor.thresholds.most_padding
+        in_order = self.facts.padding <= self.rules.most_padding
         patterns = self.patterns if code == packed.PATTERN else None
         return packed.pack_rows(
             self.executor,
@@ -182,7 +184,7 @@ class SubWarp(VectorAlgorithm):
     def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
         """Multiply."""
         A = call.A
-        lanes = selection.lanes(A.plan.statistics, on.thresholds)
+        lanes = selection.lanes(A.plan.statistics, on.constants.of(SpmvConstants))
         launch = subwarp(on, lanes, call.y.shape[1], A.indptr, A.indices, A.data, A.dtype)
         launch(call)
 
@@ -337,7 +339,7 @@ def csr_spmv(
         return
     call = SpmvCall(A, x, y, alpha, beta)
     line = k == 1 and row_distance(x) == row_distance(y) == 1
-    cut = selection.one_by_one(plan.statistics, k, executor.thresholds)
+    cut = selection.one_by_one(plan.statistics, k, executor.constants.of(SpmvConstants))
     if line and plan.kernel != SubWarp.name:
         algorithm, alone = plan.algorithm, None
         if isinstance(algorithm, VectorAlgorithm):
@@ -351,7 +353,7 @@ def csr_spmv(
         row_blocks = row_blocks_of(executor, A)
         multiply_row_blocks(executor, row_blocks, A.indptr, A.indices, call)
     else:
-        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        lanes = selection.lanes(plan.statistics, executor.constants.of(SpmvConstants))
         shared_rows = subwarp(executor, lanes, k, A.indptr, A.indices, A.data, A.dtype)
         if plan.kernel == SubWarp.name and not cut:  # for all row distances
             plan.prepared[k] = shared_rows

@@ -15,6 +15,7 @@ from ...simt import kernels as simt
 from .. import launch
 from ..arguments import row_distance
 from ..base import GpuExecutor
+from ..constants import SpmvConstants
 from ..table import kernel
 from . import selection
 from .csr import csr_spmv, statistics_of
@@ -67,11 +68,11 @@ def coo_spmv(
         scale(executor, y, beta)
         return
     plan, call = coo_plan(executor, A), SpmvCall(A, x, y, alpha, beta)
-    cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.thresholds)
+    cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.constants.of(SpmvConstants))
     if plan.row_blocks is not None and (k == 1 or cut):
         multiply_row_blocks(executor, plan.row_blocks, plan.indptr, A.col, call)
     else:
-        lanes = selection.lanes(plan.statistics, executor.thresholds)
+        lanes = selection.lanes(plan.statistics, executor.constants.of(SpmvConstants))
         subwarp(executor, lanes, k, plan.indptr, A.col, A.data)(call)
 
 
@@ -84,12 +85,12 @@ def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
 
 
 def _coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
-    xp, thresholds = executor.xp, executor.thresholds
+    xp, rules = executor.xp, executor.constants.of(SpmvConstants)
     m, n = matrix.shape
     places = xp.arange(m + 1, dtype=matrix.row.dtype)
     indptr = xp.searchsorted(matrix.row, places).astype(matrix.row.dtype)
     statistics = statistics_of(executor, indptr, n)
-    choice = selection.unpacked(statistics, executor.free_memory(), thresholds)
+    choice = selection.unpacked(statistics, executor.free_memory(), rules)
     row_blocks = None
     if choice.kernel != "subwarp":
         itemsize = matrix.dtype.itemsize
@@ -126,7 +127,9 @@ def hybrid_spmv(
         return
     same = coo.nnz and coo.col.dtype == ell.indices.dtype
     rest = coo_plan(executor, coo) if same else None
-    if rest is None or not selection.one_pass(rest.statistics, x.itemsize, executor.thresholds):
+    if rest is None or not selection.one_pass(
+        rest.statistics, x.itemsize, executor.constants.of(SpmvConstants)
+    ):
         ell_spmv(executor, ell, x, y, alpha, beta)
         coo_spmv(executor, coo, x, y, alpha, 1.0)
         return
@@ -190,7 +193,7 @@ def dense_spmv(
     (m, n), k = A.shape, y.shape[1]
     if m == 0 or k == 0:
         return
-    if k > executor.thresholds.dense_columns and n and not executor.making_program:
+    if k > executor.constants.of(SpmvConstants).dense_columns and n and not executor.making_program:
         _gemm(executor, A.data, x, y, alpha, beta)
         return
     arguments = (m, n, k, A.data, x, y, alpha, beta)

@@ -8,16 +8,12 @@ from typing import NamedTuple
 
 from ....core.algorithm import copy_pays
 from ....core.statistics import RowStatistics
-from ..thresholds import NVIDIA, Thresholds
+from ..constants import SPMV, SpmvConstants
 
 #: Patterns that a byte can tell apart.
 MOST_PATTERNS = 256
 #: Lanes that share a row at most.
 MOST_LANES = 32
-#: Microseconds of a launch that does next to nothing.
-LAUNCH = 2.0
-#: Microseconds that the longest row of a packed copy may always be waited for.
-SLACK = 0.5
 #: Bytes of memory that finding row blocks takes for each row.
 ROW_BYTES = 48
 #: Bytes of a column in packed copies, by the kernel; that of few patterns has a byte for a row.
@@ -83,10 +79,7 @@ class Choice(NamedTuple):
 
 
 def lanes_of(mean: float) -> int:
-    """Return how many lanes share a row of ``mean`` entries that come from memory.
-
-    Four lanes were best for the 7 entries of a stencil: 248 microseconds at 200^3, two took 507.
-    """
+    """Return how many lanes share a row of ``mean`` entries that come from memory."""
     count = 1
     while count < MOST_LANES and count < mean / 2:
         count *= 2
@@ -94,7 +87,7 @@ def lanes_of(mean: float) -> int:
 
 
 @cache  # every product asks
-def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
+def lanes(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> int:
     """Return how many lanes share a row.
 
     With more of them the longest row ends earlier, and all rows together need more work-items:
@@ -106,26 +99,24 @@ def lanes(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> int:
     >>> lanes(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0))
     32
     """
-    if statistics.nnz > thresholds.small_entries:
+    if statistics.nnz > rules.small_entries:
         return lanes_of(statistics.mean)
     rows = max(statistics.rows, 1)
-    best = sqrt(
-        thresholds.step * max(statistics.longest, 1) * thresholds.threads / (thresholds.fill * rows)
-    )
+    best = sqrt(rules.step * max(statistics.longest, 1) * rules.threads / (rules.fill * rows))
     wanted = max(best, statistics.mean / 8, 1.0)
     return min(2 ** round(log2(wanted)), MOST_LANES)
 
 
-def _shared_rows(statistics: RowStatistics, thresholds: Thresholds) -> float:
+def _shared_rows(statistics: RowStatistics, rules: SpmvConstants) -> float:
     """Return the microseconds of sub-warps on a small matrix, above a launch."""
-    width = lanes(statistics, thresholds)
+    width = lanes(statistics, rules)
     return (
-        thresholds.step * -(-statistics.longest // width)
-        + thresholds.fill * statistics.rows * width / thresholds.threads
+        rules.step * -(-statistics.longest // width)
+        + rules.fill * statistics.rows * width / rules.threads
     )
 
 
-def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> Choice | None:
+def choose_small(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> Choice | None:
     """Return the kernel where the lengths of the rows are enough to know it.
 
     A kernel that needs no packing has to be no worse; one that does has to be better by a quarter.
@@ -136,19 +127,19 @@ def choose_small(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> 
     >>> choose_small(RowStatistics(2003, 2003, 83_883, 41.9, 20.0, 95, 0.0)).kernel
     'subwarp'
     """
-    if statistics.nnz > thresholds.small_entries:
+    if statistics.nnz > rules.small_entries:
         return None
-    mine = _shared_rows(statistics, thresholds)
-    packed = thresholds.sell_step * (-(-statistics.longest // thresholds.sell_most) - 1)
-    adaptive = thresholds.adaptive_launch + thresholds.adaptive_entry * statistics.nnz
-    few = statistics.nnz < thresholds.few_entries
-    if few or mine < min((LAUNCH + packed) * 0.75 - LAUNCH, adaptive):
-        width = lanes(statistics, thresholds)
+    mine = _shared_rows(statistics, rules)
+    packed = rules.sell_step * (-(-statistics.longest // rules.sell_most) - 1)
+    adaptive = rules.adaptive_launch + rules.adaptive_entry * statistics.nnz
+    few = statistics.nnz < rules.few_entries
+    if few or mine < min((rules.launch + packed) * 0.75 - rules.launch, adaptive):
+        width = lanes(statistics, rules)
         return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
     return None
 
 
-def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> Choice:
+def choose(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> Choice:
     """Return the kernel of ``csr.spmv`` for one vector.
 
     Examples
@@ -158,23 +149,23 @@ def choose(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVI
     >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)).kernel
     'sell-pattern'
     """
-    small = choose_small(statistics, thresholds)
+    small = choose_small(statistics, rules)
     if small is not None:
         return small
-    packed = _packed(statistics, facts, thresholds)
+    packed = _packed(statistics, facts, rules)
     if packed is None:
-        return unpacked(statistics, facts.free_bytes, thresholds)
-    if pays(packed.kernel, statistics, facts, thresholds):
+        return unpacked(statistics, facts.free_bytes, rules)
+    if pays(packed.kernel, statistics, facts, rules):
         return packed
-    kernel, reason = unpacked(statistics, facts.free_bytes, thresholds)
-    gained = gain(packed.kernel, statistics, facts, thresholds)
+    kernel, reason = unpacked(statistics, facts.free_bytes, rules)
+    gained = gain(packed.kernel, statistics, facts, rules)
     return Choice(kernel, f"{reason}; {packed.kernel} would gain {gained:.2f} x, and keep a copy")
 
 
-def _packed(statistics: RowStatistics, facts: Facts, thresholds: Thresholds) -> Choice | None:
+def _packed(statistics: RowStatistics, facts: Facts, rules: SpmvConstants) -> Choice | None:
     """Return the fastest kernel with a packed copy, or None where others are faster."""
-    if needs(statistics, facts, thresholds) <= facts.free_bytes // 2:
-        if packs(statistics, facts, thresholds):
+    if needs(statistics, facts, rules) <= facts.free_bytes // 2:
+        if packs(statistics, facts, rules):
             if 0 < facts.patterns <= MOST_PATTERNS:
                 return Choice(
                     "sell-pattern",
@@ -183,43 +174,39 @@ def _packed(statistics: RowStatistics, facts: Facts, thresholds: Thresholds) -> 
             if facts.reach <= NEAR:
                 return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
             return Choice("sell", "regular rows")
-        if facts.shared_share >= thresholds.shared_share and may_share_columns(
-            statistics, thresholds
-        ):
+        if facts.shared_share >= rules.shared_share and may_share_columns(statistics, rules):
             return Choice(
                 "row-segments-cached",
                 f"uneven rows, and {facts.shared_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
-        if may_cut_rows(statistics, thresholds) and is_far(facts, thresholds):
+        if may_cut_rows(statistics, rules) and is_far(facts, rules):
             return Choice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
     return None
 
 
-def pays(
-    kernel: str, statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA
-) -> bool:
+def pays(kernel: str, statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> bool:
     """Return whether a packed copy gains enough for the memory that it takes.
 
     In caches the time is not that of bytes: stencils are 1.3 to 2.2 times as fast from copies, and
     the copies are small.
     """
-    if statistics.nnz < thresholds.cached_entries:
+    if statistics.nnz < rules.cached_entries:
         return True
     own = _csr_bytes(statistics, facts)
     extra = (_packed_bytes(kernel, statistics, facts) + SOURCE_BYTES * statistics.rows) / own
-    return copy_pays(gain(kernel, statistics, facts, thresholds), extra)
+    return copy_pays(gain(kernel, statistics, facts, rules), extra)
 
 
 def gain(
-    kernel: str, statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA
+    kernel: str, statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV
 ) -> float:
     """Return how many times as fast a packed copy is expected to be as the arrays as they are.
 
     A product of a matrix from memory takes the time of the bytes that it reads. The gain of copies
-    beyond that was measured: see :class:`..thresholds.Thresholds`.
+    beyond that was measured: see :class:`..constants.SpmvConstants`.
 
     Examples
     --------
@@ -234,16 +221,16 @@ def gain(
     moved = _csr_bytes(s, facts) + vectors
     packed = _packed_bytes(kernel, s, facts) + vectors
     if kernel == "row-segments-cached":
-        beyond = thresholds.cached_gain
+        beyond = rules.cached_gain
     elif kernel == "row-segments":
-        long = s.mean >= thresholds.sorted_long
-        beyond = thresholds.long_gain if long else thresholds.segments_gain
+        long = s.mean >= rules.sorted_long
+        beyond = rules.long_gain if long else rules.segments_gain
     elif kernel == "sell":
         named = min(s.columns * facts.itemsize, facts.reached_bytes)
-        long = s.mean >= thresholds.long_slices and named <= thresholds.slices_bytes
-        beyond = thresholds.long_slices_gain if long else thresholds.slices_gain
+        long = s.mean >= rules.long_slices and named <= rules.slices_bytes
+        beyond = rules.long_slices_gain if long else rules.slices_gain
     else:
-        beyond = thresholds.near_gain if kernel == "sell-near" else thresholds.slices_gain
+        beyond = rules.near_gain if kernel == "sell-near" else rules.slices_gain
     return beyond * moved / max(packed, 1)
 
 
@@ -259,55 +246,55 @@ def _packed_bytes(kernel: str, statistics: RowStatistics, facts: Facts) -> float
     return statistics.nnz * padding * each + READ_BYTES * statistics.rows
 
 
-def packs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
+def packs(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> bool:
     """Return whether rows are alike, with little padding, and none takes a lane too long.
 
     A lane loads the entries of its row one after the other. While it does, the memory has time for
     the bytes of all rows, if they are many.
     """
-    moved = statistics.nnz * (facts.itemsize + 4) / thresholds.bandwidth
-    usual = statistics.mean / thresholds.sell_most
-    further = (statistics.longest - statistics.mean) / thresholds.sell_most
-    load = thresholds.sell_step
-    if statistics.nnz >= thresholds.cached_entries:
-        load = thresholds.sell_wait + thresholds.sell_byte * facts.itemsize
+    moved = statistics.nnz * (facts.itemsize + 4) / rules.bandwidth
+    usual = statistics.mean / rules.sell_most
+    further = (statistics.longest - statistics.mean) / rules.sell_most
+    load = rules.sell_step
+    if statistics.nnz >= rules.cached_entries:
+        load = rules.sell_wait + rules.sell_byte * facts.itemsize
     return (
-        min(facts.padding, facts.sorted_padding) <= thresholds.most_padding
-        and thresholds.sell_step * further <= thresholds.most_waiting * moved + SLACK
-        and load * usual <= thresholds.most_loading * moved + SLACK
+        min(facts.padding, facts.sorted_padding) <= rules.most_padding
+        and rules.sell_step * further <= rules.most_waiting * moved + rules.slack
+        and load * usual <= rules.most_loading * moved + rules.slack
     )
 
 
-def is_uneven(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+def is_uneven(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
     """Return whether long rows would starve adjacent rows, or most rows are empty."""
     return (
-        statistics.longest > max(thresholds.uneven * statistics.mean, thresholds.many)
+        statistics.longest > max(rules.uneven * statistics.mean, rules.many)
         or statistics.empty > 0.5
     )
 
 
-def may_share_columns(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+def may_share_columns(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
     """Return whether sorting x, to have cached columns at hand, can pay."""
     return (
-        is_uneven(statistics, thresholds)
-        and statistics.nnz >= thresholds.shared_entries
-        and statistics.nnz >= thresholds.shared_mean * statistics.columns
+        is_uneven(statistics, rules)
+        and statistics.nnz >= rules.shared_entries
+        and statistics.nnz >= rules.shared_mean * statistics.columns
     )
 
 
-def may_cut_rows(statistics: RowStatistics, thresholds: Thresholds = NVIDIA) -> bool:
+def may_cut_rows(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:
     """Return whether rows have enough entries for pieces of them, sorted by length, to pay."""
-    long = statistics.mean >= thresholds.sorted_long
-    many = thresholds.cached_entries if long else thresholds.sorted_entries
-    return statistics.nnz >= many and statistics.mean >= thresholds.sorted_mean
+    long = statistics.mean >= rules.sorted_long
+    many = rules.cached_entries if long else rules.sorted_entries
+    return statistics.nnz >= many and statistics.mean >= rules.sorted_mean
 
 
-def is_far(facts: Facts, thresholds: Thresholds = NVIDIA) -> bool:
+def is_far(facts: Facts, rules: SpmvConstants = SPMV) -> bool:
     """Return whether adjacent rows name more of x than the first-level cache holds."""
-    return facts.reached_bytes > thresholds.near_bytes
+    return facts.reached_bytes > rules.near_bytes
 
 
-def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds = NVIDIA) -> Choice:
+def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = SPMV) -> Choice:
     """Return the kernel that reads the arrays as they are.
 
     Parameters
@@ -321,21 +308,21 @@ def unpacked(statistics: RowStatistics, free_bytes: int, thresholds: Thresholds 
     >>> unpacked(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 2**36).kernel
     'csr-adaptive'
     """
-    small = choose_small(statistics, thresholds)
+    small = choose_small(statistics, rules)
     if small is not None:
         return small
-    short = statistics.mean <= thresholds.stream_entries and not is_uneven(statistics, thresholds)
+    short = statistics.mean <= rules.stream_entries and not is_uneven(statistics, rules)
     counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
     without = ROW_BYTES * statistics.rows > free_bytes
-    if short and counted and (without or statistics.nnz >= thresholds.cached_entries):
+    if short and counted and (without or statistics.nnz >= rules.cached_entries):
         return Choice("stream", "short rows, loaded side by side")
     if without:
-        width = lanes(statistics, thresholds)
+        width = lanes(statistics, rules)
         return Choice("subwarp", f"no memory for row blocks: {width} lanes a row")
     return Choice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
 
 
-def one_pass(rest: RowStatistics, itemsize: int, thresholds: Thresholds = NVIDIA) -> bool:
+def one_pass(rest: RowStatistics, itemsize: int, rules: SpmvConstants = SPMV) -> bool:
     """Return whether a lane may add up the rest of a row with its part of an Ell.
 
     It loads these entries one after the other. That must not take longer than a second launch,
@@ -356,11 +343,11 @@ def one_pass(rest: RowStatistics, itemsize: int, thresholds: Thresholds = NVIDIA
     >>> one_pass(RowStatistics(500_000, 500_000, 400_000, 0.8, 90.0, 20_000, 0.7), 8)
     False
     """
-    saved = LAUNCH + rest.rows * (2 * itemsize + 4) / thresholds.bandwidth
-    return thresholds.wait * rest.longest <= saved
+    saved = rules.launch + rest.rows * (2 * itemsize + 4) / rules.bandwidth
+    return rules.wait * rest.longest <= saved
 
 
-def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds = NVIDIA) -> bool:
+def one_by_one(statistics: RowStatistics, columns: int, rules: SpmvConstants = SPMV) -> bool:
     """Return whether several vectors are better multiplied one after the other, by shares.
 
     Sub-warps read the matrix once for four of them, and wait for the longest row.
@@ -371,12 +358,12 @@ def one_by_one(statistics: RowStatistics, columns: int, thresholds: Thresholds =
     >>> one_by_one(RowStatistics(373_376, 373_376, 3_313_614, 8.9, 600.0, 289_063, 0.0), 4)
     True
     """
-    waits = thresholds.wait * statistics.longest / lanes(statistics, thresholds)
-    alone = LAUNCH + 16 * statistics.nnz / thresholds.bandwidth
+    waits = rules.wait * statistics.longest / lanes(statistics, rules)
+    alone = rules.launch + 16 * statistics.nnz / rules.bandwidth
     return waits * -(-columns // 4) > 2 * columns * alone
 
 
-def needs(statistics: RowStatistics, facts: Facts, thresholds: Thresholds = NVIDIA) -> int:
+def needs(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> int:
     """Return the bytes of the largest packed copy that may be chosen, work space included."""
-    padding = min(facts.padding, facts.sorted_padding, thresholds.most_padding)
+    padding = min(facts.padding, facts.sorted_padding, rules.most_padding)
     return int(statistics.nnz * padding * (facts.itemsize + 4)) + 40 * statistics.rows

@@ -24,10 +24,10 @@ from ..backends.gpu.products import declarations as ml
 from ..backends.gpu.products.csr import Adapter
 from ..backends.gpu.products.gradient_kernels import OF_ENTRIES, launch_gradients
 from ..backends.gpu.table import algorithms
-from ..backends.gpu.thresholds import NVIDIA
 from ..backends.unified.wrappers import SimtKernel
 from ..core.algorithm import Algorithm, Facts
 from ..core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall
+from ..core.devices import named
 from ..core.formats import Csr
 from ..core.statistics import row_statistics
 from .recording import NativeArray, Recorder
@@ -119,7 +119,7 @@ def described(device: Noting) -> Any:
     return SimpleNamespace(
         device=device,
         xp=np,
-        thresholds=NVIDIA,
+        constants=named("unknown-nvidia"),
         scratch=lambda nbytes: (there.ctypes.data, there.ctypes.data),
         planned=lambda size, make, *arrays, **options: _native(make(np, *arrays, **options)),
         launch=lambda *given: None,

@@ -20,10 +20,10 @@ from ..backends.cuda.loop.loop import STREAM_BLOCK, loop_programs
 from ..backends.cuda.spmv.cached_columns import cached_product
 from ..backends.gpu import ahead, launch
 from ..backends.gpu.arguments import CODES
+from ..backends.gpu.constants import SPMV
 from ..backends.gpu.device import Program
 from ..backends.gpu.spmv import packed
 from ..backends.gpu.tape import Step, steps_of
-from ..backends.gpu.thresholds import NVIDIA
 from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
 from ..core.operation import OPERATIONS
 from ..core.program import Call
@@ -101,7 +101,7 @@ def plans() -> Iterator[Any]:
     """Yield the plans of products that may share their kernel, as far as its text goes."""
     yield SimpleNamespace(kernel="stream", state=None, statistics=None)
     for lanes in LANES:
-        rows = NVIDIA.small_entries
+        rows = SPMV.small_entries
         statistics = RowStatistics(rows, rows, 2 * lanes * rows, 2.0 * lanes, 0.0, 2 * lanes, 0.0)
         yield SimpleNamespace(kernel="subwarp", state=None, statistics=statistics)
     for code in (packed.ABSOLUTE, packed.NEAR, packed.PATTERN):

@@ -99,6 +99,7 @@ class LockstepDevice:
     """A device of a few blocks, and its programs."""
 
     # Enough for several blocks and for none of the kernels that belong to a vendor.
+    name = "an emulated device"
     multiprocessors = 1
     shared_bytes = 0
     cache_bytes = 0

@@ -12,9 +12,11 @@ import wollemi as wl
 from wollemi.backends.cuda.products.fusedmm_steps import StepsOrPass, TwoSteps
 from wollemi.backends.cuda.products.sddmm_tile import SORTED
 from wollemi.backends.cuda.table import algorithms
+from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import csr as cuda_ml
 from wollemi.core.algorithm import Facts
 from wollemi.core.calls import FusedmmCall
+from wollemi.core.devices import named
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -84,8 +86,11 @@ def test_the_rule_takes_what_was_measured_best(
     rows = RowStatistics(8192, 8192, nnz, nnz / 8192, 27.0, nnz // 8000, 0.0)
     facts = Facts(rows, columns, dtype, np.dtype(np.int32))
     device = SimpleNamespace(capability=(9, 0), shared_bytes=227 * 1024)
-    executor = SimpleNamespace(device=device, xp=np, free_memory=lambda: 1 << 35)
-    to = SimpleNamespace(executor=executor, waves=8448)
+    constants = named("h200")
+    executor = SimpleNamespace(
+        device=device, xp=np, free_memory=lambda: 1 << 35, constants=constants
+    )
+    to = SimpleNamespace(executor=executor, waves=8448, rules=ROW_PRODUCTS)
     store = PatternStore()
     store.get(SORTED, lambda: True)
     A = SimpleNamespace(shape=(8192, 8192), nnz=nnz, _pattern=store, is_lean=False)

@@ -19,6 +19,7 @@ from wollemi.backends.cuda.products.tile_pattern import (
 )
 from wollemi.backends.gpu.products.masks import chosen
 from wollemi.core.calls import FusedmmCall
+from wollemi.core.devices import named
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import masks as operations
 from wollemi.masks import Mask, causal, documents, sliding_window
@@ -127,7 +128,13 @@ def test_attention_is_that_of_the_entries(
 
 def test_what_the_rule_takes() -> None:
     device = SimpleNamespace(capability=(9, 0), shared_bytes=227 * 1024)
-    to = SimpleNamespace(to_host=np.asarray, from_host=np.asarray, device=device, backend="cuda")
+    to = SimpleNamespace(
+        to_host=np.asarray,
+        from_host=np.asarray,
+        device=device,
+        backend="cuda",
+        constants=named("h200"),
+    )
     on: Any = SimpleNamespace(executor=to)
 
     def call(mask: Mask, C: Any, edge: str, kernel: str) -> FusedmmCall:

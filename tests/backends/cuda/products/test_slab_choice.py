@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.products import slab_choice
+from wollemi.backends.cuda.products.constants import SLAB_ATTENTION
 from wollemi.backends.cuda.products.slab_choice import Sizes, SlabsOrRows, State
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import facts_of
@@ -83,7 +83,7 @@ def test_one_percent_of_16_heads_goes_by_slabs_with_its_gradients() -> None:
             one.by_rows(gradients=gradients),
             one.by_tiles(SimpleNamespace(capability=(9, 0)), 2048, gradients=gradients),
         )
-        assert one.by_slabs(gradients=gradients) < slab_choice.MARGIN * others
+        assert one.by_slabs(gradients=gradients) < SLAB_ATTENTION.margin * others
 
 
 def test_a_device_that_is_not_full_takes_as_long() -> None:
@@ -175,5 +175,5 @@ def test_what_the_rule_takes_slabs_for(on: Adapter, monkeypatch: pytest.MonkeyPa
         executor=on.executor,
     )  # fmt: skip
     assert reason(on, long) is None
-    monkeypatch.setattr(slab_choice, "LEAST_BYTES", SHARED + 1)
+    monkeypatch.setattr(on.executor.device, "shared_bytes", SLAB_ATTENTION.least_bytes - 1)
     assert reason(on, even) is None

@@ -19,10 +19,9 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.backends.cuda.table import algorithms as of_cuda
 from wollemi.backends.gpu.products.csr import Adapter
-from wollemi.backends.gpu.thresholds import NVIDIA
 from wollemi.backends.hip.table import algorithms as of_hip
-from wollemi.backends.hip.thresholds import AMD
 from wollemi.core.algorithm import candidates, facts_of
+from wollemi.core.devices import named
 
 from ...lockstep.executor import LockstepExecutor
 
@@ -68,7 +67,7 @@ def chosen(device: str) -> dict[str, str]:
     executor = LockstepExecutor(facts.pop("warp"))
     for name, value in facts.items():
         setattr(executor.device, name, value)
-    executor.thresholds = NVIDIA if device == "h200" else AMD  # type: ignore[misc]
+    executor.constants = named("h200" if device == "h200" else "unknown-amd")
     table = of_cuda if device == "h200" else of_hip
     found = {}
     for label, S in matrices():

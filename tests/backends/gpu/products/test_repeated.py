@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import repeated
+from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.operations import products
 
 from ...lockstep.build import compiler
@@ -72,8 +73,8 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ml_choice, "SUMMED_PIECE", 16)
-    monkeypatch.setattr(ml_choice, "SUMMED_PIECES", {0: 16})
+    short = ROW_PRODUCTS._replace(summed_piece=16, summed_pieces={0: 16})
+    monkeypatch.setattr(Adapter, "rules", short)
 
 
 def matrix(executor: Any) -> wl.Csr:

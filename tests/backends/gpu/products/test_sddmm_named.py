@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import sddmm_named
 from wollemi.backends.gpu.products.sddmm_flat import Flat, flat_sddmm
 from wollemi.backends.gpu.products.sddmm_named import (
@@ -154,7 +155,7 @@ def facts(rows: int, nnz: int, longest: int, columns: int, dtype: str = "float32
     ],
 )
 def test_waves_have_entries_where_rows_are_long_or_narrow(given: Facts, chosen: bool) -> None:
-    to = SimpleNamespace(waves=8448)
+    to = SimpleNamespace(waves=8448, rules=ROW_PRODUCTS)
     assert (Flat().reason(to, None, given) is not None) == chosen
 
 

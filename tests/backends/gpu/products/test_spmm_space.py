@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import choice as ml_choice
 from wollemi.backends.gpu.products import declarations as ml
-from wollemi.backends.gpu.products import spmm_kernels
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.gpu.products.spmm_kernels import csr_spmm_nonzero_split, split_nonzeros
 from wollemi.core.operations import products as operations
@@ -35,8 +35,8 @@ def wave(request: Any) -> LockstepExecutor:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spmm_kernels, "GROUP_CHUNKS", {0: 20})
-    monkeypatch.setattr(spmm_kernels, "WAVE_CHUNKS", {0: 70})
+    small = ROW_PRODUCTS._replace(group_chunks={0: 20}, wave_chunks={0: 70})
+    monkeypatch.setattr(Adapter, "rules", small)
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_more_entries_are_estimated_to_take_longer(columns: int, itemsize: int) 
         for mean in (1, 10, 100, 1000)
     ]
     assert times == sorted(times)
-    assert times[0] >= ml_choice.LAUNCH
+    assert times[0] >= ROW_PRODUCTS.launch
 
 
 @pytest.mark.gpu

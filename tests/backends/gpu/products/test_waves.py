@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -46,8 +48,8 @@ def wave(request: Any) -> LockstepExecutor:
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ml_choice, "SUMMED_PIECE", PIECE)
-    monkeypatch.setattr(ml_choice, "SUMMED_PIECES", {0: PIECE})
+    short = ROW_PRODUCTS._replace(summed_piece=PIECE, summed_pieces={0: PIECE})
+    monkeypatch.setattr(Adapter, "rules", short)
 
 
 @pytest.fixture

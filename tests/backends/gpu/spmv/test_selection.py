@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from wollemi.backends.gpu import launch, structure
+from wollemi.backends.gpu.constants import SPMV
 from wollemi.backends.gpu.spmv import selection
 from wollemi.backends.gpu.spmv.selection import Facts
-from wollemi.backends.gpu.thresholds import NVIDIA
 from wollemi.core.algorithm import LEAST_GAIN
 from wollemi.core.statistics import RowStatistics
 
 FREE_BYTES = 2**36
 #: A device on which copies gain nothing, and lose the gain of fewer bytes.
-SLOW = NVIDIA._replace(slices_gain=0.1, near_gain=0.1, long_gain=0.1)
+SLOW = SPMV._replace(slices_gain=0.1, near_gain=0.1, long_gain=0.1)
 
 
 def rows(count=1_000_000, mean=7.0, longest=7, empty=0.0, columns=None):

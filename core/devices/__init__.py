@@ -1,0 +1,200 @@
+"""The constants of devices: the numbers that selection rules and cost models compare with.
+
+Each device has one JSON file in this folder. A constant is a value and the id of the benchmark
+record that it was fitted to (a heading of ``benchmarks/results/constants.md``). A file names its
+base: constants that nobody fitted on a device come from there. The files ``unknown-*`` serve
+devices without a file of their own.
+
+A rule declares its constants as a named tuple, ``SpmvConstants``, and reads the section ``spmv``
+of the file of the executor's device::
+
+    constants = executor.constants.of(SpmvConstants)
+
+``wollemi tune`` measures the constants of the present device and stores a file for it in the
+user's folder of caches (:func:`tuned_file`). Such a file takes precedence over these.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from ..cache import root
+from .processor import processor
+
+FOLDER = Path(__file__).parent
+
+#: The kinds of devices, by the file of a device that no other file matches.
+KINDS = {"cpu": "unknown-cpu", "nvidia": "unknown-nvidia", "amd": "unknown-amd"}
+
+T = TypeVar("T")
+
+
+class Constant(NamedTuple):
+    """A constant of a device.
+
+    Attributes
+    ----------
+    value : number, list or dict
+        As in the file.
+    record : str
+        The id of the benchmark record that it was fitted to.
+    device : str
+        The name of the file that has it.
+    """
+
+    value: Any
+    record: str
+    device: str
+
+
+class DeviceConstants:
+    """The constants of a device, by section, with the constants of the bases of its file.
+
+    Parameters
+    ----------
+    name : str
+        The stem of the file.
+    title : str
+        The name of the device, for people.
+    sections : mapping
+        The constants by section and name.
+
+    Examples
+    --------
+    >>> from wollemi.core.devices import named
+    >>> h200 = named("h200")
+    >>> h200.title, h200.sections["spmv"]["most_padding"].value
+    ('NVIDIA H200', 1.15)
+    """
+
+    def __init__(
+        self, name: str, title: str, sections: Mapping[str, Mapping[str, Constant]]
+    ) -> None:
+        self.name, self.title, self.sections = name, title, sections
+        self._made: dict[type, Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """Return the constants of a rule: ``kind`` is a named tuple, ``SpmvConstants``.
+
+        Raises
+        ------
+        KeyError
+            If the file of the device, or of its bases, lacks a constant.
+        """
+        made = self._made.get(kind)
+        if made is None:
+            section = self.sections[section_of(kind)]
+            fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+            made = kind(**{name: _plain(section[name].value) for name in fields})
+            self._made[kind] = made
+        return cast(T, made)
+
+    def __repr__(self) -> str:
+        return f"<constants of {self.title}: {self.name}.json>"
+
+
+def section_of(kind: type) -> str:
+    """Return the section that a rule reads: ``spmv`` for ``SpmvConstants``.
+
+    Examples
+    --------
+    >>> class RowProductConstants: ...
+    >>> section_of(RowProductConstants)
+    'row_product'
+    """
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Constants"))
+    return words.lower()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as rules use it: lists as tuples, keys of digits as integers."""
+    if isinstance(value, list):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, dict):
+        return {int(key) if key.isdigit() else key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def read(file: Path) -> DeviceConstants:
+    """Return the constants of a file, over the constants of its base.
+
+    Parameters
+    ----------
+    file : Path
+        A file of this folder, or of :func:`tuned_file`.
+    """
+    content = json.loads(file.read_text(encoding="utf-8"))
+    base = content.get("base")
+    sections: dict[str, dict[str, Constant]] = {}
+    if base is not None:
+        sections = {key: dict(section) for key, section in named(base).sections.items()}
+    for key, section in content.get("constants", {}).items():
+        mine = sections.setdefault(key, {})
+        for name, constant in section.items():
+            mine[name] = Constant(constant["value"], constant["record"], file.stem)
+    return DeviceConstants(file.stem, content["title"], sections)
+
+
+@cache
+def named(name: str) -> DeviceConstants:
+    """Return the constants of a file of this folder by its name, ``"h200"``."""
+    return read(FOLDER / f"{name}.json")
+
+
+def names() -> list[str]:
+    """Return the names of the files of this folder."""
+    return sorted(file.stem for file in FOLDER.glob("*.json"))
+
+
+@cache
+def _patterns(kind: str) -> dict[str, str]:
+    """Return the regular expressions that devices of a kind match, by the names of files."""
+    found = {}
+    for name in names():
+        content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        if content["kind"] == kind and content.get("matches"):
+            found[name] = content["matches"]
+    return found
+
+
+def shipped(kind: str, device: str) -> str:
+    """Return the name of the file of this folder that serves a device.
+
+    Examples
+    --------
+    >>> shipped("nvidia", "NVIDIA H100 80GB HBM3"), shipped("nvidia", "NVIDIA GeForce RTX 4090")
+    ('h100', 'unknown-nvidia')
+    """
+    found = (name for name, pattern in _patterns(kind).items() if re.search(pattern, device))
+    return next(found, KINDS[kind])
+
+
+def tuned_file(kind: str, device: str) -> Path:
+    """Return the file in which ``wollemi tune`` stores the constants of a device."""
+    stem = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") or kind
+    return root() / "devices" / f"{stem}.json"
+
+
+@cache
+def constants_of(kind: str, device: str) -> DeviceConstants:
+    """Return the constants of a device: tuned ones, or the shipped ones.
+
+    Parameters
+    ----------
+    kind : {"cpu", "nvidia", "amd"}
+        The kind of the device.
+    device : str
+        Its name, as its driver or operating system gives it.
+    """
+    tuned = tuned_file(kind, device)
+    return read(tuned) if tuned.is_file() else named(shipped(kind, device))
+
+
+def of_host() -> DeviceConstants:
+    """Return the constants of the processor of this process."""
+    return constants_of("cpu", processor())
