@@ -1,6 +1,7 @@
 """Linear operators: everything that maps vectors.
 
-A subclass defines the map of a native block (:meth:`LinOp._apply`); the methods for users are here.
+A subclass defines the map of a native block (:meth:`LinOp.apply_block`); the methods for users are
+here.
 Sums, products, scalings and transposes of operators are operators again, evaluated when they are
 applied.
 """
@@ -8,6 +9,7 @@ applied.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +19,7 @@ from .array_protocol import ArrayProtocol
 from .dtypes import common_dtype, is_complex
 from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
+from .hooks import Hook, Hooked, hook, required
 from .operands import (
     Target,
     as_column,
@@ -43,7 +46,7 @@ FACTS = {
 }
 
 
-class LinOp(ArrayProtocol, ABC):
+class LinOp(Hooked, ArrayProtocol, ABC):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
     Attributes
@@ -55,6 +58,8 @@ class LinOp(ArrayProtocol, ABC):
     executor : Executor
         Where it lives and works.
     """
+
+    HOOKS: ClassVar[Mapping[str, Hook]] = {"apply_block": hook("LinOp", "_apply", "apply_block")}
 
     ndim = 2
 
@@ -119,13 +124,28 @@ class LinOp(ArrayProtocol, ABC):
 
     # methods of a subclass
 
-    @abstractmethod
-    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+    @required
+    def apply_block(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         """Set ``y = alpha * op(x) + beta * y`` for native blocks of this operator's dtype.
 
-        ``beta == 0`` must not read ``y``. Solvers call this: no check, no allocation after the
-        first call with a shape.
+        A subclass defines this method; solvers and operators call it. ``beta == 0`` must not read
+        ``y``. It checks nothing, and allocates nothing after the first call with a shape. Users
+        call :meth:`apply`.
+
+        Parameters
+        ----------
+        x : array, shape (n, k)
+            A native array of the executor.
+        y : array, shape (m, k)
+            Overwritten. It shares no memory with ``x``.
+        alpha, beta : scalar
+            Factors.
         """
+        raise NotImplementedError
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        """Do the same as :meth:`apply_block`, under the name that wollemi's own classes define."""
+        raise NotImplementedError
 
     @property
     def resident(self) -> bool:

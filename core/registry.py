@@ -212,6 +212,30 @@ def backend_notes() -> dict[str, str]:
     return {name: note for name, note in notes.items() if note}
 
 
+def kernel_table(name: str) -> KernelTable:
+    """Return the kernels of a backend; the table decorates a function that is a kernel.
+
+    Parameters
+    ----------
+    name : str
+        ``reference``, ``omp``, ``cuda``, ``hip``, ``dpcpp``, or the name of an installed backend.
+
+    Raises
+    ------
+    InvalidArgument
+        If there is no such backend.
+    ExecutorUnavailable
+        If it cannot be loaded here.
+
+    Examples
+    --------
+    >>> from wollemi.extend import kernel_table, vector
+    >>> kernel_table("reference").has(vector.norm)
+    True
+    """
+    return backend(name).kernels()
+
+
 def kernel_tables() -> dict[str, KernelTable | None]:
     """Return each installed backend's kernels; None where it cannot be loaded here."""
     tables: dict[str, KernelTable | None] = {}

@@ -11,14 +11,17 @@ from collections import Counter
 import numpy as np
 
 import wollemi as wl
-from wollemi.backends.reference import ReferenceExecutor
-from wollemi.backends.reference import kernel as reference_kernels
-from wollemi.core.operation import KernelTable
-from wollemi.core.operations import vector
-from wollemi.core.registry import Backend, register_backend
+from wollemi.extend import (
+    Backend,
+    KernelTable,
+    ReferenceExecutor,
+    kernel_table,
+    register_backend,
+    vector,
+)
 
 # Kernels that are not in this table are looked up in the parent's.
-kernel = KernelTable("counting", parent=reference_kernels)
+kernel = KernelTable("counting", parent=kernel_table("reference"))
 
 
 @kernel(vector.norm)

@@ -6,9 +6,9 @@ The operation is soft thresholding, which makes vectors sparse: y = sign(x) max(
 import numpy as np
 
 import wollemi as wl
-from wollemi.backends.omp.kernels import kernel as on_omp
-from wollemi.backends.reference import kernel as on_reference
-from wollemi.core.operation import declare
+from wollemi.extend import declare, kernel_table
+
+on_omp, on_reference = kernel_table("omp"), kernel_table("reference")
 
 # Declared once: name, typed signature, one sentence, cost. Bytes follow from the signature.
 shrink = declare(

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core.step import INDEFINITE, NOT_FINITE, Steps, dot, finite, norm2, real, sqrt
+from wollemi.extend import INDEFINITE, NOT_FINITE, Steps, dot, finite, norm2, real, sqrt
 
 step = Steps("descent", vectors="x r q", scalars="rho curvature")
 
@@ -41,7 +41,7 @@ class SteepestDescent(wl.solvers.KrylovSolver):
         pass  # the residual is all that an iteration needs
 
     def iterate(self, work):
-        work.A._apply(work.r, work.q, 1.0, 0.0)  # q = A r
+        work.A.apply_block(work.r, work.q, 1.0, 0.0)  # q = A r
         measure(work)
         descend(work)
 
@@ -64,7 +64,7 @@ class Damped(wl.LinOp):
         self.d, self.executor, self.factor = d, executor, factor
         self.shape, self.dtype = (d.size, d.size), np.dtype(d.dtype)
 
-    def _apply(self, x, y, alpha, beta):
+    def apply_block(self, x, y, alpha, beta):
         damp.run(self.executor, x=x, y=y, d=self.d, alpha=alpha * self.factor, beta=beta)
 
     def to(self, executor):

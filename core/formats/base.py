@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakSet
 
@@ -12,6 +13,7 @@ from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
 from ..equivalents import of_attribute
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
+from ..hooks import Hook, hook
 from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
 from ..registry import executor as executor_by_name
@@ -46,6 +48,8 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     one (:meth:`update_values`) are new values of all.
     """
 
+    HOOKS: ClassVar[Mapping[str, Hook]] = {"other_state": hook("Matrix", "_extra", "other_state")}
+
     format: ClassVar[str]
     arrays: ClassVar[tuple[str, ...]]
 
@@ -69,6 +73,29 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         held.update(extra)  # includes dtype if values are stored in another one
         matrix._reset()
         return matrix
+
+    @classmethod
+    def from_arrays(
+        cls, executor: Executor, shape: tuple[int, int], *arrays: Array, **state: Any
+    ) -> Self:
+        """Make a matrix of native arrays without checks, for conversions between formats.
+
+        Parameters
+        ----------
+        executor : Executor
+            The owner of the arrays.
+        shape : tuple of int
+            Rows and columns.
+        *arrays : array
+            The arrays in the order of ``cls.arrays``. The matrix keeps them: it makes no copies.
+        **state
+            The other attributes, by the names that :meth:`other_state` returns.
+
+        Notes
+        -----
+        Kernels trust these arrays. A constructor for users checks its arguments first.
+        """
+        return cls._from_arrays(executor, shape, *arrays, **state)
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -172,9 +199,14 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         """Become the entries of a Csr in place, in this matrix's format."""
         self._replace(made.asformat(self.format))
 
-    def _extra(self) -> dict[str, Any]:
-        """Return the other attributes of a matrix of this format besides its arrays."""
+    def other_state(self) -> dict[str, Any]:
+        """Return the other attributes of a matrix of this format, by name, besides its arrays.
+
+        A format with such attributes defines this method: copies and pickles keep them.
+        """
         return {}
+
+    _extra = other_state  # the name that wollemi's own formats define
 
     def _with_arrays(self, executor: Executor, *arrays: Array) -> Self:
         made = self._from_arrays(executor, self.shape, *arrays, **self._extra())

@@ -26,12 +26,12 @@ class Averaged(wl.preconditioners.Preconditioner):
 
     parts = ("inverse",)  # attributes that hold operators
 
-    def _setup(self, A):
+    def setup(self, A):
         mean = A.diagonal().mean()
         self.inverse = wl.Identity(A.shape[0], dtype=A.dtype, executor=A.executor) * (1 / mean)
 
-    def _apply(self, x, y, alpha, beta):  # y = alpha M x + beta y
-        self.inverse._apply(x, y, alpha, beta)
+    def apply_block(self, x, y, alpha, beta):  # y = alpha M x + beta y
+        self.inverse.apply_block(x, y, alpha, beta)
 
 
 print(wl.solvers.Cg(A, M=Averaged(), rtol=1e-8).solve(b))
@@ -43,7 +43,7 @@ print(wl.solvers.Cg(A, M=Averaged(), rtol=1e-8).solve(b))
 # column. On `reference` it runs as it stands; the other executors run its trace.
 
 # %%
-from wollemi.core.step import INDEFINITE, Steps, dot, norm2, real, sqrt
+from wollemi.extend import INDEFINITE, Steps, dot, norm2, real, sqrt
 
 step = Steps("tutorial", vectors="x r q", scalars="rho curvature")
 
@@ -75,7 +75,7 @@ class SteepestDescent(wl.solvers.KrylovSolver):
         pass
 
     def iterate(self, work):
-        work.A._apply(work.r, work.q, 1.0, 0.0)  # q = A r
+        work.A.apply_block(work.r, work.q, 1.0, 0.0)  # q = A r
         measure(work)
         descend(work)
 
@@ -93,13 +93,16 @@ for place in ("reference", "omp"):
 # %%
 from collections import Counter
 
-from wollemi.backends.reference import ReferenceExecutor
-from wollemi.backends.reference import kernel as reference_kernels
-from wollemi.core.operation import KernelTable
-from wollemi.core.registry import Backend, register_backend
+from wollemi.extend import (
+    Backend,
+    KernelTable,
+    ReferenceExecutor,
+    kernel_table,
+    register_backend,
+)
 
 # Kernels that are not in this table are looked up in the parent's.
-kernel = KernelTable("tutorial", parent=reference_kernels)
+kernel = KernelTable("tutorial", parent=kernel_table("reference"))
 
 
 class CountingExecutor(ReferenceExecutor):

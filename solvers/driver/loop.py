@@ -281,6 +281,8 @@ class Solve(Verification):
 
     def _record(self) -> None:
         self._take_norms()
+        if self._done == 0:
+            self._require_observed()
         looking = self.watchers.looking(self._done) if self.advanced else []
         true = None
         if self.solver.keeps_iterate and any(logger.true_residual for logger in looking):
@@ -304,6 +306,22 @@ class Solve(Verification):
                 self.sides.given_of(c, ring[rows, c].astype(np.float64)).tolist()
             )
         self.iterations = iterations
+
+    def _require_observed(self) -> None:
+        """Raise if iterations ran and none of them told the status a norm.
+
+        Raises
+        ------
+        InvalidArgument
+            If a column runs on after iterations that nothing counted.
+        """
+        if RUNNING in self.ended.tolist():
+            name = type(self.solver).__name__
+            raise InvalidArgument(
+                f"{name}.iterate: an iteration ended without the norm of its residual, so that "
+                "nothing counts it; call w.observe(norm) in one step of each iteration, such as "
+                "w.observe(sqrt(norm2(w.r)))"
+            )
 
     def _tell(self, event: str, loggers: list[Logger], true: np.ndarray[Any, Any] | None) -> None:
         if not loggers:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,9 +10,11 @@ import numpy as np
 
 from ...core.capture import CHANGES
 from ...core.dtypes import real_dtype
-from ...core.errors import InvalidMatrix, ShapeMismatch, UnsupportedOperation
+from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
+from ...core.hooks import Hook, hook, required
+from ...core.lazy import Temporary
 from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
@@ -44,15 +45,20 @@ class Preconditioner(LinOp, metaclass=Configurable):
     """The base of operators that approximate the inverse of a matrix.
 
     A subclass names in :attr:`parts` the attributes with its operators, and has three methods:
-    :meth:`_setup` makes them from a matrix, :meth:`_refresh` repeats the part that depends on
-    values, :meth:`_apply` applies. Made without a matrix, ``Jacobi()``, it is
-    :class:`wollemi.Settings`. Made without a matrix, ``Jacobi()``, it is :class:`wollemi.Settings`.
+    :meth:`setup` makes them from a matrix, :meth:`refresh` repeats the part that depends on
+    values, :meth:`apply_block` applies. Made without a matrix, ``Jacobi()``, it is
+    :class:`wollemi.Settings`.
 
     Attributes
     ----------
     notes : list of str
         Remarks on the set-up for the caller: replaced pivots, shifts, fill.
     """
+
+    HOOKS: ClassVar[Mapping[str, Hook]] = {
+        "setup": hook("Preconditioner", "_setup", "setup"),
+        "refresh": hook("Preconditioner", "_refresh", "refresh"),
+    }
 
     SHARED = True
 
@@ -86,7 +92,34 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self.notes = []
         self._matrix = matrix
         self._setup(self._part(matrix))
+        self._require_parts()
         self._require_finite()
+
+    def _require_parts(self) -> None:
+        """Raise unless :attr:`parts` names the operators that the set-up made, and no other name.
+
+        A solver works with a copy of a preconditioner with parts of its own.
+
+        Raises
+        ------
+        InvalidArgument
+            With the name of the attribute and the remedy.
+        """
+        kind, held = type(self).__name__, vars(self)
+        for name in self.parts:
+            if not hasattr(self, name):
+                raise InvalidArgument(
+                    f"{kind}: parts names {name!r}, and setup(A) made no such operator: set "
+                    f"self.{name} there, or take the name out of parts"
+                )
+        other = type(self)._remade is not Preconditioner._remade
+        for name, value in held.items():
+            if isinstance(value, LinOp) and not (other or name in (*self.parts, "_matrix")):
+                names = (*self.parts, name)
+                raise InvalidArgument(
+                    f"{kind}: setup(A) made the operator {name!r}, and parts does not name it, so "
+                    f"to() and astype() would leave it as it is: write parts = {names!r}"
+                )
 
     @property
     def partition(self) -> Any:
@@ -122,17 +155,36 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     # methods of a subclass
 
-    @abstractmethod
-    def _setup(self, A: Matrix) -> None:
-        """Make the parts."""
+    @required
+    def setup(self, A: Matrix) -> None:
+        """Make the parts from a matrix. A subclass defines this method.
 
-    def _refresh(self, A: Matrix) -> None:
+        Parameters
+        ----------
+        A : Matrix, shape (n, n)
+            The matrix; where a group shares it, this member's block.
+        """
+        raise NotImplementedError
+
+    def _setup(self, A: Matrix) -> None:
+        """Do the same as :meth:`setup`, under the name that wollemi's own classes define."""
+        raise NotImplementedError
+
+    def refresh(self, A: Matrix) -> None:
         """Make the parts again for new values in the same pattern; by default all of them.
 
-        A part that stays the same object and takes new values (``part.update_values``) saves
-        solvers recording their loops anew; other objects, and other numbers, make them do so.
+        A subclass may define this method. :meth:`update` calls it. A part that stays the same
+        object and takes new values (``part.update_values``) saves solvers recording their loops
+        anew; other objects, and other numbers, make them do so.
+
+        Parameters
+        ----------
+        A : Matrix, shape (n, n)
+            The matrix with its new values.
         """
         self._setup(A)
+
+    _refresh = refresh  # the name that wollemi's own classes define
 
     def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
         """Return how the parts are made again by operations of the executor alone.
@@ -215,9 +267,11 @@ class Preconditioner(LinOp, metaclass=Configurable):
         return made
 
     def _remade(self, change: Callable[[LinOp], LinOp]) -> Self:
-        """Return a copy with changed parts, and its matrix with them."""
+        """Return a copy with changed parts, its matrix with them, and temporaries of its own."""
         made = self._copied()
         made.notes = list(self.notes)
+        for name, value in vars(made).items():
+            made.__dict__[name] = _renewed(value)
         for name in self.parts:
             setattr(made, name, change(getattr(self, name)))
         made._matrix = change(self._matrix)  # type: ignore[assignment]
@@ -237,6 +291,15 @@ class Preconditioner(LinOp, metaclass=Configurable):
         if np.dtype(dtype) == self.dtype:
             return self
         return self._remade(lambda part: part.astype(dtype))
+
+
+def _renewed(value: Any) -> Any:
+    """Return new temporaries for temporaries, also in a tuple; any other value as it is."""
+    if isinstance(value, Temporary):
+        return Temporary()
+    if type(value) is tuple and value and all(isinstance(item, Temporary) for item in value):
+        return tuple(Temporary() for _ in value)
+    return value
 
 
 def require_finite(operator: LinOp, name: str) -> None:

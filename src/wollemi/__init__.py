@@ -14,6 +14,7 @@ from .core.deferred import deferred_names as _deferred_names
 if TYPE_CHECKING:
     from . import (
         distributed,
+        extend,
         graph,
         linalg,
         loggers,
@@ -107,6 +108,7 @@ __all__ = [
     "distributed",
     "errors",
     "executor",
+    "extend",
     "fusedmm",
     "galerkin",
     "get_default_executor",
@@ -134,7 +136,7 @@ __all__ = [
 #: By module the names that are imported from it when they are first used. Type checkers and editors
 #: see the same names under `if TYPE_CHECKING`.
 _SOURCES = {
-    "": "distributed graph linalg loggers masks preconditioners reorder solvers sparse stop",
+    "": "distributed extend graph linalg loggers masks preconditioners reorder solvers sparse stop",
     "core": "errors io",
     "core.batch": "BatchMatrix BatchResult MixedBatch batch stack",
     "core.distributed": "distribute",

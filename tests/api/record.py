@@ -25,11 +25,12 @@ from typing import Any
 RECORD = Path(__file__).with_name("public_names.txt")
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
-#: The modules that a program may import. ``wollemi.core`` is for extensions: docs/api-stability.md.
+#: The modules that a program may import.
 MODULES = (
     "wollemi",
     "wollemi.distributed",
     "wollemi.errors",
+    "wollemi.extend",
     "wollemi.graph",
     "wollemi.interop.jax",
     "wollemi.interop.lineax",

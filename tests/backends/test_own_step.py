@@ -84,7 +84,7 @@ class Damped(wl.LinOp):
         self.d, self.executor = d, executor
         self.shape, self.dtype = (d.size, d.size), np.dtype(d.dtype)
 
-    def _apply(self, x: Any, y: Any, alpha: complex, beta: complex) -> None:
+    def apply_block(self, x: Any, y: Any, alpha: complex, beta: complex) -> None:
         damp.run(self.executor, x=x, y=y, d=self.d, alpha=0.5 * alpha, beta=beta)
 
     def to(self, executor: Any) -> Any:

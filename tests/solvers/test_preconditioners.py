@@ -91,10 +91,10 @@ class Doubled(wl.preconditioners.Preconditioner):
 
     parts = ("inverse",)
 
-    def _setup(self, A):
+    def setup(self, A):
         self.inverse = wl.Diagonal(2 / A.to_scipy().diagonal(), executor=A.executor)
 
-    def _apply(self, x, y, alpha, beta):
+    def apply_block(self, x, y, alpha, beta):
         self.inverse._apply(x, y, alpha, beta)
 
 

@@ -92,7 +92,7 @@ class Halves(LinOp):
         self.factors = None
         self.made = 0
 
-    def _apply(self, x, y, alpha, beta):
+    def apply_block(self, x, y, alpha, beta):
         if self.factors is None:
             self.factors = self.executor.from_host(np.full(self.shape[0], 0.5))
             self.executor.copy_into(self.factors, np.full(self.shape[0], 0.5))

@@ -1,0 +1,108 @@
+"""Methods that a subclass defines under a public name, and wollemi calls under another one.
+
+wollemi's own classes have a leading underscore in these names, so that they do not appear among the
+methods for users. Both names are the same method in every class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from .deprecation import Deprecation, register_deprecation
+from .errors import InvalidArgument
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: From the warning up to the statement of the class: ``__init_subclass__``, and ABCMeta's
+#: ``__new__``.
+_TO_CLASS_STATEMENT = 3
+
+
+def required(hook: F) -> F:
+    """Mark a hook that a class must define before it has instances.
+
+    ``abstractmethod`` would ask type checkers for the public name, which wollemi's own classes
+    leave to :class:`Hooked`.
+    """
+    hook.__isabstractmethod__ = True  # type: ignore[attr-defined]
+    return hook
+
+
+class Hook(NamedTuple):
+    """A method that subclasses define.
+
+    Attributes
+    ----------
+    private : str
+        The name that wollemi calls.
+    old : Deprecation
+        The warning for classes of other packages that define the private name.
+    """
+
+    private: str
+    old: Deprecation
+
+
+def hook(kind: str, private: str, public: str) -> Hook:
+    """Return the record of a hook of a class: its private name has a deprecation."""
+    name = f"{kind}.{private} as a method of your class"
+    return Hook(private, register_deprecation(name, "0.3", "0.5", public))
+
+
+class Hooked:
+    """The base of classes with hooks.
+
+    Attributes
+    ----------
+    HOOKS : mapping
+        The hooks that a class adds to its bases' hooks, by public name.
+    """
+
+    HOOKS: ClassVar[Mapping[str, Hook]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        ours = cls.__module__.partition(".")[0] == "wollemi"
+        for base in cls.__mro__:
+            for public, (private, old) in vars(base).get("HOOKS", {}).items():
+                if not ours and private in vars(cls) and public not in vars(cls):
+                    old.warn(_TO_CLASS_STATEMENT)
+                _tie(cls, public, private)
+                if not ours and public in vars(cls):
+                    _check_signature(cls, public, vars(base)[public])
+
+
+def _check_signature(cls: type, name: str, of_base: Callable[..., Any]) -> None:
+    """Raise unless a hook takes the arguments that it is called with.
+
+    Raises
+    ------
+    InvalidArgument
+        With both signatures.
+    """
+    own = vars(cls)[name]
+    if not inspect.isfunction(own):
+        return
+    expected = list(inspect.signature(of_base).parameters)
+    given = inspect.signature(own)
+    try:
+        given.bind(*expected)
+    except TypeError:
+        raise InvalidArgument(
+            f"{cls.__name__}.{name}{given}: it is called as {name}({', '.join(expected[1:])}); "
+            f"define {name}({', '.join(expected)})"
+        ) from None
+
+
+def _tie(cls: type, public: str, private: str) -> None:
+    """Give a class the nearest definition of a hook under both names."""
+    both = (public, private)
+    for base in cls.__mro__:
+        found = [vars(base)[name] for name in both if name in vars(base)]
+        if found:
+            break
+    if len(found) == 1:  # a class with two definitions passes both on as they are
+        for name in both:
+            setattr(cls, name, found[0])
