@@ -1,7 +1,7 @@
 // Many systems by the programs of one: each thread replays the tapes of its own member.
 //
-// A system is solved with operations of its own, in the order in which one system alone is solved.
-// So no bit of its solution depends on the other systems, on the thread, or on the time.
+// A system is solved with operations of its own, or in a lane of vector registers beside others. No
+// bit of its solution depends on the other systems, on the thread, or on the time.
 #pragma once
 
 #include <algorithm>
@@ -50,81 +50,117 @@ struct BatchSystems {
 
 namespace detail {
 
-// The codes of wollemi.core.status.Stop that are decided here.
-constexpr u8 kConverged = 1, kMaxIterations = 6, kUndecided = 255;
+// The codes of wollemi.core.status.Stop that are decided here. A verdict that takes a closer look,
+// as failures do, is left to the caller.
+constexpr u8 kGoesOn = 0, kConverged = 1, kMaxIterations = 6, kUndecided = 255;
 
-// One system. A verdict that takes a closer look, which failures do, is left to the caller.
+// A system between two of its cycles.
 template <class R>
-u8 solve_system(const BatchMember& m, const BatchSystems& s, i64 k) {
-  R& threshold = *static_cast<R*>(m.threshold);
-  const R &norm = *static_cast<R*>(m.norm), &first = *static_cast<R*>(m.first);
-  const R &truth = *static_cast<R*>(m.truth), &largest = *static_cast<R*>(m.largest);
-  std::memcpy(m.values, s.values + s.matrix[k] * s.value_bytes, s.value_bytes);
-  if (m.refresh != nullptr) {
-    m.refresh->replay_once();
-    for (i64 f = 0; f < m.flag_count; ++f)
-      if (m.flags[f] != 0)
-        return kUndecided;
+struct SystemState {
+  i64 k = -1;
+  R threshold{}, before{}, best{};
+  bool has_begun = false; // whether a cycle of it has ended
+};
+
+// The parts of a solve of one system by the tapes of a member.
+template <class R>
+class SystemSteps {
+public:
+  SystemSteps(const BatchMember& member, const BatchSystems& systems) : m(member), s(systems) {}
+
+  // Takes system k, from its start; false if it takes a closer look.
+  bool enter(SystemState<R>& t, i64 k) const {
+    t = {};
+    t.k = k;
+    load_operands(k);
+    if (m.refresh != nullptr) {
+      m.refresh->replay_once();
+      for (i64 f = 0; f < m.flag_count; ++f)
+        if (m.flags[f] != 0)
+          return false;
+    }
+    std::memcpy(m.x, s.x + k * s.vector_bytes, s.vector_bytes);
+    *m.iterations = 0;
+    m.measure->replay_once();
+    const R first = *static_cast<const R*>(m.first);
+    if (!(first >= R(s.least) && first <= R(s.most)))
+      return false;
+    t.threshold = std::max(R(s.relative[k]) * first, R(s.absolute[k]));
+    t.before = t.best = std::numeric_limits<R>::infinity();
+    return true;
   }
-  std::memcpy(m.b, s.b + k * s.vector_bytes, s.vector_bytes);
-  std::memcpy(m.x, s.x + k * s.vector_bytes, s.vector_bytes);
-  *m.iterations = 0;
-  m.measure->replay_once();
-  if (!(first >= R(s.least) && first <= R(s.most)))
-    return kUndecided;
-  threshold = std::max(R(s.relative[k]) * first, R(s.absolute[k]));
-  R before = std::numeric_limits<R>::infinity(), best = before;
-  for (;;) {
+
+  // The values and the right-hand side of system k.
+  void load_operands(i64 k) const {
+    std::memcpy(m.values, s.values + s.matrix[k] * s.value_bytes, s.value_bytes);
+    std::memcpy(m.b, s.b + k * s.vector_bytes, s.vector_bytes);
+  }
+
+  // Begins a cycle from the iterate; returns for how many iterations at most, 0 if it has ended.
+  i64 open(SystemState<R>& t) const {
+    *static_cast<R*>(m.threshold) = t.threshold;
     *m.stop = 0;
     *m.running = 1;
     m.restart->replay_once();
-    best = std::min(best, norm);
-    const bool begins = *m.running != 0;
-    if (begins) {
-      m.iterate->replay(m.running, std::min(s.limit - *m.iterations, m.cycle));
+    t.best = std::min(t.best, *static_cast<const R*>(m.norm));
+    return *m.running != 0 ? std::min(s.limit - *m.iterations, m.cycle) : kNone;
+  }
+
+  // Ends a cycle of `turns` iterations: a verdict, or kGoesOn.
+  u8 close(SystemState<R>& t, i64 turns) const {
+    if (turns != kNone)
       m.finish->replay_once();
-    }
     m.judge->replay_once();
+    const R truth = *static_cast<const R*>(m.truth), largest = *static_cast<const R*>(m.largest);
     if (!std::isfinite(truth) || !std::isfinite(largest))
       return kUndecided;
-    if (truth <= threshold) {
-      if (truth < R(s.least_norm))
-        return kUndecided; // its squares have lost digits
-      break;
-    }
+    if (truth <= t.threshold) // squares of tiny numbers have lost digits
+      return truth < R(s.least_norm) ? kUndecided : kept(t, kConverged, truth);
     const bool exhausted = *m.iterations >= s.limit;
-    const bool ended = *m.stop != 0 || !begins;
-    if (exhausted && !ended && truth <= best) {
-      std::memcpy(s.x + k * s.vector_bytes, m.x, s.vector_bytes);
-      s.iterations[k] = *m.iterations;
-      s.norms[k] = double(truth);
-      s.thresholds[k] = double(threshold);
-      return kMaxIterations;
-    }
-    if (exhausted || (ended && !(truth <= R(m.progress) * before)) || interrupted())
+    const bool ended = *m.stop != 0 || turns == kNone;
+    if (exhausted && !ended && truth <= t.best)
+      return kept(t, kMaxIterations, truth);
+    if (exhausted || (ended && !(truth <= R(m.progress) * t.before)) || interrupted())
       return kUndecided;
-    before = truth;
+    t.before = truth;
+    return kGoesOn;
   }
-  std::memcpy(s.x + k * s.vector_bytes, m.x, s.vector_bytes);
-  s.iterations[k] = *m.iterations;
-  s.norms[k] = double(truth);
-  s.thresholds[k] = double(threshold);
-  return kConverged;
+
+  // A cycle that ends before its first iteration.
+  static constexpr i64 kNone = -1;
+
+private:
+  u8 kept(const SystemState<R>& t, u8 code, R truth) const {
+    std::memcpy(s.x + t.k * s.vector_bytes, m.x, s.vector_bytes);
+    s.iterations[t.k] = *m.iterations;
+    s.norms[t.k] = double(truth);
+    s.thresholds[t.k] = double(t.threshold);
+    return code;
+  }
+
+  const BatchMember& m;
+  const BatchSystems& s;
+};
+
+// Solves one system after the other.
+template <class R>
+void solve_in_turn(const BatchMember& member, const BatchSystems& systems, std::atomic<i64>& next) {
+  const SystemSteps<R> steps(member, systems);
+  SystemState<R> t;
+  for (i64 k; (k = next.fetch_add(1, std::memory_order_relaxed)) < systems.count;) {
+    u8 code = steps.enter(t, k) ? kGoesOn : kUndecided;
+    while (code == kGoesOn) {
+      const i64 turns = steps.open(t);
+      if (turns != steps.kNone)
+        member.iterate->replay(member.running, turns);
+      code = steps.close(t, turns);
+    }
+    systems.codes[k] = code;
+    if (interrupted())
+      return;
+  }
 }
 
 } // namespace detail
-
-// Solves all systems. A thread takes the next system as soon as it has solved one.
-template <class R>
-void solve_systems(const std::vector<BatchMember>& members, const BatchSystems& systems) {
-  std::atomic<i64> next{0};
-  for_parts(static_cast<int>(members.size()), [&](int part) {
-    for (i64 k; (k = next.fetch_add(1, std::memory_order_relaxed)) < systems.count;) {
-      systems.codes[k] = detail::solve_system<R>(members[part], systems, k);
-      if (interrupted())
-        return;
-    }
-  });
-}
 
 } // namespace wl

@@ -1,14 +1,17 @@
-"""Systems of a batch on threads: each thread has one system, and its programs become tapes."""
+"""Systems of a batch on threads: each thread has one member, and its programs become tapes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...core.executor import Executor
+from .interleaved import Lanes, lanes_of
 from .level import native
 
 if TYPE_CHECKING:
@@ -19,14 +22,41 @@ if TYPE_CHECKING:
 _PROGRAMS = ("refresh", "measure", "restart", "finish", "judge")
 
 
+@dataclass(frozen=True)
+class _Made:
+    """The tapes of a member, and the arrays in which it iterates on several systems.
+
+    Attributes
+    ----------
+    tapes : object
+        The member with tapes in place of its programs.
+    lanes : Lanes or None
+        None where a thread iterates on one system at a time.
+    """
+
+    tapes: Any
+    lanes: Lanes | None
+
+
+_MADE: WeakKeyDictionary[MemberPrograms, _Made] = WeakKeyDictionary()
+
+
 def solve(members: Sequence[MemberPrograms], systems: Systems) -> None:
     """Solve all systems; verdicts are written to ``systems``."""
-    real = members[0].status.norm.dtype
-    native().solve_systems([_on_tapes(m) for m in members], systems, real == np.float64)
+    made = [_made_of(member) for member in members]
+    lanes = [m.lanes for m in made if m.lanes is not None]
+    of_double = members[0].status.norm.dtype == np.float64
+    native().solve_systems([m.tapes for m in made], lanes, systems, of_double)
+
+
+def _made_of(member: MemberPrograms) -> _Made:
+    if member not in _MADE:
+        _MADE[member] = _Made(_on_tapes(member), lanes_of(member))
+    return _MADE[member]
 
 
 def _on_tapes(member: MemberPrograms) -> Any:
-    """Return a member with tapes in place of its programs, made once."""
+    """Return a member with tapes in place of its programs."""
     executor = member.status.executor
     tapes: dict[str, Any] = {}
     for name in _PROGRAMS:

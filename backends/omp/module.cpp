@@ -6,7 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "batch.hpp"
+#include "batch_lanes.hpp"
 #include "call.hpp"
 #include "stored.hpp"
 #include "tape.hpp"
@@ -22,6 +22,7 @@ void add_by_columns_entries(PyObject* module);
 void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 void add_function_entries(PyObject* module);
+void add_interleaved_entries(PyObject* module);
 
 void add_lane_plan_entries(PyObject* module);
 void add_pattern_plan_entries(PyObject* module);
@@ -202,26 +203,56 @@ BatchSystems systems_of(const py::handle& object) {
   return s;
 }
 
+LaneArray lane_array_of(const py::handle& object) {
+  const py::array lanes(py::reinterpret_borrow<py::array>(object.attr("lanes")));
+  LaneArray array{};
+  if (!object.attr("one").is_none())
+    array.one = data_of<std::byte>(object, "one");
+  array.lanes = data_of<std::byte>(object, "lanes");
+  array.rows = lanes.ndim() > 1 ? static_cast<i64>(lanes.shape(0)) : 1;
+  array.item = static_cast<i64>(lanes.itemsize());
+  array.leaves = object.attr("leaves").cast<bool>();
+  return array;
+}
+
+BatchLanes lanes_of(const py::handle& object) {
+  BatchLanes l{};
+  l.iterate = object.attr("iterate").cast<const Tape*>();
+  l.width = object.attr("width").cast<i64>();
+  l.values = lane_array_of(object.attr("values"));
+  const py::list arrays = object.attr("arrays");
+  for (const py::handle& array : arrays)
+    l.arrays.push_back(lane_array_of(array));
+  const py::object status = object.attr("status");
+  l.stop = data_of<u8>(status, "stop");
+  l.running = data_of<i32>(status, "running");
+  return l;
+}
+
 void add_batch(py::module_& module) {
   module.def(
       "solve_systems",
-      [](const py::list& members, const py::object& systems, bool of_double) {
+      [](const py::list& members, const py::list& lanes, const py::object& systems,
+         bool of_double) {
         std::vector<BatchMember> all;
         for (const py::handle& member : members)
           all.push_back(member_of(member));
+        std::vector<BatchLanes> all_lanes;
+        for (const py::handle& of_member : lanes)
+          all_lanes.push_back(lanes_of(of_member));
         const BatchSystems data = systems_of(systems);
         passing_errors([&] {
           const ReleasedGil released;
           const Interruption interruption;
           if (of_double)
-            solve_systems<double>(all, data);
+            solve_systems<double>(all, all_lanes, data);
           else
-            solve_systems<float>(all, data);
+            solve_systems<float>(all, all_lanes, data);
           interruption.end();
         });
       },
-      py::arg("members"), py::arg("systems"), py::arg("of_double"),
-      "Solve many systems by the tapes of one for each thread.");
+      py::arg("members"), py::arg("lanes"), py::arg("systems"), py::arg("of_double"),
+      "Solve many systems by the tapes of one for each thread, and lanes where it has them.");
 }
 
 } // namespace
@@ -251,4 +282,5 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_format_entries(module.ptr());
   wl::add_structure_entries(module.ptr());
   wl::add_function_entries(module.ptr());
+  wl::add_interleaved_entries(module.ptr());
 }

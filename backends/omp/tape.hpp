@@ -30,6 +30,16 @@ public:
   i64 replay(const i32* running, i64 limit) const;
   void replay_once() const;
 
+  // The same, with a call of `after` between two operations and at the end.
+  template <class After>
+  void replay_stepwise(const After& after) const {
+    const int threads = context_->threads();
+    for (const Work& step : steps_) {
+      step(threads);
+      after();
+    }
+  }
+
   // Appends a call of Python, which takes the GIL when it is replayed.
   void append_call(PyObject* function, PyObject* arguments);
 

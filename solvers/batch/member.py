@@ -125,7 +125,7 @@ class Member:
 
         def judge() -> None:
             on.run(vector.axpby, work.b, work.spare, 1.0, 0.0)
-            work.A._apply(work.x, work.spare, -1.0, 1.0)
+            work.residual.make(work.x, work.spare)
             on.run(vector.norm, work.spare, status.true)
             on.run(vector.largest, work.x, status.largest)
 

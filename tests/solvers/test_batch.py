@@ -247,3 +247,68 @@ def test_what_does_not_fit_is_refused() -> None:
         wl.solvers.Cg(wide)
     with pytest.raises(errors.SystemNotSolved, match="11 of 11"):
         wl.solvers.Cg(A, maxiter=1, rtol=1e-14).solve(b).require_converged()
+
+
+IN_LANES = ["Cg", "Fcg", "Bicgstab", "Cgs", "Tfqmr", "Minres", "Idr"]
+
+
+def lanes_of(solver, dtype):
+    """Return how many systems a thread of omp iterates on, 0 for one system at a time."""
+    from wollemi.backends.omp.batch import _made_of
+
+    members = solver._members(np.dtype(dtype))[1:]
+    found = [_made_of(member.known).lanes for member in members]
+    return 0 if found[0] is None else found[0].width
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("M", [None, "jacobi"])
+@pytest.mark.parametrize("kind", IN_LANES)
+def test_threads_iterate_on_several_systems_and_bits_do_not_depend_on_them(kind, M, dtype) -> None:
+    data, pattern, b = systems(count=41, dtype=np.dtype(dtype))
+    b = b * np.logspace(-3, 3, 41)[:, None].astype(b.real.dtype)
+    rtol = np.logspace(-1, -4, 41)  # from one iteration to many
+    make = getattr(wl.solvers, kind)
+    on = wl.OmpExecutor(threads=2)
+    solver = make(batch_of(data, pattern, on), M=M, rtol=rtol)
+    whole = solver.solve(b)
+    assert lanes_of(solver, dtype) == 64 // np.dtype(dtype).itemsize
+    assert whole.converged.all()
+    norms = np.linalg.norm(b - solver.A.astype("complex128") @ whole.x, axis=1)
+    assert np.all(norms <= 1.001 * rtol * np.linalg.norm(b, axis=1))
+    order = np.random.default_rng(3).permutation(41)
+    turned = make(batch_of(data[order], pattern, on), M=M, rtol=rtol[order]).solve(b[order])
+    np.testing.assert_array_equal(turned.x, whole.x[order])
+    np.testing.assert_array_equal(turned.iterations, whole.iterations[order])
+    for k in (0, 20, 40):
+        alone = make(batch_of(data[k : k + 1], pattern, on), M=M, rtol=rtol[k]).solve(b[k : k + 1])
+        np.testing.assert_array_equal(alone.x[0], whole.x[k])
+
+
+@pytest.mark.parametrize("n, lanes", [(1, 8), (2, 8), (900, 8), (2500, 4), (40_000, 0)])
+def test_long_systems_take_fewer_lanes(n, lanes) -> None:
+    pattern = sp.csr_array(sp.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    data = np.where(rows == pattern.indices, 4.0, -1.0) * np.ones((9, 1))
+    on = wl.OmpExecutor(threads=2)
+    solver = wl.solvers.Cg(batch_of(data, pattern, on), M="jacobi", rtol=1e-10)
+    b = np.random.default_rng(0).standard_normal((9, n))
+    result = solver.solve(b)
+    assert lanes_of(solver, float) == lanes and result.converged.all()
+    assert np.abs(b - solver.A @ result.x).max() < 1e-8
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_verdicts_of_single_precision_have_residuals_of_double_precision(executor) -> None:
+    n = 40
+    pattern = sp.csr_array(np.ones((n, n)))
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal((20, n, n)) * np.logspace(0, 3, n) + 1000 * np.eye(n)
+    data = data.reshape(20, -1).astype(np.float32)
+    b = rng.standard_normal((20, n)).astype(np.float32)
+    result = wl.solvers.Bicgstab(batch_of(data, pattern, executor), M="jacobi", rtol=1e-6).solve(b)
+    wide = batch_of(data.astype(float), pattern, executor)
+    norms = np.linalg.norm(b - wide @ result.x.astype(float), axis=1)
+    claimed = result.converged
+    assert np.all(norms[claimed] <= 1.001e-6 * np.linalg.norm(b[claimed], axis=1))
+    np.testing.assert_allclose(result.residual_norm[claimed], norms[claimed], rtol=1e-2)
