@@ -10,17 +10,18 @@ of a list suits every matrix. The choice is a :class:`Plan`, which is stored wit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .dtypes import ML_DTYPES
+from .dtypes import ML_DTYPES, name_of
 from .errors import InvalidArgument
 from .statistics import RowStatistics
 
 if TYPE_CHECKING:
     from .calls import ProductCall
+    from .executor import Executor
 
 #: The products that have algorithms, by the names that ``A.plan_for`` takes.
 PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
@@ -180,6 +181,18 @@ class Algorithm(ABC):
         return f"<algorithm {self.name}>"
 
 
+class Selection(NamedTuple):
+    """The input of a rule: the object that algorithms are given, and the facts of the product."""
+
+    on: Any
+    facts: Facts
+
+
+#: Returns the input of a rule for an executor, a matrix, the columns of the dense operand, and the
+#: dtype of values.
+Select: TypeAlias = "Callable[[Any, Any, int, str], Selection]"
+
+
 class AlgorithmTable:
     """The algorithms of one backend, for each product in the order in which the rule asks them.
 
@@ -196,6 +209,7 @@ class AlgorithmTable:
         self.backend = backend
         self.parent = parent
         self._own: dict[str, tuple[Algorithm, ...]] = {}
+        self._select: dict[str, Select] = {}
 
     def register(self, product: str, *algorithms: Algorithm) -> None:
         """Add algorithms for a product, behind the earlier ones."""
@@ -207,6 +221,21 @@ class AlgorithmTable:
                 raise ValueError(f"{product} has an algorithm {algorithm.name!r} already")
             known.add(algorithm.name)
         self._own[product] = (*self._own.get(product, ()), *algorithms)
+
+    def select_by(self, product: str, select: Select) -> None:
+        """Set the function that returns the input of the rule for a product."""
+        self._select[product] = select
+
+    def selection(
+        self, executor: Executor, A: Any, product: str, columns: int, dtype: str
+    ) -> Selection:
+        """Return the input of the rule for a product: by default the executor and the facts."""
+        table: AlgorithmTable | None = self
+        while table is not None:
+            if product in table._select:
+                return table._select[product](executor, A, columns, dtype)
+            table = table.parent
+        return Selection(executor, facts_of(A, columns, dtype))
 
     def of(self, product: str) -> tuple[Algorithm, ...]:
         """Return the algorithms for a product; the rule asks them in this order."""
@@ -265,44 +294,115 @@ def facts_of(A: Any, columns: int, dtype: str) -> Facts:
     return Facts(A.row_statistics, columns, dtype, np.dtype(A.indices.dtype))
 
 
-def candidates(
-    table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts
-) -> Iterator[tuple[Algorithm, str]]:
-    """Yield the algorithms that the rule would take, best first, each with the reason."""
+class Candidate(NamedTuple):
+    """An algorithm as the rule sees it for one product.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+        The algorithm.
+    refusal : str or None
+        Why it cannot run, or why the rule does not ask it; None if the rule may take it.
+    reason : str or None
+        Why the rule would take it; None if it would not.
+    """
+
+    algorithm: Algorithm
+    refusal: str | None
+    reason: str | None
+
+    def __str__(self) -> str:
+        said = self.refusal or self.reason or "another one should be faster"
+        return f"{self.algorithm.name}: {said}"
+
+
+def considered(
+    table: AlgorithmTable, selection: Selection, A: Any, product: str
+) -> Iterator[Candidate]:
+    """Yield all algorithms for a product, in the order of the rule, as candidates."""
+    on, facts = selection
     for algorithm in table.of(product):
         if algorithm.copies and A.is_lean:
-            continue
-        if algorithm.by_rule and not algorithm.refusal(on, A, facts):
-            reason = algorithm.reason(on, A, facts)
-            if reason:
-                yield algorithm, reason
+            yield Candidate(algorithm, "its plan copies the entries, and the matrix is lean", None)
+        elif not algorithm.by_rule:
+            yield Candidate(algorithm, "it runs by name alone", None)
+        else:
+            refusal = algorithm.refusal(on, A, facts)
+            reason = None if refusal else algorithm.reason(on, A, facts)
+            yield Candidate(algorithm, refusal, reason)
 
 
-def make_plan(
-    table: AlgorithmTable, on: Any, A: Any, product: str, facts: Facts, kernel: str = "auto"
-) -> Plan:
-    """Return the plan of a product: by the rule, or with the algorithm of a name.
+def candidates(
+    table: AlgorithmTable, selection: Selection, A: Any, product: str
+) -> Iterator[Candidate]:
+    """Yield the algorithms that the rule would take, best first."""
+    return (found for found in considered(table, selection, A, product) if found.reason)
+
+
+def candidates_of(
+    A: Any, product: str, columns: int = 1, dtype: str | None = None
+) -> list[Candidate]:
+    """Return all algorithms for a product of a matrix on its executor, as the rule sees them.
+
+    The first candidate with a reason that can be prepared is the plan of the matrix.
 
     Parameters
     ----------
-    table : AlgorithmTable
-        Of the backend.
-    on : object
-        The object that the backend passes to its algorithms.
     A : Csr
         The matrix.
     product : {"spmv", "spmm", "sddmm", "fusedmm"}
         The product.
-    facts : Facts
-        Its properties.
+    columns : int
+        Of the dense operand.
+    dtype : str, optional
+        Of values and dense operands; that of the matrix by default.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> from wollemi.core.algorithm import candidates_of
+    >>> A = wl.Csr(np.eye(3), executor="omp")
+    >>> for candidate in candidates_of(A, "spmv"):
+    ...     print(candidate)
+    row-patterns: another one should be faster
+    sell: another one should be faster
+    row-blocks: rows in equal shares of entries, long rows cut
+    """
+    table = A.executor.algorithms
+    selection = table.selection(A.executor, A, product, columns, dtype or name_of(A.dtype))
+    return list(considered(table, selection, A, product))
+
+
+def make_plan(
+    executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
+) -> Plan:
+    """Return the plan of a product: by the rule, or with the algorithm of a name.
+
+    This is the kernel of ``csr.plan`` on every backend.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of the matrix.
+    A : Csr
+        The matrix.
+    product : {"spmv", "spmm", "sddmm", "fusedmm"}
+        The product.
+    columns : int
+        Of the dense operand.
     kernel : str
         The name of an algorithm, or ``"auto"``.
+    dtype : str
+        Of values and dense operands.
 
     Raises
     ------
     InvalidArgument
         If there is no algorithm of that name, or if it cannot run for this matrix.
     """
+    table = executor.algorithms
+    selection = table.selection(executor, A, product, columns, dtype)
+    on, facts = selection
     if kernel != "auto":
         algorithm = _named(table, on, product, kernel)
         objection = algorithm.refusal(on, A, facts)
@@ -312,13 +412,14 @@ def make_plan(
             return Plan(algorithm, "asked for", facts.statistics, algorithm.prepare(on, A, facts))
         except Unsuited as why:
             raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
-    choices: Iterable[tuple[Algorithm, str]] = candidates(table, on, A, product, facts)
+    choices: Iterable[Candidate] = candidates(table, selection, A, product)
     links = A.executor.links
     if links is not None and links.block:
         # Sums are to be reproducible: the last algorithm computes the sum of a row in the same way
         # for any other rows of a member.
         choices = list(choices)[-1:]
-    for algorithm, reason in choices:
+    for algorithm, _, reason in choices:
+        assert reason is not None
         try:
             return Plan(algorithm, reason, facts.statistics, algorithm.prepare(on, A, facts))
         except Unsuited:

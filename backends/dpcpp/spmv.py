@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, copy_pays, facts_of, make_plan
+from ...core.algorithm import Algorithm, Facts, Plan, Unsuited, copy_pays, make_plan
 from ...core.call_kernels import takes_call
 from ...core.calls import SpmvCall
 from ...core.operations import matrix as operations
@@ -295,8 +295,7 @@ def csr_plan(
     executor: DpcppExecutor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose an algorithm by the rule, or by name, and make it ready."""
-    facts = facts_of(A, columns, dtype)
-    return make_plan(executor.algorithms, executor, A, product, facts, kernel)
+    return make_plan(executor, A, product, columns, kernel, dtype)
 
 
 def csr_spmv(executor: DpcppExecutor, call: SpmvCall) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.algorithm import Plan, facts_of, make_plan
+from ...core.algorithm import Plan, make_plan
 from ...core.dtypes import real_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
@@ -108,8 +108,7 @@ def csr_plan(
     executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose an algorithm by the rule, or by name, and make it ready."""
-    facts = facts_of(A, columns, dtype)
-    return make_plan(executor.algorithms, executor, A, product, facts, kernel)
+    return make_plan(executor, A, product, columns, kernel, dtype)
 
 
 kernel(operations.planned_spmv)(native().planned_spmv)

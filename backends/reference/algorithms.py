@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...core.algorithm import Algorithm, AlgorithmTable, Facts, Plan, facts_of, make_plan, multiply
+from ...core.algorithm import Algorithm, AlgorithmTable, Facts, Plan, make_plan, multiply
 from ...core.call_kernels import takes_call
 from ...core.calls import SpmvCall
 from ...core.executor import Executor
@@ -62,8 +62,7 @@ def csr_plan(
     executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose by the rule, or by name."""
-    facts = facts_of(A, columns, dtype)
-    return make_plan(executor.algorithms, executor, A, product, facts, kernel)
+    return make_plan(executor, A, product, columns, kernel, dtype)
 
 
 for _operation in (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
+from wollemi.core.algorithm import PRODUCTS, Algorithm, AlgorithmTable, candidates_of
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import matrix as operations
 
@@ -133,3 +133,19 @@ def test_a_plan_asked_for_by_name_follows_the_values(executor: Any, kernel: str)
     np.testing.assert_array_equal(A @ np.ones(3), [30.0, 30.0])
     assert kernel == "auto" or A.plan.kernel == kernel
     assert A.plan_for("spmm", 4) is A.with_kernel("auto").plan_for("spmm", 4)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_first_candidate_that_can_be_prepared_is_the_plan(executor: Any, product: str) -> None:
+    A = wl.Csr(np.tri(40), executor=executor)
+    found = candidates_of(A, product, 3)
+    assert [c.algorithm for c in found] == list(executor.algorithms.of(product))
+    assert all(c.refusal is None or c.reason is None for c in found)
+    plan = A.plan_for(product, 3)
+    chosen = next(c for c in found if c.algorithm is plan.algorithm)
+    assert chosen.reason is not None
+    for earlier in found[: found.index(chosen)]:
+        if earlier.reason is not None:  # only its preparation tells that it cannot run
+            with pytest.raises(InvalidArgument, match="cannot run"):
+                A.plan_for(product, 3, earlier.algorithm.name)
+    assert str(chosen) == f"{plan.kernel}: {chosen.reason}"

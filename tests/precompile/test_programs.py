@@ -19,6 +19,7 @@ from wollemi.backends.gpu import ahead
 from wollemi.backends.gpu.tape import steps_of
 from wollemi.backends.reference import ReferenceExecutor
 from wollemi.backends.simt import kernels as simt
+from wollemi.core.devices import named
 from wollemi.precompile import build, recording, target
 from wollemi.precompile.programs import DTYPES, programs
 
@@ -94,7 +95,9 @@ def kernels_of(executor: Recorder, device: Any) -> Iterator[tuple[str, str]]:
     for program in executor.programs:
         steps = steps_of(program.expanded())
         graph: Any = SimpleNamespace(
-            executor=SimpleNamespace(device=device), steps=steps, _totals=lambda step: None
+            executor=SimpleNamespace(device=device, constants=named("h200")),
+            steps=steps,
+            _totals=lambda step: None,
         )
         for at, step in enumerate(steps):
             kernel: fused.Kernel | None = loop.Graph._kernel(graph, at)

@@ -13,7 +13,8 @@ from ....core.kernel_text import without_comments
 from ....core.operation import Operation, Parameter
 from ....core.status import Status
 from ...gpu.arguments import CODES, row_distance, scalar, value_code
-from ...gpu.spmv import packed, selection
+from ...gpu.constants import SPMV, SpmvConstants
+from ...gpu.spmv.algorithm import RowKernel, lanes_of, row_kernel_of
 from ...gpu.tape import Step, address, is_vector
 from ...unified.wrappers import (
     INDEX_TYPES,
@@ -211,7 +212,7 @@ def kernel(
     return Kernel(symbol, source, arguments.values)
 
 
-def _product(arguments: Arguments, step: Step, after: str) -> str:
+def _product(arguments: Arguments, step: Step, after: str, rules: SpmvConstants) -> str:
     """Return the statement of a product that goes on with ``after``."""
     assert step.spmv is not None
     matrix, x, y, alpha, beta = step.spmv
@@ -220,8 +221,8 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
     stored = stored_type(value_code(matrix.dtype, matrix.storage_dtype))
     vectors = [arguments.pointer(x, real), arguments.pointer(y, real)]
     vectors += [arguments.number(a, matrix.dtype) for a in (alpha, beta)]
-    state = matrix.plan.state
-    if isinstance(state, packed.Packed):
+    state, form = matrix.plan.state, row_kernel_of(matrix.plan)
+    if form is RowKernel.PACKED:
         pointers = [
             arguments.plain("wl::i64", state.lanes),
             arguments.pointer(state.slice_ptr, "const wl::i64"),
@@ -240,11 +241,11 @@ def _product(arguments: Arguments, step: Step, after: str) -> str:
         arguments.pointer(matrix.indices, f"const {wide}"),
         arguments.pointer(matrix.data, f"const {stored}"),
     ]
-    if matrix.plan.kernel == "subwarp":
+    if form is RowKernel.LANES:
         x_name, y_name, *numbers = vectors
         blocks = [f"wl::mat<const {real}>{{{x_name}, 1}}", f"wl::mat<{real}>{{{y_name}, 1}}"]
         rows, *matrix_pointers = pointers
-        lanes = selection.lanes(matrix.plan.statistics)
+        lanes = lanes_of(matrix.plan, rules)
         given = ", ".join([rows, "1", *matrix_pointers, *blocks, *numbers, after])
         return f"wl::csr_subwarp<{lanes}, {real}, {wide}>(it, {given});\n"
     return f"wl::csr_stream<{real}, {wide}>(it, {', '.join([*pointers, *vectors, after])});\n"
@@ -273,6 +274,7 @@ def product_and_rows(
     block: int,
     totals: Totals | None = None,
     exchange: Exchange | None = None,
+    rules: SpmvConstants = SPMV,
 ) -> Kernel:
     """Return the kernel of a product and the operation on rows after it.
 
@@ -283,6 +285,8 @@ def product_and_rows(
     exchange : Exchange, optional
         Of the rows of the vector that other members need: the kernel begins with it. The totals
         must meet the other members.
+    rules : SpmvConstants
+        The constants of the device, which say how many lanes share a row.
     """
     assert step.spmv is not None and step.rows is not None
     arguments = Arguments(CODES[step.spmv.A.dtype])
@@ -310,6 +314,6 @@ def product_and_rows(
         further = ", ".join(arguments.plain("wl::i64", number) for number in numbers)
         body += f"  const wl::exchange<{types}> rows{{{', '.join(members)}}};\n"
         after = f"wl::exchanging<wl::then<{kind}>, {types}>(it, {after}, rows, {further})"
-    body += "  " + _product(arguments, step, after)
+    body += "  " + _product(arguments, step, after, rules)
     extra = ["wl::u8* partials", "wl::i32* counter"]
     return kernel(arguments, headers, extra, body, block, warp)

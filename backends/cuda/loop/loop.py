@@ -14,11 +14,13 @@ from ....core.iteration import Cycles, Replay
 from ....core.links import finish_on_member, works_alone
 from ....core.program import Call, Program
 from ....core.status import Status
-from ...gpu import ahead, launch
+from ...gpu import ahead
 from ...gpu.arguments import CODES, address
+from ...gpu.constants import SpmvConstants
 from ...gpu.device import Program as DeviceProgram
 from ...gpu.scratch import Scratch
-from ...gpu.spmv import packed, selection
+from ...gpu.spmv import packed
+from ...gpu.spmv.algorithm import block_of, lanes_of, row_kernel_of
 from ...gpu.tape import Step, is_contiguous, steps_of
 from ...unified.wrappers import sum_bytes
 from ..runtime.device import CudaDevice
@@ -116,10 +118,7 @@ def shares_kernel(step: Step) -> bool:
     """Return whether a product and the operation on rows after it can share a kernel."""
     if step.spmv is None or step.rows is None:
         return False
-    plan = step.spmv.A.plan
-    state = plan.state
-    shares = plan.kernel in ("stream", "subwarp") or isinstance(state, packed.Packed)
-    return shares and (state is None or not (state.pieces or state.empty_rows is not None))
+    return row_kernel_of(step.spmv.A.plan) is not None
 
 
 def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase]) -> bool:
@@ -288,8 +287,7 @@ class Graph:
         if not shares_kernel(step):
             return None
         assert step.spmv is not None
-        plan = step.spmv.A.plan
-        block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
+        block, rules = block_of(step.spmv.A.plan), self.executor.constants.of(SpmvConstants)
         warp, totals = self.executor.device.warp, self._totals(step)
         if totals is not None and totals.half == "visiting":
             self._slots[at] = totals.memory
@@ -297,7 +295,7 @@ class Graph:
         if step.push is not None:
             exchange = self.executor.links.exchange(*step.push[1])  # type: ignore[union-attr]
         return fused.product_and_rows(
-            step, warp=warp, block=block, totals=totals, exchange=exchange
+            step, warp=warp, block=block, totals=totals, exchange=exchange, rules=rules
         )
 
     def _launch_all(self) -> None:
@@ -314,10 +312,10 @@ class Graph:
             return
         assert step.spmv is not None
         matrix, y = step.spmv.A, step.spmv.y
-        block = STREAM_BLOCK if matrix.plan.kernel == "stream" else launch.BLOCK
+        block = block_of(matrix.plan)
         function = loaded(executor.device, kernel)
         resident = executor.device.resident_blocks(function, block)
-        lanes = selection.lanes(matrix.plan.statistics) if matrix.plan.kernel == "subwarp" else 1
+        lanes = lanes_of(matrix.plan, executor.constants.of(SpmvConstants))
         blocks = max(1, min(-(-int(y.shape[0]) * lanes // block), resident))
         assert step.rows is not None
         scratch = executor.scratch(blocks * sum_bytes(step.rows.operation))
@@ -438,10 +436,6 @@ def launch_graph(executor: CudaExecutor, graph: Any) -> None:
     """Launch a graph on the current stream."""
     stream = int(executor.xp.cuda.get_current_stream().ptr)
     checked(runtime().cudaGraphLaunch(graph, stream))
-
-
-#: Work-items of a block of CSR-stream.
-STREAM_BLOCK = 128
 
 
 def _ends_columns(step: Step) -> bool:

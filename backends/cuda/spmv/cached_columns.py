@@ -10,9 +10,10 @@ from ....core.calls import SpmvCall
 from ....core.executor import Array
 from ...gpu.arguments import CODES, flatten
 from ...gpu.base import GpuExecutor
+from ...gpu.constants import SpmvConstants
 from ...gpu.device import Program
 from ...gpu.spmv import packed
-from ...gpu.spmv.csr import Matrix, VectorAlgorithm
+from ...gpu.spmv.algorithm import VectorAlgorithm
 from ...gpu.spmv.multiply import multiply_packed
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
@@ -74,21 +75,21 @@ class CachedColumns(VectorAlgorithm):
     alone: ClassVar[bool] = True
     converts: ClassVar[bool] = False
 
-    def objection(self, on: Matrix, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in ("float32", "float64"):
             return f"it is for float32 and float64, not {facts.dtype}"
         if max(*A.shape, A.nnz) >= 2**31:
             return "packed copies have 32-bit indices"
-        needed = on.rules.shared_bytes
-        if on.executor.device.shared_bytes < needed:
+        needed = on.constants.of(SpmvConstants).shared_bytes
+        if on.device.shared_bytes < needed:
             return f"it needs {needed:.0f} bytes of shared memory in a block"
         return None
 
-    def prepare(self, on: Matrix, A: Any, facts: Facts) -> packed.Packed:
+    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
         """Cut and pack the rows, with columns numbered by falling count."""
-        cached = on.rules.shared_bytes // A.dtype.itemsize
-        return packed.pack_pieces(on.executor, A, min(cached, A.shape[1]))
+        cached = on.constants.of(SpmvConstants).shared_bytes // A.dtype.itemsize
+        return packed.pack_pieces(on, A, min(cached, A.shape[1]))
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:
         """Return the copy without the original positions of its entries."""

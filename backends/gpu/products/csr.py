@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ....core.algorithm import multiply
+from ....core.algorithm import Selection, facts_of, multiply
 from ....core.call_kernels import takes_call
 from ....core.calls import GradientCall, ProductCall
 from ....core.dtypes import is_narrow
@@ -130,6 +130,15 @@ algorithms.register(
     SddmmRowSegments(),
 )
 algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
+
+
+def select(executor: GpuExecutor, A: Any, columns: int, dtype: str) -> Selection:
+    """Return an adapter of the executor, and the facts."""
+    return Selection(Adapter(executor), facts_of(A, columns, dtype))
+
+
+for _product in ("spmm", "sddmm", "fusedmm"):
+    algorithms.select_by(_product, select)
 
 
 def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:

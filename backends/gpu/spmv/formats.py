@@ -18,7 +18,8 @@ from ..base import GpuExecutor
 from ..constants import SpmvConstants
 from ..table import kernel
 from . import selection
-from .csr import csr_spmv, statistics_of
+from .csr import csr_spmv
+from .measured import statistics_of
 from .multiply import multiply_row_blocks, scale, subwarp
 from .row_blocks import RowBlocks
 

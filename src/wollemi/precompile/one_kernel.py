@@ -17,9 +17,12 @@ from ..backends.cuda.loop.fused import Kernel
 from ..backends.cuda.loop.persistent import persistent_kernel
 from ..backends.cuda.loop.schedule import all_vectors, phases_of, plan
 from ..backends.gpu.arguments import CODES
+from ..backends.gpu.spmv.csr import Stream
 from ..backends.gpu.tape import address, steps_of
+from ..core.algorithm import Plan as CsrPlan
 from ..core.operations.matrix import csr_spmv
 from ..core.program import Call, Program
+from ..core.statistics import RowStatistics
 from ..solvers.auto.candidates import ONE_KERNEL_ROWS
 from .recording import loops
 from .target import Target
@@ -73,9 +76,7 @@ def with_rows_of(program: Program, longest: int) -> Program:
         matrix, *others = call.arguments
         names = ("dtype", "storage_dtype", "indptr", "indices", "data")
         planned = SimpleNamespace(
-            plan=SimpleNamespace(
-                kernel="stream", state=None, statistics=SimpleNamespace(longest=longest)
-            ),
+            plan=CsrPlan(Stream(), "", RowStatistics(1, 1, longest, longest, 0.0, longest, 0.0)),
             **{name: getattr(matrix, name) for name in names},
         )
         return Call(csr_spmv, (matrices.setdefault(id(matrix), planned), *others))

@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 
 from ..backends.cuda.loop.fused import Kernel, product_and_rows
-from ..backends.cuda.loop.loop import STREAM_BLOCK, loop_programs
+from ..backends.cuda.loop.loop import loop_programs
 from ..backends.cuda.spmv.cached_columns import cached_product
-from ..backends.gpu import ahead, launch
+from ..backends.gpu import ahead
 from ..backends.gpu.arguments import CODES
 from ..backends.gpu.constants import SPMV
 from ..backends.gpu.device import Program
 from ..backends.gpu.spmv import packed
+from ..backends.gpu.spmv.algorithm import block_of
+from ..backends.gpu.spmv.csr import Sell, Stream, SubWarp
 from ..backends.gpu.tape import Step, steps_of
 from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
+from ..core.algorithm import Plan
 from ..core.operation import OPERATIONS
 from ..core.program import Call
 from ..core.statistics import RowStatistics
@@ -97,16 +100,17 @@ def distinct_steps(target: Target, dtype: str) -> list[Step]:
     return list(found.values())
 
 
-def plans() -> Iterator[Any]:
+def plans() -> Iterator[Plan]:
     """Yield the plans of products that may share their kernel, as far as its text goes."""
-    yield SimpleNamespace(kernel="stream", state=None, statistics=None)
+    one = RowStatistics(1, 1, 1, 1.0, 0.0, 1, 0.0)
+    yield Plan(Stream(), "", one)
     for lanes in LANES:
         rows = SPMV.small_entries
         statistics = RowStatistics(rows, rows, 2 * lanes * rows, 2.0 * lanes, 0.0, 2 * lanes, 0.0)
-        yield SimpleNamespace(kernel="subwarp", state=None, statistics=statistics)
+        yield Plan(SubWarp(), "", statistics)
     for code in (packed.ABSOLUTE, packed.NEAR, packed.PATTERN):
         for width in (0, *WIDTHS) if code == packed.PATTERN else (0, OF_INTERPOLATION):
-            yield SimpleNamespace(kernel="sell", state=Layout(code, width), statistics=None)
+            yield Plan(Sell(), "", one, Layout(code, width))
 
 
 class Place:
@@ -127,7 +131,7 @@ class Layout(packed.Packed):
         self.slice_ptr, self.codes, self.values, self.offsets = (Place() for _ in range(4))
 
 
-def _shared(target: Target, step: Step, plan: Any) -> Kernel:
+def _shared(target: Target, step: Step, plan: Plan) -> Kernel:
     assert step.product is not None
     operation, (matrix, *others) = step.product
     planned = SimpleNamespace(
@@ -139,5 +143,5 @@ def _shared(target: Target, step: Step, plan: Any) -> Kernel:
         data=Place(),
     )
     product = Call(operation, (planned, *others))
-    block = STREAM_BLOCK if plan.kernel == "stream" else launch.BLOCK
+    block = block_of(plan)
     return product_and_rows(Step(product=product, rows=step.rows), warp=target.warp, block=block)

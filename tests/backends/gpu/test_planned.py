@@ -12,8 +12,9 @@ import wollemi as wl
 from wollemi.backends.cuda.spmv.cached_columns import CachedColumns
 from wollemi.backends.gpu import base
 from wollemi.backends.gpu.base import GpuExecutor
-from wollemi.backends.gpu.spmv import csr
-from wollemi.core.algorithm import Facts
+from wollemi.backends.gpu.spmv.algorithm import RowKernel, VectorFacts, row_kernel_of
+from wollemi.backends.gpu.spmv.measured import Measured
+from wollemi.core.algorithm import Plan
 from wollemi.core.operations import matrix as operations
 
 from ..lockstep.build import compiler
@@ -68,8 +69,8 @@ def assert_same(gpu: Any, one: Any, other: Any) -> None:
 def state_of(gpu: Any, A: wl.Csr, kernel: str) -> Any:
     """Return the state of a plan; the emulation has no shared memory for cached columns."""
     if kernel == CachedColumns.name:
-        facts = Facts(A.row_statistics, 1, "float64", A.indices.dtype)
-        return CachedColumns().prepare(csr.Matrix(gpu, A), A, facts)
+        facts = VectorFacts.of(Measured(gpu, A), 1, "float64")
+        return CachedColumns().prepare(gpu, A, facts)
     return A.plan_for("spmv", kernel=kernel).state
 
 
@@ -88,10 +89,10 @@ def test_packed_copies(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: Any, ker
 @pytest.mark.parametrize("make", [stencil, uneven])
 def test_what_the_rule_is_told(monkeypatch: pytest.MonkeyPatch, gpu: Any, make: Any) -> None:
     A = wl.Csr(sp.vstack([make()] * 30), executor=gpu)
-    here = csr.Matrix(gpu, A)
+    here = Measured(gpu, A)
     told = here.statistics, here.facts
     monkeypatch.setattr(base, "HOST_NUMBERS", 0)
-    there = csr.Matrix(gpu, A)
+    there = Measured(gpu, A)
     assert told[0] == pytest.approx(there.statistics, rel=1e-12)
     assert told[1]._replace(free_bytes=0) == there.facts._replace(free_bytes=0)
 
@@ -123,3 +124,13 @@ def test_results_are_placed_as_they_come(gpu: GpuExecutor) -> None:
         assert gpu.owns(array) and (numbers, flag) == ((3, None), True)
         np.testing.assert_array_equal(gpu.to_host(array), [0, 2, 4, 6])
     assert gpu.supports(operations.csr_spmv)
+
+
+def test_loops_do_not_share_the_kernel_of_sorted_columns(gpu: Any) -> None:
+    """The kernel of a packed copy reads x where columns name it; cached columns are renumbered."""
+    A = wl.Csr(stencil(), executor=gpu)
+    state = state_of(gpu, A, CachedColumns.name)
+    assert not state.pieces
+    assert row_kernel_of(Plan(CachedColumns(), "", A.row_statistics, state)) is None
+    plan = A.plan_for("spmv", kernel="sell")
+    assert row_kernel_of(plan) is RowKernel.PACKED

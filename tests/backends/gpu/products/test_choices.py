@@ -20,7 +20,7 @@ import wollemi as wl
 from wollemi.backends.cuda.table import algorithms as of_cuda
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.hip.table import algorithms as of_hip
-from wollemi.core.algorithm import candidates, facts_of
+from wollemi.core.algorithm import Selection, candidates, facts_of
 from wollemi.core.devices import named
 
 from ...lockstep.executor import LockstepExecutor
@@ -75,8 +75,8 @@ def chosen(device: str) -> dict[str, str]:
         for product in ("spmm", "sddmm", "fusedmm"):
             for dtype in DTYPES:
                 for k in COLUMNS:
-                    on, known = Adapter(executor), facts_of(A, k, dtype)
-                    algorithm, _ = next(candidates(table, on, A, product, known))
+                    on = Selection(Adapter(executor), facts_of(A, k, dtype))
+                    algorithm = next(candidates(table, on, A, product)).algorithm
                     found[f"{device} {product} {label} {dtype} {k}"] = algorithm.name
     return found
 

@@ -1,0 +1,104 @@
+"""The base of the algorithms for products with vectors, and the capabilities that loops ask for."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ....core.algorithm import Algorithm, Facts, Plan
+from ....core.statistics import RowStatistics
+from .. import launch
+from ..constants import SpmvConstants
+
+if TYPE_CHECKING:
+    from ..base import GpuExecutor
+    from ..prepared import Prepared
+    from .measured import Measured
+
+
+class RowKernel(Enum):
+    """The kernels that multiply a row and go on with an operation on it, as their text names them.
+
+    ``STREAM`` loads the rows of a block side by side, in ``LANES`` some lanes share a row, and in
+    ``PACKED`` a lane has a row of a packed copy.
+    """
+
+    STREAM = "csr_stream"
+    LANES = "csr_subwarp"
+    PACKED = "sell_packed"
+
+
+class VectorFacts(Facts):
+    """Facts of a product with one vector: with the measurements of the matrix that a rule asks for.
+
+    Attributes
+    ----------
+    measured : Measured
+        The measurements; each is made when a rule asks for it.
+    """
+
+    measured: Measured
+
+    @classmethod
+    def of(cls, measured: Measured, columns: int, dtype: str) -> VectorFacts:
+        """Return the facts of a product of a measured matrix."""
+        made = cls(measured.statistics, columns, dtype, measured.A.indices.dtype)
+        made.measured = measured
+        return made
+
+
+def measured(facts: Facts) -> Measured:
+    """Return the measurements of the matrix that an algorithm for vectors is chosen for."""
+    assert isinstance(facts, VectorFacts)
+    return facts.measured
+
+
+class VectorAlgorithm(Algorithm):
+    """An algorithm for products with one vector."""
+
+    converts: ClassVar[bool] = True
+    #: The kernel that goes on with an operation on the row that it has multiplied; None if none
+    #: does. Loops then take two kernels.
+    row_kernel: ClassVar[RowKernel | None] = None
+    #: Work-items of a block.
+    block: ClassVar[int] = launch.BLOCK
+    #: Whether it multiplies several vectors, with any distance between their elements.
+    takes_blocks: ClassVar[bool] = False
+
+    def reason(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
+        """Return the rule's reason, if it selects this algorithm."""
+        choice = measured(facts).choice
+        return choice.reason if choice.kernel == self.name else None
+
+    def launch(self, on: GpuExecutor, A: Any, state: Any) -> Prepared | None:
+        """Return the one launch that multiplies vectors in lines; None if it takes several."""
+        return None
+
+    def goes_on(self, state: Any) -> bool:
+        """Return whether the kernel of a plan can go on with an operation on its rows."""
+        return self.row_kernel is not None
+
+    def lanes(self, statistics: RowStatistics, rules: SpmvConstants) -> int:
+        """Return how many lanes share a row."""
+        return 1
+
+
+def row_kernel_of(plan: Plan) -> RowKernel | None:
+    """Return the kernel of a plan that can go on with an operation on its rows, if there is one."""
+    algorithm = plan.algorithm
+    able = isinstance(algorithm, VectorAlgorithm) and algorithm.goes_on(plan.state)
+    return algorithm.row_kernel if able else None  # type: ignore[attr-defined]
+
+
+def block_of(plan: Plan) -> int:
+    """Return the work-items of a block of a plan's kernel."""
+    algorithm = plan.algorithm
+    return algorithm.block if isinstance(algorithm, VectorAlgorithm) else launch.BLOCK
+
+
+def lanes_of(plan: Plan, rules: SpmvConstants) -> int:
+    """Return how many lanes share a row in a plan's kernel."""
+    algorithm = plan.algorithm
+    if not isinstance(algorithm, VectorAlgorithm):
+        return 1
+    return algorithm.lanes(plan.statistics, rules)

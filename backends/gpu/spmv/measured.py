@@ -1,0 +1,141 @@
+"""The measurements of a CSR matrix that the rule for products with vectors asks for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ....core.executor import Array
+from ....core.statistics import RowStatistics, lengths_in_numbers
+from ..base import GpuExecutor
+from ..constants import SpmvConstants
+from . import on_device, packed, selection
+
+#: Rows up to which NumPy makes plans wherever kernels are: it takes a millisecond.
+FEW_ROWS = 1 << 13
+#: The programs compiled while NumPy makes the first plans: a plan of 216,000 rows takes 17
+#: milliseconds, and the kernels take 1.3 (H100).
+_PLAN = ("csr.plan",)
+
+
+def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
+    """Return the statistics of the rows; of many, without copying their lengths to the host."""
+    if executor.plans_on_host(int(indptr.size)):
+        return lengths_in_numbers(np, executor.to_host(indptr), columns)
+    return on_device.RowLengths(executor, indptr).statistics(columns)
+
+
+class Measured:
+    """A CSR matrix on a GPU for which an algorithm is chosen, and the rule's choice for it.
+
+    Each measurement is made when a rule asks for it.
+    """
+
+    def __init__(self, executor: GpuExecutor, A: Any) -> None:
+        self.executor, self.A = executor, A
+        self.rules = executor.constants.of(SpmvConstants)
+
+    @cached_property
+    def is_on_host(self) -> bool:
+        """Whether NumPy makes the plan: of few rows, and of more while kernels are compiled."""
+        executor, A, rows = self.executor, self.A, self.A.shape[0]
+        if executor.plans_on_host(rows) and rows <= FEW_ROWS:
+            return True
+        executor.compile_ahead(_PLAN, A.dtype, A.indices.dtype)
+        at_hand = executor.has_compiled(_PLAN, A.dtype, A.indices.dtype)
+        return executor.plans_on_host(rows) and not at_hand
+
+    @cached_property
+    def lengths(self) -> on_device.RowLengths | None:
+        """Of the rows, if they are measured on the device."""
+        return None if self.is_on_host else on_device.RowLengths(self.executor, self.A.indptr)
+
+    @cached_property
+    def _indptr(self) -> np.ndarray[Any, Any]:
+        """Where rows begin, on the host."""
+        return self.executor.to_host(self.A.indptr)
+
+    @cached_property
+    def statistics(self) -> RowStatistics:
+        """Of the rows."""
+        columns = self.A.shape[1]
+        if self.lengths is not None:
+            return self.lengths.statistics(columns)
+        return lengths_in_numbers(np, self._indptr, columns)
+
+    @cached_property
+    def patterns(self) -> on_device.RowPatterns:
+        """The patterns of the rows, if a byte can number them."""
+        find = packed.row_patterns if self.is_on_host else on_device.row_patterns
+        return find(self.executor, self.A.indptr, self.A.indices, selection.MOST_PATTERNS)
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest distance of an entry from the diagonal."""
+        return on_device.reach_of_rows(self.executor, self.A.indptr, self.A.indices)
+
+    def _paddings(self, enough: float) -> tuple[float, float]:
+        if self.lengths is not None:
+            return self.lengths.paddings(enough)
+        return packed.paddings(np, self._indptr, self.executor.device.warp, enough)
+
+    @cached_property
+    def facts(self) -> selection.Facts:
+        """The other inputs of the rule, and no more."""
+        A, executor, rules = self.A, self.executor, self.rules
+        narrow = max(*A.shape, A.nnz) < 2**31
+        free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
+        facts = selection.Facts(
+            packed.UNKNOWN,
+            packed.UNKNOWN,
+            0,
+            2**31,
+            0.0,
+            A.dtype.itemsize,
+            free_bytes,
+            A.data.dtype.itemsize,
+            A.indices.dtype.itemsize,
+        )
+        small = selection.choose_small(self.statistics, rules) is not None
+        if small or not narrow or A.is_lean:
+            return facts
+        # Rows are not sorted for a copy that would be refused without padding.
+        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), rules)
+        found = self._paddings(rules.most_padding if may_pack else np.inf)
+        facts = facts._replace(padding=found[0], sorted_padding=found[1])
+        if selection.packs(self.statistics, facts, rules):
+            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.distinct)
+        elif (
+            A.dtype.kind == "f"
+            and A.storage_dtype == A.dtype
+            and selection.may_share_columns(self.statistics, rules)
+        ):
+            cached = rules.shared_bytes // A.dtype.itemsize
+            if executor.device.shared_bytes >= rules.shared_bytes and A.shape[1] > cached:
+                facts = facts._replace(shared_share=packed.shared_share(executor, A, cached))
+        elif selection.may_cut_rows(self.statistics, rules):
+            facts = facts._replace(reach=self.reach)
+        return facts
+
+    @cached_property
+    def choice(self) -> selection.Choice:
+        """The rule's choice."""
+        if self.A.is_lean:
+            free_bytes, rules = self.facts.free_bytes, self.rules
+            return selection.unpacked(self.statistics, free_bytes, rules)
+        return selection.choose(self.statistics, self.facts, self.rules)
+
+    def packed_rows(self, code: int) -> packed.Packed:
+        """Return a packed copy of rows, which are sorted if padding were too much."""
+        in_order = self.facts.padding <= self.rules.most_padding
+        patterns = self.patterns if code == packed.PATTERN else None
+        return packed.pack_rows(
+            self.executor,
+            self.A,
+            code,
+            in_order=in_order,
+            lengths=self.lengths,
+            patterns=patterns,
+        )
