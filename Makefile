@@ -47,8 +47,8 @@ help:
 	@echo 'make performance  build/performance/measurements.md and its plots, from benchmarks/results'
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
-	@echo 'make wheel     sdist and wheel in dist/, installed and imported once'
-	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64 (RELEASE_ARGS="--quick --python python3.13")'
+	@echo 'make wheel     sdist, wheel and pure wheel (no native modules) in dist/; the wheel is installed and imported once'
+	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64, C++ for macOS and Windows (RELEASE_ARGS="--quick --python python3.13")'
 	@echo 'make site      the site in build/site/html, with every tutorial and example run'
 	@echo 'make clean     remove what was built, but not the virtual environment'
 
@@ -192,6 +192,7 @@ wheel: $(STAMPS)/build $(if $(WHEEL_KERNELS),$(STAMPS)/kernels)
 	$(PIP) install --no-deps --target $(BUILD)/wheel dist/*.whl
 	diff <(cd backends && $(runtime_text)) <(cd $(BUILD)/wheel/wollemi/backends && $(runtime_text))
 	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi, wollemi_bench; print(wollemi.__file__)'
+	WOLLEMI_PURE=1 $(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(SDIST)
 
 $(STAMPS)/docs: pyproject.toml | $(STAMPS)/test
 	$(PIP) install 'wollemi[docs]'

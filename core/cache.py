@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from .host import open_checked, user, written_by_others
+
 #: An entry is its content, this, and a SHA-256 of key and content. Loaders of shared libraries read
 #: the parts that the header of a file points to, so that they ignore bytes at its end.
 _MARK = b"wollemi1"
@@ -34,7 +36,6 @@ LIMIT = 512 << 20
 #: A file that was being written so long ago belongs to a process that died, in seconds.
 _ABANDONED = 3600.0
 
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 #: Folders that were refused, which is said once.
@@ -103,11 +104,11 @@ def _make_private(folder: Path) -> None:
         raise PermissionError(f"{folder} is a symbolic link; name the folder itself")
     if not stat.S_ISDIR(facts.st_mode):
         raise NotADirectoryError(f"{folder} is not a folder")
-    if facts.st_uid != os.geteuid():
+    if user() not in (None, facts.st_uid):
         raise PermissionError(
-            f"{folder} belongs to user {facts.st_uid}, and this process runs as {os.geteuid()}"
+            f"{folder} belongs to user {facts.st_uid}, and this process runs as {user()}"
         )
-    if facts.st_mode & _WRITABLE_BY_OTHERS:
+    if written_by_others(facts):
         raise PermissionError(
             f"others can write to {folder} (mode {stat.S_IMODE(facts.st_mode):o}): "
             f"chmod go-w {folder}"
@@ -118,7 +119,7 @@ def _make_private(folder: Path) -> None:
 
 def _tighten(folder: Path) -> None:
     """Remove the read permission of others, which an earlier version may have granted."""
-    if folder.lstat().st_mode & _ALL_OF_OTHERS:
+    if user() is not None and folder.lstat().st_mode & _ALL_OF_OTHERS:
         folder.chmod(0o700)
 
 
@@ -284,8 +285,7 @@ class CodeCache:
     def _checked(self, folder: Path, key: str) -> Iterator[tuple[int, bytes]]:
         """Give the open file and the content of an entry, or raise OSError if it is not right."""
         path = folder / self.file_name(key)
-        # not blocking: a pipe may have replaced the file
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = open_checked(path)
         try:
             facts = os.fstat(file)
             whole = b""
@@ -342,8 +342,8 @@ def _is_private(facts: os.stat_result) -> bool:
     """Return whether a file is one that this user alone can write."""
     return (
         stat.S_ISREG(facts.st_mode)
-        and facts.st_uid == os.geteuid()
-        and not facts.st_mode & _WRITABLE_BY_OTHERS
+        and user() in (None, facts.st_uid)
+        and not written_by_others(facts)
     )
 
 

@@ -7,11 +7,14 @@ it is first asked for.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .algorithm import AlgorithmTable
 from .errors import ExecutorUnavailable, InvalidArgument
@@ -47,6 +50,8 @@ class Backend:
         A caveat in a sentence; ``wollemi info`` shows it.
     algorithms : callable, optional
         Loads and returns the table of algorithms; works without a device.
+    built : callable
+        Returns whether the compiled parts of the backend were installed.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Backend:
     kernels: Callable[[], KernelTable]
     note: str = ""
     algorithms: Callable[[], AlgorithmTable] | None = None
+    built: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True)
@@ -269,19 +275,59 @@ def backends_with(operation: Operation) -> list[str]:
     ]
 
 
+#: The default executor, and the one of an installation without native modules.
+_FIRST, _WITHOUT_NATIVE_MODULES = "omp", "reference"
+
+
 class _Default:
     """The executor of objects made without naming one."""
 
-    current: Any = "omp"  # a name until first used: importing wollemi loads no backend
+    current: Any = _FIRST  # a name until first used: importing wollemi loads no backend
 
 
 def get_default_executor() -> Executor:
-    """Return the executor of matrices that are made without naming one; ``omp`` at first."""
+    """Return the executor of matrices that are made without naming one.
+
+    It is ``omp`` at first. An installation without native modules (a pure wheel on a platform that
+    has no other) starts with ``reference``, and a RuntimeWarning says so once.
+    """
     current = _Default.current
     if isinstance(current, str):
-        current = _Default.current = executor(current)
+        current = _Default.current = _loaded_default(current)
     found: Executor = current
     return found
+
+
+def host_executor() -> Executor:
+    """Return the executor for arrays of the host: the default one, if its arrays are NumPy's."""
+    default = get_default_executor()
+    return default if default.xp is np else executor(host_name())
+
+
+def host_name() -> str:
+    """Return the name of the fastest executor of the host that is installed."""
+    return _FIRST if has_native_modules() else _WITHOUT_NATIVE_MODULES
+
+
+def has_native_modules() -> bool:
+    """Return whether the native modules of CPUs are installed; a pure wheel has none."""
+    try:
+        return backend(_FIRST).built()
+    except ExecutorUnavailable:  # its own message is raised where the executor is asked for
+        return True
+
+
+def _loaded_default(name: str) -> Executor:
+    if name != _FIRST or has_native_modules():
+        return executor(name)
+    warnings.warn(
+        "this installation of wollemi has no native modules: matrices are made on the executor "
+        f"{_WITHOUT_NATIVE_MODULES}, which is NumPy and slow. Install a wheel for this platform, "
+        f'or accept it with wl.set_default_executor("{_WITHOUT_NATIVE_MODULES}")',
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return executor(_WITHOUT_NATIVE_MODULES)
 
 
 def executor_owning(array: object, name: str) -> Executor:

@@ -9,7 +9,9 @@
 5. Each extra is resolved on a bare machine (``pip install --dry-run``).
 6. Other Pythons (``--python python3.13``, several times): a wheel is built from the sdist for one
    instruction level, and a part of the tests passes against it. Free-threaded ones refuse it.
-7. Where a cross compiler and an emulator are: the wheel for aarch64 solves (``aarch64.py``).
+7. The pure wheel works in a fresh environment without the calls of Linux (``pure_program.py``).
+8. The C++ of the omp backend compiles for macOS and Windows (``zig_check.py``).
+9. Where a cross compiler and an emulator are: the wheel for aarch64 solves (``aarch64.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import zipfile
 from pathlib import Path
 
 import aarch64
+import zig_check
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -189,6 +192,20 @@ def check_extras(wheel: Path, folder: Path) -> None:
     assert not failed, f"extras that cannot be installed: {failed}"
 
 
+def check_pure(wheel: Path, folder: Path) -> None:
+    """Use the wheel without native modules in an environment that has nothing else."""
+    python = environment(folder / "pure", str(wheel))
+    hidden = {"PATH": str(folder), "HOME": str(folder)}
+    program = ROOT / "packaging/pure_program.py"
+    subprocess.run([python, "-P", program], check=True, cwd=folder, env=hidden)
+
+
+def check_other_systems(folder: Path) -> None:
+    """Compile the C++ for macOS and Windows."""
+    python = environment(folder / "zig", zig_check.REQUIREMENT, BUILD_REQUIREMENTS[1])
+    subprocess.run([python, ROOT / "packaging/zig_check.py"], check=True)
+
+
 def check_python(python: str, sdist: Path, folder: Path) -> None:
     """Build a wheel for another Python, install it, and run a part of the tests against it."""
     code = "import sysconfig as s; print(s.get_config_var('SOABI'))"
@@ -222,12 +239,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="skip the checks that take minutes")
     parser.add_argument("--python", action="append", default=[], help="another Python to build for")
     given = parser.parse_args()
-    wheel, sdist = only("wollemi-*.whl"), only("wollemi-*.tar.gz")
+    wheel, sdist = only("wollemi-*-cp3*.whl"), only("wollemi-*.tar.gz")
+    pure = only("wollemi-*-py3-none-any.whl")
     check_contents(wheel, sdist)
     check_libraries(wheel)
     with tempfile.TemporaryDirectory() as folder:
         check_first_solve(wheel, Path(folder))
+        check_pure(pure, Path(folder))
         if not given.quick:
+            check_other_systems(Path(folder))
             check_versions(wheel, Path(folder))
             check_extras(wheel, Path(folder))
         for python in given.python:

@@ -61,6 +61,16 @@ def test_wheels_are_built_for_every_python_that_is_supported():
     assert built == [f"cp3{minor}-*" for minor in range(int(oldest), int(oldest) + len(built))]
 
 
+def test_wheels_are_built_for_macos_and_windows_by_a_compiler_with_vector_extensions():
+    built = PROJECT["tool"]["cibuildwheel"]
+    assert built["macos"]["archs"] == ["arm64"]
+    assert built["windows"]["archs"] == ["AMD64"]
+    assert built["windows"]["environment"]["CXX"] == "clang++"
+    recipe = (ROOT / ".github/workflows/release.yml").read_text()
+    assert "macos-15, windows-2025" in recipe
+    assert "wollemi-*-py3-none-any.whl" in recipe
+
+
 def test_the_native_module_needs_no_openmp_runtime():
     wl.executor("omp")
     # Tests of the instruction levels may have loaded more than one.
@@ -119,7 +129,7 @@ def test_a_release_carries_kernels_for_the_gpus_that_can_be_described():
     recipe = (ROOT / "Makefile").read_text()
     (named,) = re.findall(r"^WHEEL_KERNELS \?= (.*)$", recipe, re.MULTILINE)
     assert named.split(";") == list(TARGETS)
-    built = PROJECT["tool"]["cibuildwheel"]["environment"]
+    built = PROJECT["tool"]["cibuildwheel"]["linux"]["environment"]
     assert built == {"WOLLEMI_CUDA_KERNELS": named}
     check = (ROOT / "packaging/release_check.py").read_text()
     archives = {Target(name).architecture: name for name in TARGETS}

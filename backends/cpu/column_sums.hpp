@@ -36,7 +36,7 @@ WL_DEVICE bool has_no_terms(double sum) {
 }
 template <class R>
 WL_DEVICE bool has_no_terms(complex<R> sum) {
-  return has_no_terms(sum.re) & has_no_terms(sum.im);
+  return int(has_no_terms(sum.re)) & int(has_no_terms(sum.im));
 }
 
 // Accumulates rows, one after the other, in a dense array with one element per column.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
+
+from ...core.host import cores
 
 #: Threads at most: a solve has some hundred programs, and the longest takes a second.
 MOST = 12
@@ -36,8 +37,7 @@ class CompileThreads:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-        self.most = threads or min(MOST, max(1, usable - 1))
+        self.most = threads or min(MOST, max(1, cores() - 1))
         self._begun: dict[str, Future[bytes]] = {}
         self._waiting: SimpleQueue[tuple[Future[bytes], Callable[[], bytes]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []

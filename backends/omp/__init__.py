@@ -40,10 +40,17 @@ def _algorithms() -> AlgorithmTable:
     return algorithms
 
 
+def _built() -> bool:
+    from .level import built
+
+    return built()
+
+
 BACKEND = Backend(
     name="omp",
     make=_make,
     devices=lambda: [_make("").name],
     kernels=_kernels,
     algorithms=_algorithms,
+    built=_built,
 )

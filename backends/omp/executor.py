@@ -15,6 +15,7 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.foreign import ForeignProduct, Handlers
+from ...core.host import cpu_name, memory
 from ...core.links import drive_alone
 from ...core.program import recording
 from . import foreign
@@ -22,7 +23,7 @@ from .batch import solve
 from .kernels import kernel
 from .level import level, native
 from .table import algorithms
-from .threads import cpu_name, default_threads, memory
+from .threads import default_threads
 
 if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems

@@ -7,6 +7,8 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#elif defined(_WIN32)
+#include <malloc.h>
 #endif
 
 #include "types.hpp"
@@ -25,7 +27,11 @@ public:
     const std::size_t bytes = count * sizeof(T);
     const std::size_t page = bytes >= 2 * kHugePage ? kHugePage : 64;
     const std::size_t rounded = (bytes + page - 1) / page * page;
+#if defined(_WIN32)
+    void* const memory = _aligned_malloc(rounded > 0 ? rounded : page, page);
+#else
     void* const memory = std::aligned_alloc(page, rounded > 0 ? rounded : page);
+#endif
     if (memory == nullptr)
       throw std::bad_alloc();
 #if defined(__linux__)
@@ -41,7 +47,13 @@ public:
 
 private:
   struct Free {
-    void operator()(T* memory) const { std::free(memory); }
+    void operator()(T* memory) const {
+#if defined(_WIN32)
+      _aligned_free(memory);
+#else
+      std::free(memory);
+#endif
+    }
   };
   std::unique_ptr<T[], Free> data_;
   std::size_t size_ = 0;

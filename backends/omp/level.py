@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from ...core.errors import ExecutorUnavailable, InvalidArgument
@@ -43,11 +44,24 @@ def native() -> ModuleType:
         module = _module(f"_native_{level}")
         if module is not None:
             return module
+    if not built():
+        raise ExecutorUnavailable(
+            "this installation of wollemi has no native modules (a pure wheel, or a checkout that "
+            "was not built): use the executor reference, install a wheel for this platform, or "
+            "build with `make develop`"
+        )
     wanted = " or ".join(f"_native_{level}" for level in levels) or "x86-64-v2 or newer"
     raise ExecutorUnavailable(
         f"the omp backend has no native module for this processor ({has}): needs {wanted}; "
         "reinstall wollemi from a wheel, or build it with `make develop`"
     )
+
+
+@cache
+def built() -> bool:
+    """Return whether this installation has native modules, for this processor or for another."""
+    names = ("_cpu", *(f"_native_{level}" for level in (*LEVELS, GENERIC)))
+    return any(find_spec(f"{__package__}.{name}") is not None for name in names)
 
 
 def usable(has: str) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 #include "team.hpp"
 
+#if !defined(_WIN32)
 #include <pthread.h>
 #include <signal.h>
+#endif
 
 #include <algorithm>
 #include <system_error>
@@ -65,7 +67,13 @@ bool& at_a_part() {
 }
 
 // Threads that are started while it lives are not interrupted by signals, which belong to Python's
-// main thread. Faults go to the thread that causes them. Faults come to who makes them.
+// main thread. Faults go to the thread that causes them.
+// Windows has none: Ctrl-C starts a thread of its own there.
+#if defined(_WIN32)
+struct NoSignals {
+  NoSignals() {}
+};
+#else
 class NoSignals {
 public:
   NoSignals() {
@@ -82,6 +90,7 @@ public:
 private:
   sigset_t before_;
 };
+#endif
 
 void notify(std::mutex& mutex, std::condition_variable& sleeper) {
   {
@@ -374,6 +383,7 @@ void run_parts(const Loop& loop) {
 }
 
 void watch_forks() {
+#if !defined(_WIN32)
   // A child has one thread. The teams of its parent are left where they are, and it makes others.
   pthread_atfork([] { rest().mutex.lock(); }, [] { rest().mutex.unlock(); },
                  [] {
@@ -383,6 +393,7 @@ void watch_forks() {
                    rest().mutex.unlock();
                    this_is_the_main_thread();
                  });
+#endif
 }
 
 } // namespace wl

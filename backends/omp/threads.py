@@ -1,10 +1,11 @@
-"""The number of threads for this process, and the cores that they run on."""
+"""The number of threads for this process, at most the cores that it may use."""
 
 from __future__ import annotations
 
 import os
-import platform
 from pathlib import Path
+
+from ...core.host import cores
 
 
 def default_threads() -> int:
@@ -16,8 +17,8 @@ def default_threads() -> int:
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, quota(Path("/sys/fs/cgroup")) or cores or 1))
+    usable = cores()
+    return max(1, min(usable, quota(Path("/sys/fs/cgroup")) or usable))
 
 
 def quota(cgroup: Path) -> int | None:
@@ -31,24 +32,3 @@ def quota(cgroup: Path) -> int | None:
         if time > 0 and period > 0:
             return -(-time // period)
     return None
-
-
-def cpu_name() -> str:
-    """Return the name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model"):
-            return value.strip()
-    return platform.processor() or platform.machine()
-
-
-def memory() -> int | None:
-    """Return the bytes of memory of this machine, or None if it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None

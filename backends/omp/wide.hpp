@@ -82,23 +82,31 @@ inline T largest_of(wide<T, L> v) {
 
 namespace detail {
 
+// The lanes of `a`, then of `b`, at given places.
+template <class T, int L, int... place>
+[[gnu::always_inline]] inline wide<T, L> shuffled(const wide<T, L>& a, const wide<T, L>& b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, place...);
+#else
+  return __builtin_shuffle(a, b, wide<typename integer_of<T>::type, L>{place...});
+#endif
+}
+
 // For two vectors that hold sums of 2 D lanes each, side by side: the lower D lanes of all of them,
 // from `a` and from `b` in turn, plus the upper ones.
 template <class T, int L, int D, int... lane>
 [[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a, const wide<T, L>& b,
                                                    std::integer_sequence<int, lane...>) {
-  using Mask = wide<typename integer_of<T>::type, L>;
-  return __builtin_shuffle(a, b, Mask{lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D...}) +
-         __builtin_shuffle(a, b, Mask{lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D + D...});
+  return shuffled<T, L, (lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D)...>(a, b) +
+         shuffled<T, L, (lane / D % 2 * L + lane / D / 2 * 2 * D + lane % D + D)...>(a, b);
 }
 
 // The same of one vector; its lower half is the result.
 template <class T, int L, int D, int... lane>
 [[gnu::always_inline]] inline wide<T, L> halves_of(const wide<T, L>& a,
                                                    std::integer_sequence<int, lane...>) {
-  using Mask = wide<typename integer_of<T>::type, L>;
-  return __builtin_shuffle(a, Mask{(lane / D * 2 * D + lane % D) % L...}) +
-         __builtin_shuffle(a, Mask{(lane / D * 2 * D + lane % D + D) % L...});
+  return shuffled<T, L, (lane / D * 2 * D + lane % D) % L...>(a, a) +
+         shuffled<T, L, (lane / D * 2 * D + lane % D + D) % L...>(a, a);
 }
 
 template <class T, int L, int D, int G>

@@ -20,7 +20,8 @@ import numpy as np
 
 from ..errors import ExecutorUnavailable, MemberFailed
 from ..executor import Executor
-from ..registry import backend_names
+from ..host import cores as usable_cores
+from ..registry import backend_names, host_name
 from ..registry import executor as executor_by_name
 from .group import PATIENCE, checked_block
 from .host_links import HostLinks
@@ -76,7 +77,7 @@ class MpiLinks(HostLinks):
         super().__init__(executor, communicator.rank, communicator.size, block)
         self.comm, self.news = communicator.Dup(), communicator.Dup()
         host = communicator.Split_type(self.MPI.COMM_TYPE_SHARED)
-        crowded = host.size > len(os.sched_getaffinity(0))
+        crowded = host.size > usable_cores()
         host.Free()
         self._spins = 2 if crowded else SPINS
         self.asked = 0
@@ -348,8 +349,10 @@ def _own_executor(communicator: Any) -> str:
                 return devices[rank]
             if len(devices) == 1 and os.environ.get("SLURM_JOB_ID"):
                 return devices[0]  # the system shows each rank its own
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     everybody = os.cpu_count() or cores
+    if host_name() != "omp":
+        return host_name()
     # Ranks with cores of their own use them all; others share the available cores.
     return f"omp:{max(1, cores if cores <= everybody // size else cores // size)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InvalidMatrix
-from ..memory import available
+from ..host import available_memory
 
 
 def require(nbytes: int, what: str) -> None:
@@ -18,7 +18,7 @@ def require(nbytes: int, what: str) -> None:
     """
     if nbytes < 1 << 20:  # not worth asking
         return
-    there = available()
+    there = available_memory()
     if nbytes > there:
         raise InvalidMatrix(
             f"{what} {nbytes / 2**30:.3g} GiB, and {there / 2**30:.3g} GiB of memory are available"

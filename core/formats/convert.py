@@ -14,7 +14,7 @@ import numpy as np
 from ..capture import MAKES
 from ..dtypes import COMPUTED, index_dtype
 from ..errors import InvalidArgument, OutOfDeviceMemory
-from ..memory import available
+from ..host import available_memory
 from ..operations import rows as row_operations
 from ..operations import scan, structure
 from .base import Matrix
@@ -99,11 +99,11 @@ def require_memory(matrix: Matrix, format: str) -> None:
         if (matrix.format, format) in _DIRECTLY:
             length = columns
         nbytes = _AT_ONCE * matrix.index_dtype.itemsize * length
-    if nbytes > _WORTH_ASKING and matrix.executor.xp is np and nbytes > available():
+    if nbytes > _WORTH_ASKING and matrix.executor.xp is np and nbytes > available_memory():
         raise OutOfDeviceMemory(
             f"a {rows} x {columns} matrix in {format} format takes {nbytes / 2**30:.3g} GiB for "
-            f"its shape alone while it is made, and {available() / 2**30:.3g} GiB are available "
-            f"on {matrix.executor.name}"
+            f"its shape alone while it is made, and {available_memory() / 2**30:.3g} GiB are "
+            f"available on {matrix.executor.name}"
         )
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..capture import refuse_making
 from ..dtypes import common_dtype, is_narrow
-from ..errors import ExecutorUnavailable, InvalidArgument, InvalidMatrix, ShapeMismatch
+from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..operands import as_block, like
 from ..operations import triangular, vector
 from ..registry import executor as executor_by_name
+from ..registry import host_name
 from ..store import Key
 
 if TYPE_CHECKING:
@@ -79,10 +80,7 @@ def host_of(executor: Executor, operation: Operation) -> Executor:
     """Return an executor of the host that has an operation: the given one if it is such a one."""
     if executor.supports(operation):
         return executor
-    try:
-        return executor_by_name("omp")
-    except ExecutorUnavailable:
-        return executor_by_name("reference")
+    return executor_by_name(host_name())
 
 
 def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:

@@ -52,7 +52,8 @@ def test_info_prints_json_for_programs(wollemi, poor_backend):
     assert lines["reference"]["available"]
     assert lines["poor"]["reason"] == "no device: buy one"
     assert told["versions"]["numpy"] == np.__version__
-    assert set(told) == {"executors", "notes", "versions", "python", "platform", "cache"}
+    assert told["native"] is True
+    assert set(told) == {"executors", "native", "notes", "versions", "python", "platform", "cache"}
 
 
 def test_kernels_lists_every_operation(wollemi, poor_backend):

@@ -118,7 +118,7 @@ def test_rows_without_entries_take_no_memory_as_coordinates():
 
 
 def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 100 * MB)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100 * MB)
     many = 50_000_000
     for body, layout in (
         (f"3 3 {many}\n1 1 1\n", "coordinate real general"),
@@ -137,7 +137,7 @@ def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
 
 
 def test_pointers_that_fit_once_but_not_while_they_are_made_are_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "available", lambda: 20 << 30)
+    monkeypatch.setattr(memory, "available_memory", lambda: 20 << 30)
     np.savez(tmp_path / "a.npz", **ANNOUNCED)
     for file in (tmp_path / "a.npz", text("2 2147483648 1\n1 1 1\n")):
         with pytest.raises(InvalidMatrix, match="need pointers"):
@@ -146,7 +146,7 @@ def test_pointers_that_fit_once_but_not_while_they_are_made_are_refused(monkeypa
 
 
 def test_there_is_memory():
-    assert 0 < memory.available() < 1 << 50
+    assert 0 < memory.available_memory() < 1 << 50
 
 
 def test_reading_takes_about_the_memory_of_scipys_reader(tmp_path):

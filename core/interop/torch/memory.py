@@ -14,14 +14,13 @@ from torch import Tensor
 from ...errors import ExecutorMismatch, UnsupportedDtype
 from ...executor import Array, Executor
 from ...registry import executor as executor_by_name
-from ...registry import get_default_executor
+from ...registry import host_executor
 
 
 def executor_of(device: torch.device) -> Executor:
     """Return the executor with the tensors of a device as arrays."""
     if device.type == "cpu":
-        default = get_default_executor()
-        return default if default.xp is np else executor_by_name("omp")
+        return host_executor()
     return _executor_of(device.type, device.index or 0)
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core import cache
-from ..core.registry import available_executors, backend_notes
+from ..core.registry import available_executors, backend_notes, has_native_modules
 from .console import console
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ OPTIONAL = (
     (("pyamg",), "PyAMG as a peer in benchmarks", "pyamg"),
 )
 
+
+#: Printed where only the pure wheel, or a checkout that was not built, is installed.
+NO_NATIVE_MODULES = (
+    "This installation has no native modules: reference (NumPy, slow) is the default executor. "
+    "Install a wheel for this platform, or build one, for omp."
+)
 
 #: Packages that are always there.
 REQUIRED = ("wollemi", "numpy", "scipy")
@@ -56,6 +62,8 @@ def info(
         out.print(_links(times))
         return
     out.print(_executors())
+    if not has_native_modules():
+        out.print(f"{NO_NATIVE_MODULES}\n")
     for note in backend_notes().values():
         out.print(f"{escape(note)}\n")
     out.print(_versions())
@@ -68,13 +76,15 @@ def facts() -> dict[str, Any]:
     -------
     dict
         ``executors``: a list of ``{"name", "available", "device", "memory", "reason"}``, memory in
-        bytes; ``notes`` by backend; ``versions`` of packages, None where one is not installed;
+        bytes; ``native``, whether compiled modules are installed; ``notes`` by
+        backend; ``versions`` of packages, None where one is not installed;
         ``python``, ``platform``, and ``cache``, the folder of compiled code.
     """
     packages = {name: _installed(name) for name in REQUIRED}
     packages |= {names[0]: _installed(*names) for names, _, _ in OPTIONAL}
     return {
         "executors": [asdict(line) for line in available_executors()],
+        "native": has_native_modules(),
         "notes": dict(backend_notes()),
         "versions": packages,
         "python": platform.python_version(),

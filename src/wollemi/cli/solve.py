@@ -22,7 +22,7 @@ from rich.table import Table
 from ..core import io
 from ..core.distributed import Group, world
 from ..core.errors import InvalidArgument, SolveInterrupted
-from ..core.registry import default_executor
+from ..core.registry import default_executor, host_name
 from ..core.result import ATTEMPT_COLUMNS, Result
 from ..core.settings import Settings
 from ..solvers import read_settings
@@ -86,12 +86,12 @@ Precond = Annotated[
     ),
 ]
 Place = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--executor",
         "--on",
-        help="Where to compute: reference, omp, omp:4 (threads), cuda, ...; several devices: "
-        "cuda:*, omp:2,omp:2, or mpi.",
+        help="Where to compute; by default the cores of this machine. One of reference, omp, "
+        "omp:4 (threads), cuda, ...; several devices: cuda:*, omp:2,omp:2, or mpi.",
         autocompletion=completion(EXECUTORS),
     ),
 ]
@@ -143,7 +143,7 @@ def solve(
     right_hand_side: RightHandSideFile = None,
     method: Method = "auto",
     precond: Precond = "auto",
-    executor: Place = "omp",
+    executor: Place = None,
     rtol: Rtol = 1e-5,
     atol: Atol = 0.0,
     maxiter: Maxiter = None,
@@ -173,10 +173,11 @@ def solve(
     settings = None if config is None else _read_config(config, options)
     if dtype is not None and dtype not in DTYPES:
         raise InvalidArgument(f"no dtype is called {dtype!r}; known: {', '.join(DTYPES)}")
-    group = group_named(executor)
+    place = executor or host_name()
+    group = group_named(place)
     first = getattr(group, "rank", 0) == 0  # of the ranks of MPI one speaks
     quiet = quiet or not first
-    with nullcontext() if group else default_executor(executor):
+    with nullcontext() if group else default_executor(place):
         A, b = read_system(matrix, right_hand_side, dtype, group)
         shown = sys.stderr.isatty() and not quiet if progress is None else progress
         interrupted = False

@@ -7,7 +7,6 @@ taken from the user's cache, so that wheels for several versions of Python take 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from ..backends.cuda.runtime import archive
 from ..backends.cuda.runtime.compiler import OPTIONS, kept_cubin, version
+from ..core.host import cores
 from .programs import DTYPES, programs
 from .target import TARGETS, Target
 
@@ -70,7 +70,7 @@ def build(name: str, folder: Path, dtypes: Sequence[str] = DTYPES) -> Path:
         If there is no NVRTC; says how to install it.
     """
     began, target = time.perf_counter(), Target(name)
-    cubins = compiled(target, dtypes, len(os.sched_getaffinity(0)))
+    cubins = compiled(target, dtypes, cores())
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{target.architecture}.zip"
     archive.write(path, cubins, version()[0])

@@ -158,7 +158,7 @@ def test_a_shape_that_no_memory_holds_is_refused_with_its_size(monkeypatch, form
         with pytest.raises(OutOfDeviceMemory, match=f"for its shape alone.*on {name}"):
             getattr(wl, format)(arg, executor=name)
     monkeypatch.setattr(
-        import_module("wollemi.core.formats.convert"), "available", lambda: 20 << 30
+        import_module("wollemi.core.formats.convert"), "available_memory", lambda: 20 << 30
     )
     arg = ([1.0], ([1], [1 << 31]))  # 16 GiB of pointers, which a conversion has more than once
     with pytest.raises(OutOfDeviceMemory, match="for its shape alone"):

@@ -29,9 +29,10 @@ from ...core.errors import ExecutorMismatch, ExecutorUnavailable
 from ...core.executor import Array, Executor
 from ...core.foreign import WHOLE_ROWS, ArrayShape, ForeignProduct, Handlers, Step
 from ...core.registry import executor as executor_by_name
+from ...core.registry import host_executor
 from .device_kernels import DeviceKernel
 from .host_kernels import ENTRIES, HostKernel
-from .patterns import Held, host_executor, matrix_on_device
+from .patterns import Held, matrix_on_device
 
 #: The executor for each of JAX's platforms that is a GPU.
 PLATFORMS = {"cuda": "cuda", "rocm": "hip"}

@@ -23,8 +23,7 @@ from ...core.foreign import ForeignProduct
 from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
 from ...core.interop.jax import is_jax_sparse
-from ...core.registry import executor as executor_by_name
-from ...core.registry import get_default_executor
+from ...core.registry import host_executor
 from ...core.store import Key
 
 #: How many patterns that were arguments of compiled functions are remembered.
@@ -204,12 +203,6 @@ def _held_of(A: Csr) -> Held:
     )
     twin._pattern = A._pattern
     return Held(twin)
-
-
-def host_executor() -> Executor:
-    """Return the executor for arrays of JAX with a pattern that is no wollemi matrix."""
-    default = get_default_executor()
-    return default if default.xp is np else executor_by_name("omp")
 
 
 def _pattern_matrix(indptr: Any, indices: Any, shape: tuple[int, int]) -> Csr:
