@@ -32,13 +32,14 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu lint format sanitize fuzz bench performance api wheel release-check site clean
+.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check site clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 minutes the first time)'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
+	@echo 'make petsc     NumPy 1 in build/petsc, for the tests with python3-petsc4py of Debian'
 	@echo 'make lint      ruff, mypy, clang-format and the limits of vague words, changing nothing'
 	@echo 'make format    ruff and clang-format, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
@@ -107,6 +108,12 @@ test: $(STAMPS)/native $(STAMPS)/test
 test-all: export WOLLEMI_TEST_ALL = 1
 test-all: COVERAGE = --cov --cov-report=term:skip-covered
 test-all: test
+
+# Debian's petsc4py was built for NumPy 1, which its tests put before the NumPy of the environment.
+petsc: $(BUILD)/petsc/numpy/__init__.py
+
+$(BUILD)/petsc/numpy/__init__.py: | $(PY)
+	$(PIP) install --no-deps --target $(BUILD)/petsc 'numpy<2'
 
 bench: $(STAMPS)/native $(STAMPS)/bench
 	$(PY) -m benchmarks $(BENCH_ARGS)

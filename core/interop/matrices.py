@@ -34,10 +34,15 @@ def is_sparse(arg: object) -> bool:
     return known or _is_graph(arg) or is_jax_sparse(arg) or _has_entries_of_library(arg)
 
 
+#: Methods of matrices of libraries that give entries: of petsc4py, of Python's sparse arrays, of
+#: DOLFINx.
+_CONVERSIONS = ("getValuesCSR", "to_coo", "to_scipy")
+
+
 def _has_entries_of_library(arg: Any) -> bool:
     """Return whether :func:`entries_of_library` makes a matrix of an object."""
     module = type(arg).__module__.partition(".")[0]
-    if module == "networkx" or hasattr(arg, "getValuesCSR") or hasattr(arg, "to_coo"):
+    if module == "networkx" or any(hasattr(arg, name) for name in _CONVERSIONS):
         return True
     return module == "pandas" and hasattr(getattr(arg, "sparse", None), "to_coo")
 
@@ -46,7 +51,7 @@ def entries_of_library(arg: Any) -> Any:
     """Return a graph or a matrix of a library without ``tocsr`` as one of SciPy, or None.
 
     Graphs of networkx give their adjacency matrix, sparse data frames and series of pandas their
-    values, matrices of PETSc the rows of this process.
+    values, matrices of PETSc and DOLFINx the rows of this process.
     """
     if hasattr(arg, "tocsr") or not _has_entries_of_library(arg):
         return None
@@ -55,6 +60,8 @@ def entries_of_library(arg: Any) -> Any:
         return sys.modules["networkx"].to_scipy_sparse_array(arg)
     if hasattr(arg, "getValuesCSR") and hasattr(arg, "getSize"):
         return _from_petsc(arg)
+    if hasattr(arg, "to_scipy"):
+        return arg.to_scipy()
     made = (arg if hasattr(arg, "to_coo") else arg.sparse).to_coo()
     return made[0] if isinstance(made, tuple) else made
 
@@ -106,7 +113,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return _from_graph(arg, executor)
     entries = entries_of_library(arg)
     if entries is not None:
-        return matrix_from(entries, executor)
+        return matrix_from(entries, executor, copy=copy)
     if is_jax_sparse(arg):
         return from_jax(arg, executor)
     if hasattr(arg, "tocsr"):

@@ -79,13 +79,24 @@ def parsed(text: str) -> Settings | None:
             f"no preconditioner is called {name!r}; {hint}known: {', '.join(known)}. One of your "
             "own has a name after wl.preconditioners.register(cls)"
         )
+    return Settings(BY_NAME[name], options_in(rest))
+
+
+def options_in(text: str) -> dict[str, Any]:
+    """Return the options of ``"option=value,option=value"``.
+
+    Raises
+    ------
+    InvalidArgument
+        If a part has no ``=``.
+    """
     options = {}
-    for part in filter(None, (part.strip() for part in rest.split(","))):
+    for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
         if not equals:
             raise InvalidArgument(f"M: expected option=value after the colon, got {part!r}")
         options[key.strip()] = _value(value.strip())
-    return Settings(BY_NAME[name], options)
+    return options
 
 
 def _value(text: str) -> Any:

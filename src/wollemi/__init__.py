@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         StoredCsr,
     )
     from .core.formats.galerkin import galerkin
+    from .core.interop.petsc import from_petsc
     from .core.io import read, write
     from .core.linop import LinOp
     from .core.operator import LinearOperator, as_linop
@@ -109,6 +110,7 @@ __all__ = [
     "errors",
     "executor",
     "extend",
+    "from_petsc",
     "fusedmm",
     "galerkin",
     "get_default_executor",
@@ -146,6 +148,7 @@ _SOURCES = {
         "StoredCsr"
     ),
     "core.formats.galerkin": "galerkin",
+    "core.interop.petsc": "from_petsc",
     "core.io": "read write",
     "core.linop": "LinOp",
     "core.operator": "LinearOperator as_linop",

@@ -34,6 +34,7 @@ MODULES = (
     "wollemi.graph",
     "wollemi.interop.jax",
     "wollemi.interop.lineax",
+    "wollemi.interop.petsc",
     "wollemi.interop.torch",
     "wollemi.io",
     "wollemi.linalg",

@@ -22,8 +22,13 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.py"))
 FOLDERS = ("core", "solvers", "backends", "src/wollemi")
 
-#: Packages that a page needs beyond the tests' own: pages are skipped without them.
-NEEDED = {"pde-assembly.md": "skfem", "lineax.md": "lineax"}
+#: Packages that a page or an example needs beyond the tests' own: it is skipped without them.
+NEEDED = {
+    "pde-assembly.md": "skfem",
+    "lineax.md": "lineax",
+    "petsc.md": "petsc4py",
+    "petsc_options.py": "petsc4py",
+}
 
 #: A full demo takes seconds; a coarse plate shows as well that it runs.
 ARGUMENTS = {
@@ -66,6 +71,8 @@ def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
 def test_an_example_runs(example, tmp_path):
+    if example.name in NEEDED:
+        pytest.importorskip(NEEDED[example.name], reason="tests/interop/test_petsc.py runs it")
     done = run(str(example), *ARGUMENTS.get(example.name, []), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     if example.name == "demo.py":

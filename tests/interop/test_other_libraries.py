@@ -37,6 +37,13 @@ class Petsc:
         return part.indptr, part.indices, part.data
 
 
+class MatrixCsr:
+    """A matrix of DOLFINx, which gives one of SciPy in its own memory."""
+
+    def to_scipy(self):
+        return S
+
+
 class DataFrame:
     """A frame whose accessor has pandas' method."""
 
@@ -46,8 +53,8 @@ class DataFrame:
 
 @pytest.mark.parametrize(
     "made",
-    [Assembled(), Petsc(3), DataFrame(), DataFrame.sparse],
-    ids=["tocsr", "petsc", "pandas", "accessor"],
+    [Assembled(), Petsc(3), MatrixCsr(), DataFrame(), DataFrame.sparse],
+    ids=["tocsr", "petsc", "dolfinx", "pandas", "accessor"],
 )
 def test_whatever_can_become_a_matrix(made):
     for cls in (wl.Csr, wl.Csc, wl.Coo):
@@ -58,6 +65,11 @@ def test_whatever_can_become_a_matrix(made):
 def test_rows_of_other_processes_are_missing():
     with pytest.raises(InvalidMatrix, match=r"wl\.distribute"):
         wl.Csr(Petsc(2))
+
+
+def test_a_matrix_of_dolfinx_is_used_in_place():
+    A = wl.Csr(MatrixCsr(), copy=False)
+    assert np.shares_memory(np.asarray(A.data), S.data)
 
 
 def test_graphs_of_networkx():

@@ -1,0 +1,243 @@
+"""Matrices of petsc4py as wollemi matrices and operators, in the memory of PETSc where possible.
+
+petsc4py gives copies of compressed rows. The functions of PETSc's library give the arrays
+themselves; they are called through ctypes in the library that petsc4py has loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import finalize
+
+import numpy as np
+
+from ..errors import InvalidMatrix, MissingPackage, UnsupportedOperation
+from ..formats.csr import Csr
+from ..formats.dense import Dense
+from ..linop import LinOp
+from ..operator import as_linop
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+
+#: Types that PETSc converts to compressed rows, without the prefix of one process.
+_CONVERTED = ("baij", "sbaij", "sell", "nest", "is", "maij", "constantdiagonal")
+
+
+class CsrArrays(NamedTuple):
+    """Compressed rows in the memory of PETSc."""
+
+    data: np.ndarray[Any, Any]
+    indices: np.ndarray[Any, Any]
+    indptr: np.ndarray[Any, Any]
+
+
+class Reference:
+    """A reference to an object of PETSc, which lives until this one is gone.
+
+    A Python object of petsc4py is no such reference: after ``mat.destroy()`` it refers to nothing.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self.handle: int = thing.handle
+        _check(_library().PetscObjectReference(ctypes.c_void_p(self.handle)))
+        finalize(self, _release, self.handle).atexit = False
+
+
+def _release(handle: int) -> None:
+    if not petsc().Sys.isFinalized():
+        _library().PetscObjectDereference(ctypes.c_void_p(handle))
+
+
+class _Memory:
+    """An array of PETSc for NumPy, which keeps the owner while an array of NumPy lives."""
+
+    def __init__(self, owner: Reference, address: int, length: int, dtype: np.dtype[Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (length,),
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+
+def petsc() -> Any:
+    """Return the module ``petsc4py.PETSc``.
+
+    Raises
+    ------
+    MissingPackage
+        If petsc4py cannot be imported.
+    """
+    try:
+        from petsc4py import PETSc
+    except ImportError as error:
+        raise MissingPackage(
+            f"wollemi.interop.petsc needs petsc4py ({error}): pip install petsc petsc4py, or "
+            "apt-get install python3-petsc4py with PETSC_DIR set and NumPy below 2",
+            name="petsc4py",
+        ) from None
+    return PETSc
+
+
+def from_petsc(mat: Any, *, executor: Executor | str | None = None) -> LinOp:
+    """Return a matrix of petsc4py as a matrix or an operator.
+
+    Parameters
+    ----------
+    mat : petsc4py.PETSc.Mat
+        An assembled matrix with all rows on this process.
+    executor : Executor or str, optional
+        Where the result lives; the default executor by default.
+
+    Returns
+    -------
+    Csr
+        For the type ``aij``, in the memory of PETSc on executors of the host, and a copy on
+        devices. For ``baij``, ``sbaij``, ``sell``, ``nest`` and ``is``, a copy.
+    Dense
+        For the type ``dense``, a copy.
+    LinearOperator
+        For other types (``shell``, ``python``, ``mffd``, ``composite``), by products.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the matrix is not assembled, or other processes have rows.
+    MissingPackage
+        If petsc4py cannot be imported.
+
+    Notes
+    -----
+    A shared matrix keeps the matrix of PETSc alive. After PETSc has changed values in place, tell
+    the shared matrix: ``A.update_values(A.data)``. The pattern must not change while the shared
+    matrix lives, because PETSc then frees the arrays.
+
+    Examples
+    --------
+    ``A = wl.from_petsc(mat); wl.solve(A, b.array)`` solves a system of PETSc.
+    """
+    _require_local(mat)
+    kind = str(mat.getType())
+    if kind.startswith("mpiaij"):  # of one process: all columns are in the diagonal block
+        return from_petsc(mat.getDiagonalBlock(), executor=executor)
+    kind = kind.removeprefix("seq").removeprefix("mpi")
+    if kind.startswith("aij"):
+        return _sharing(mat, executor)
+    if kind.startswith("dense"):
+        return Dense(np.ascontiguousarray(mat.getDenseArray(readonly=True)), executor=executor)
+    if kind.startswith(_CONVERTED):
+        return _sharing(mat.convert("seqaij", out=petsc().Mat()), executor)
+    return as_linop(_operator(mat), executor)
+
+
+def _require_local(mat: Any) -> None:
+    """Raise InvalidMatrix unless a matrix is assembled and all its rows are on this process."""
+    if mat.getComm().getSize() > 1:
+        raise InvalidMatrix(
+            f"a matrix of PETSc over {mat.getComm().getSize()} processes has rows elsewhere: "
+            "use a block of it, mat.getDiagonalBlock(); as a preconditioner, -pc_type bjacobi "
+            "or asm with -sub_pc_type python"
+        )
+    if not mat.isAssembled():
+        raise InvalidMatrix("the matrix of PETSc is not assembled: call mat.assemble() first")
+
+
+def _sharing(mat: Any, executor: Executor | str | None) -> Csr:
+    arrays = csr_arrays(mat)
+    return Csr(tuple(arrays), shape=tuple(mat.getSize()), executor=executor, copy=False)
+
+
+def csr_arrays(mat: Any) -> CsrArrays:
+    """Return the compressed rows of a sequential ``aij`` matrix, in the memory of PETSc."""
+    PETSc, library = petsc(), _library()
+    owner = Reference(mat)
+    integer, numbers = np.dtype(PETSc.IntType), np.dtype(PETSc.ScalarType)
+    handle = ctypes.c_void_p(mat.handle)
+    rows, found = _integer_type()(), ctypes.c_int()
+    indptr, indices, values = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    shape = (_integer_type()(0), ctypes.c_int(0), ctypes.c_int(0))
+    pattern = tuple(map(ctypes.byref, (rows, indptr, indices, found)))
+    _check(library.MatGetRowIJ(handle, *shape, *pattern))
+    if not found:
+        raise UnsupportedOperation(
+            f"PETSc gives no compressed rows of a matrix of type {mat.getType()}: convert it, "
+            'mat.convert("aij")'
+        )
+    begins = np.asarray(_Memory(owner, indptr.value or 0, rows.value + 1, integer))
+    nnz = int(begins[-1])
+    columns = _array(owner, indices.value, nnz, integer)
+    _check(library.MatRestoreRowIJ(handle, *shape, *pattern))
+    _check(library.MatSeqAIJGetArrayRead(handle, ctypes.byref(values)))
+    data = _array(owner, values.value, nnz, numbers)
+    _check(library.MatSeqAIJRestoreArrayRead(handle, ctypes.byref(values)))
+    return CsrArrays(data, columns, begins)
+
+
+def _array(
+    owner: Reference, address: int | None, length: int, dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    if not length or address is None:
+        return np.empty(0, dtype)
+    return np.asarray(_Memory(owner, address, length, dtype))
+
+
+def pattern_version(mat: Any) -> int:
+    """Return a number that changes when the pattern of a matrix of PETSc changes."""
+    state = ctypes.c_int64()
+    _check(_library().MatGetNonzeroState(ctypes.c_void_p(mat.handle), ctypes.byref(state)))
+    return int(state.value)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """Return the library of PETSc that petsc4py uses; its functions call back into Python."""
+    return ctypes.PyDLL(petsc().__file__)
+
+
+@cache
+def _integer_type() -> type[ctypes.c_int32 | ctypes.c_int64]:
+    return ctypes.c_int32 if np.dtype(petsc().IntType).itemsize == 4 else ctypes.c_int64
+
+
+def _check(code: int) -> None:
+    if code:
+        raise petsc().Error(code)
+
+
+def _operator(mat: Any) -> Any:
+    """Return the products of a matrix of PETSc as an operator of SciPy."""
+    right, left = mat.createVecs()
+    return vector_map(mat.getSize(), right, left, mat.mult, mat.multHermitian)
+
+
+def vector_map(
+    shape: tuple[int, int], right: Any, left: Any, forward: Any, adjoint: Any = None
+) -> Any:
+    """Return functions of two vectors of PETSc, the second overwritten, as an operator of SciPy.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    right, left : petsc4py.PETSc.Vec
+        Vectors of the lengths of a row and of a column, which the calls use.
+    forward, adjoint : callable
+        The map from ``right`` to ``left``, and its conjugate transpose.
+    """
+    from scipy.sparse.linalg import LinearOperator
+
+    def image(function: Any, source: Any, target: Any, x: Any) -> Any:
+        source.setArray(np.ravel(x))
+        function(source, target)
+        return target.getArray(readonly=True).copy()
+
+    return LinearOperator(
+        shape,
+        matvec=lambda x: image(forward, right, left, x),
+        rmatvec=None if adjoint is None else lambda y: image(adjoint, left, right, y),
+        dtype=np.dtype(petsc().ScalarType),
+    )
