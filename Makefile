@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check site clean
+.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check site site-check clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 minutes the first time)'
@@ -49,8 +49,9 @@ help:
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist, wheel and pure wheel (no native modules) in dist/; the wheel is installed and imported once'
-	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64, C++ for macOS and Windows (RELEASE_ARGS="--quick --python python3.13")'
+	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64, C++ for macOS and Windows, the site in a browser (RELEASE_ARGS="--quick --python python3.13")'
 	@echo 'make site      the site in build/site/html, with every tutorial and example run'
+	@echo 'make site-check  the site in a browser: links, contrast, headings, search; screenshots in build/site/screenshots'
 	@echo 'make clean     remove what was built, but not the virtual environment'
 
 $(PY):
@@ -201,18 +202,29 @@ wheel: $(STAMPS)/build $(if $(WHEEL_KERNELS),$(STAMPS)/kernels)
 	PYTHONPATH=$(abspath $(BUILD))/wheel:$(SITE_PACKAGES) $(BASE_PYTHON) -P -c 'import wollemi, wollemi_bench; print(wollemi.__file__)'
 	WOLLEMI_PURE=1 $(PIP) wheel --no-build-isolation --no-deps --no-index --wheel-dir dist $(SDIST)
 
-$(STAMPS)/docs: pyproject.toml | $(STAMPS)/test
+$(STAMPS)/docs: pyproject.toml | $(STAMPS)/native
+	@echo 'installing the requirements of the site (150 MB) ...'
 	$(PIP) install 'wollemi[docs]'
+	$(INSTALL_BENCHMARKS)
 	@touch $@
 
-# MkDocs' theme would advertise its successor.
+# Programs that need PyTorch or JAX are shown without their output where these are not installed.
 site: $(STAMPS)/native $(STAMPS)/docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m website.build
+	$(PY) -m website.build
+
+$(STAMPS)/browser: pyproject.toml | $(STAMPS)/native
+	$(PIP) install 'wollemi[browser]'
+	@touch $@
+
+# Chromium of the system, or: .venv/bin/playwright install chromium
+site-check: site $(STAMPS)/browser
+	$(PY) packaging/site_check.py $(SITE_ARGS)
 
 # What is slow or needs a package index, and seldom breaks: before a release, and not in .ci/run.
 release-check: $(STAMPS)/build
 	test -e dist || $(MAKE) wheel
 	$(PY) packaging/release_check.py $(RELEASE_ARGS)
+	$(MAKE) site-check
 
 clean:
 	rm -rf $(BUILD) dist $(STAMPS)/native .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov

@@ -1,16 +1,16 @@
 """The site: ``make site`` writes it into ``build/site/html``, without a network.
 
 The pages are the Markdown files of the checkout, with the same paths, so that a link that works
-there works here. Four parts are made: the tutorials, which are notebooks that run; the gallery,
-which runs every example and shows its output and plots; the support matrix and the measurements;
-and the reference, a page for each public module with every public name. MkDocs with the Material
-theme makes the HTML, because it takes these files as they are (Sphinx would need another dialect of
-links), and mkdocstrings reads numpydoc without importing anything.
+there works here. Added to them are the first page (``website/index.md``); the first pages of the
+tabs (``menu.py``); the tutorials, which are notebooks that run; the gallery, which runs every
+example and shows its output and plots; the support matrix and the measurements; and the reference,
+a page for each public class and function. Sphinx makes the HTML with the theme of NumPy and SciPy.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 import re
 import shutil
@@ -18,15 +18,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.api.record import MODULES, names_of, public_module
-
+from . import places
+from .finish import repair
 from .gallery import write_gallery
-from .places import PAGES, ROOT
+from .menu import write_tabs
+from .places import HTML, PAGES, ROOT, WORK
+from .reference import write_reference
 from .tutorials import write_tutorials
 
 #: The files of the checkout that are on the site, with the same paths.
 COPIED = (
-    "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -40,6 +41,7 @@ COPIED = (
 
 #: Folders are no pages; links to them go to the page that describes them.
 FOLDERS = {
+    "README.md": "index.md",
     "examples": "examples/index.md",
     "docs/tutorials": "docs/tutorials/index.md",
     "benchmarks/results/": "benchmarks/README.md",
@@ -57,7 +59,7 @@ def copy_pages() -> None:
             shutil.copytree(source, target, ignore=kept, dirs_exist_ok=True)
         else:
             shutil.copy(source, target)
-    shutil.copy(ROOT / "website/site.css", PAGES)
+    shutil.copy(ROOT / "website/index.md", PAGES)
     for page in PAGES.rglob("*.md"):
         page.write_text(with_links(page.read_text(), page.relative_to(PAGES).parent))
 
@@ -89,30 +91,6 @@ def _page_of_program(place: str) -> str | None:
     return f"{place.removesuffix('.py')}.md" if shown else None
 
 
-def reference() -> dict[str, str]:
-    """Return the text of the page of each public module, by the module's name."""
-    return {module: _reference_page(module) for module in MODULES}
-
-
-def _reference_page(name: str) -> str:
-    module = public_module(name)
-    about = (module.__doc__ or "").strip().splitlines()
-    parts = [f"# {name}", about[0] if about else ""]
-    for inner in names_of(module):
-        value = getattr(module, inner)
-        public = f"{name}.{inner}"
-        parts.append(f"## {inner} {{#{public}}}")
-        if public in MODULES:
-            parts.append(f"A module: [{public}]({public}.md).")
-        elif hasattr(value, "__qualname__"):
-            parts.append(f"::: {value.__module__}.{value.__qualname__}")
-        elif public_name := getattr(value, "__name__", ""):
-            parts.append(f"A module: [wollemi.{inner}](wollemi.{inner}.md). `{public_name}`")
-        else:
-            parts.append(f"`{public}`: {type(value).__name__}")
-    return "\n\n".join(parts) + "\n"
-
-
 def write_generated() -> None:
     """Write the pages that are made from the code and from the records of the benchmarks."""
     from wollemi.cli.kernels import kernel_tables, markdown_page
@@ -121,36 +99,61 @@ def write_generated() -> None:
 
     (PAGES / "docs/support-matrix.md").write_text(markdown_page(kernel_tables()))
     records = sorted((ROOT / "benchmarks/results").glob("*.jsonl"))
-    markdown.write([run for path in records for run in read(path)], PAGES / "docs/measurements.md")
+    page = PAGES / "docs/measurements.md"
+    markdown.write([run for path in records for run in read(path)], page)
+    text = re.sub(r'^<a id="(.+?)"></a>$', r"(\1)=", page.read_text(), flags=re.MULTILINE)
+    text = text.replace("# Performance\n", "# Measurements\n", 1)
+    page.write_text(with_links(text, Path("docs")))
 
 
-def write_reference() -> None:
-    """Write the pages of the reference and the page that lists them."""
-    folder = PAGES / "reference"
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["# Reference", "", "Every public name, from the docstrings.", ""]
-    for name, text in reference().items():
-        (folder / f"{name}.md").write_text(text)
-        lines.append(f"- [{name}]({name}.md)")
-    (folder / "index.md").write_text("\n".join(lines) + "\n")
+def keep_times(before: Path) -> None:
+    """Give each page that did not change the time that it had, so that Sphinx skips it.
+
+    Parameters
+    ----------
+    before : Path
+        The folder with the pages of the last time.
+    """
+    for page in PAGES.rglob("*"):
+        old = before / page.relative_to(PAGES)
+        if page.is_file() and old.is_file() and filecmp.cmp(page, old, shallow=False):
+            shutil.copystat(old, page)
+
+
+def write_pages() -> None:
+    """Write all pages into ``build/site/pages``."""
+    before = WORK / "pages-before"
+    shutil.rmtree(before, ignore_errors=True)
+    if PAGES.exists():
+        PAGES.rename(before)
+    copy_pages()
+    for about, write in (
+        ("the examples run", write_gallery),
+        ("the tutorials run", write_tutorials),
+        ("the records of the benchmarks", write_generated),
+        ("the reference", write_reference),
+        ("the menu", write_tabs),
+    ):
+        print(f"site: {about} ...", flush=True)
+        write()
+    keep_times(before)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def main() -> None:
-    """Make the pages, and the site from them."""
+    """Make the pages, and the site from them; a warning of Sphinx is an error."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", action="store_true", help="only the pages, without MkDocs")
+    parser.add_argument("--pages", action="store_true", help="only the pages, without Sphinx")
     alone = parser.parse_args().pages
-    shutil.rmtree(PAGES, ignore_errors=True)
-    copy_pages()
-    write_gallery()
-    write_tutorials()
-    write_generated()
-    write_reference()
+    write_pages()
     if alone:
         return
-    config = ROOT / "website/mkdocs.yml"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(config)]
-    sys.exit(subprocess.run(command, check=False).returncode)
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    command += ["-j", "auto", "-c", str(Path(__file__).parent), "-d", str(WORK / "doctrees")]
+    status = subprocess.run([*command, str(PAGES), str(HTML)], check=False, cwd=ROOT).returncode
+    if status == 0:
+        print(f"site: {repair(HTML)} pages of wollemi {places.version()} in {HTML}")
+    sys.exit(status)
 
 
 if __name__ == "__main__":

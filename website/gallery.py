@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.api.record import version
-
-from .places import PAGES, ROOT, WORK
+from .menu import card
+from .places import PAGES, ROOT, WORK, version
 
 #: The programs, in reading order.
 GROUPS = {
@@ -100,9 +100,25 @@ def examples() -> list[Path]:
 
 
 def title_of(example: Path) -> str:
-    """Return the first line of a program's docstring."""
+    """Return the title of a program: the first line of its docstring up to a colon."""
+    return _first_line(example).partition(": ")[0]
+
+
+def _first_line(example: Path) -> str:
     about = ast.get_docstring(ast.parse(example.read_text())) or example.stem
     return about.splitlines()[0].rstrip(".")
+
+
+def sentence_of(example: Path) -> str:
+    """Return a sentence about a program: the rest of that line, or the first sentence below it."""
+    rest = _first_line(example).partition(": ")[2]
+    if rest:
+        return f"{rest[0].upper()}{rest[1:]}."
+    about = ast.get_docstring(ast.parse(example.read_text())) or ""
+    paragraphs = [" ".join(part.split()) for part in about.split("\n\n")[1:]]
+    prose = [part for part in paragraphs if re.match(r"[A-Z]", part)]
+    sentence = re.match(r".+?[.](?= [A-Z]|$)", prose[0]) if prose else None
+    return sentence[0] if sentence else ""
 
 
 def outcome(example: Path) -> dict[str, Any]:
@@ -121,6 +137,9 @@ def outcome(example: Path) -> dict[str, Any]:
                 cwd=folder, capture_output=True, text=True, timeout=SECONDS,
                 env={**os.environ, "OMP_WAIT_POLICY": "passive", "COLUMNS": "100"},
             )  # fmt: skip
+            if done.returncode and (need := missing_package(done.stderr)):
+                print(f"site: {example.name} is shown without its output: {need}", flush=True)
+                return {"printed": "", "pictures": [], "folder": kept}
             if done.returncode:
                 sys.exit(f"{example.name} ended with {done.returncode}:\n{done.stderr}")
             shutil.rmtree(kept, ignore_errors=True)
@@ -133,22 +152,32 @@ def outcome(example: Path) -> dict[str, Any]:
     return {**json.loads(record.read_text()), "folder": kept}
 
 
+def missing_package(errors: str) -> str:
+    """Return the last line of a traceback if a package is missing, and nothing otherwise.
+
+    Parameters
+    ----------
+    errors : str
+        The output for errors of a program that failed.
+    """
+    last = errors.strip().rpartition("\n")[2]
+    return last if re.match(r"(ModuleNotFound|Import)Error|.*pip install", last) else ""
+
+
 def write_gallery() -> None:
-    """Write a page for each example, and one that lists them."""
+    """Write a page for each example, and one with a card for each."""
     folder = PAGES / "examples"
     folder.mkdir(parents=True, exist_ok=True)
     lines = [HEAD]
     for group, names in groups().items():
-        lines += [f"## {group}", ""]
-        thumbnails = []
+        lines += [f"## {group}", "", "::::{grid} 1 2 3 3", ":gutter: 3", ""]
         for name in names:
             example = ROOT / f"examples/{name}.py"
             pictures = _write_page(example, folder)
-            lines.append(f"- [{title_of(example)}]({name}.md)")
-            thumbnails += [
-                f"[![{alt}]({file}){{ width=300 }}]({name}.md)" for alt, file in pictures
-            ]
-        lines += ["", *thumbnails, ""]
+            image = pictures[0][1] if pictures else ""
+            lines += [card(title_of(example), f"/examples/{name}", sentence_of(example), image), ""]
+        pages = "\n".join(f"/examples/{name}" for name in names)
+        lines += ["::::", "", f"```{{toctree}}\n:hidden:\n:caption: {group}\n\n{pages}\n```", ""]
     (folder / "index.md").write_text("\n".join(lines) + "\n")
 
 
@@ -160,10 +189,15 @@ def _write_page(example: Path, folder: Path) -> list[tuple[str, str]]:
     for name in found["pictures"]:
         file = f"{example.stem}-{name}"
         shutil.copy(found["folder"] / name, folder / file)
-        pictures.append((f"What {example.name} draws", file))
+        pictures.append((f"The figure that {example.name} draws", file))
     parts = [f"# {title_of(example)}", *(f"![{alt}]({file})" for alt, file in pictures)]
-    parts += [f"[{example.name}]({example.name})", f"```python\n{example.read_text()}```"]
+    parts += [f"[Download {example.name}]({example.name})", f"```python\n{example.read_text()}```"]
     if found["printed"].strip():
-        parts += ["It prints:", f"```text\n{found['printed'].rstrip()}\n```"]
+        parts += ["## Output", output(found["printed"])]
     (folder / f"{example.stem}.md").write_text("\n\n".join(parts) + "\n")
     return pictures
+
+
+def output(text: str) -> str:
+    """Return a block of MyST for the output of a program, which looks unlike a program."""
+    return f"````{{code-block}} text\n:class: output\n\n{text.strip(chr(10)).rstrip()}\n````"

@@ -11,20 +11,20 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.api.record import version
-
-from .places import PAGES, ROOT, WORK
+from .gallery import missing_package, output
+from .menu import card, title_and_sentence
+from .places import PAGES, ROOT, WORK, version
 
 #: The tutorials, in reading order.
 TUTORIALS = ("first_solve", "choosing", "gpu", "several_gpus", "graphs", "your_own")
 FOLDER = ROOT / "docs/tutorials"
 SECONDS = 300
+DOWNLOAD = "[Download this notebook]({}.ipynb)"
 
 HEAD = """\
 # Tutorials
 
-Notebooks that were run when this site was made. Each page has its notebook to download; the text of
-all is in `docs/tutorials`.
+Jupyter notebooks, run when this site was made. Each page has its notebook to download.
 """
 
 
@@ -43,8 +43,12 @@ def write_tutorials() -> None:
     for name in TUTORIALS:
         for file in outcome(name).iterdir():
             shutil.copy(file, folder)
-    lines = [f"{i}. [{title_of(name)}]({name}.md)" for i, name in enumerate(TUTORIALS, 1)]
-    (folder / "index.md").write_text("\n".join([HEAD, *lines]) + "\n")
+    lines = [HEAD, "::::{grid} 1 2 2 3", ":gutter: 3", ""]
+    for name in TUTORIALS:
+        page = (folder / f"{name}.md").read_text().replace(DOWNLOAD.format(name), "")
+        lines += [card(title_of(name), f"/docs/tutorials/{name}", title_and_sentence(page)[1]), ""]
+    lines += ["::::", "", "```{toctree}", ":hidden:", "", *TUTORIALS, "```"]
+    (folder / "index.md").write_text("\n".join(lines) + "\n")
 
 
 def outcome(name: str) -> Path:
@@ -76,13 +80,20 @@ def run(name: str, text: str, folder: Path) -> None:
     import jupytext
     import nbformat
     from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
     from nbconvert import MarkdownExporter
 
     notebook = jupytext.reads(text, fmt="py:percent")
     empty = jupytext.writes(notebook, fmt="ipynb")
-    NotebookClient(
+    client = NotebookClient(
         notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}
-    ).execute()
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        if not (need := missing_package(str(error))):
+            raise
+        print(f"site: the tutorial {name} is shown without all of its outputs: {need}", flush=True)
     page, resources = MarkdownExporter().from_notebook_node(
         nbformat.from_dict(notebook), resources={"output_files_dir": ".", "unique_key": name}
     )
@@ -91,6 +102,30 @@ def run(name: str, text: str, folder: Path) -> None:
     # links to tutorials in the text name files; links of the site name pages
     page = re.sub(r"\]\((\w+)\.py\)", r"](\1.md)", page)
     heading, _, rest = page.strip().partition("\n")
-    link = f"[The notebook]({name}.ipynb) of this page."
+    rest = with_outputs(rest.replace("%matplotlib inline\n", ""))
+    link = DOWNLOAD.format(name)
     (folder / f"{name}.md").write_text(f"{heading}\n\n{link}\n{rest}\n")
     (folder / f"{name}.ipynb").write_text(empty)
+
+
+def with_outputs(page: str) -> str:
+    """Return a page of nbconvert with its outputs in blocks that look unlike programs.
+
+    Parameters
+    ----------
+    page : str
+        Outputs are indented by four columns, outside of fences.
+    """
+    lines: list[str] = []
+    block: list[str] = []
+    inside = False
+    for line in [*page.splitlines(), "end"]:
+        if not inside and (line.startswith("    ") or (block and not line.strip())):
+            block.append(line[4:])
+            continue
+        if block:
+            lines += [output("\n".join(block)), ""]
+            block = []
+        inside ^= line.startswith("```")
+        lines.append(line)
+    return "\n".join(lines[:-1])

@@ -145,14 +145,14 @@ def _of_object(name: str, value: Any, classes: dict[type, str]) -> Iterator[Entr
         yield Entry(name, "class", signature_text(value))
         bases = sorted(classes[base] for base in value.__mro__[1:] if base in classes)
         yield from (Entry(f"{name}({base})", "base") for base in bases)
-        yield from _members(name, value, classes)
+        yield from public_members(name, value, classes)
     elif callable(value):
         yield Entry(name, "function", signature_text(value))
     else:
         yield Entry(name, "attribute")
 
 
-def _members(name: str, cls: type, classes: dict[type, str]) -> Iterator[Entry]:
+def public_members(name: str, cls: type, classes: dict[type, str]) -> Iterator[Entry]:
     """Yield the members that a class has from itself and from classes that are not public.
 
     Members that come from other packages are theirs to promise.
