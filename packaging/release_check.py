@@ -37,7 +37,7 @@ PROJECT = SETTINGS["project"]
 BUILD_REQUIREMENTS = (*SETTINGS["build-system"]["requires"], "cmake>=3.24", "ninja")
 
 #: Extras for who works on wollemi; the others are for users. The harness is published separately.
-OF_DEVELOPERS = ("bench", "dev", "docs", "lint", "test")
+OF_DEVELOPERS = ("bench", "browser", "dev", "docs", "lint", "test")
 
 #: A wheel has three instruction levels, of 5.6 MB at most, and kernels for three GPUs in 12;
 #: PyPI's limit is 100, ours is that of a quick download.

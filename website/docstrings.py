@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 from .names import Places, places
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):`(?P<short>~?)(?P<target>[^`]+)`")
 

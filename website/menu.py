@@ -133,6 +133,7 @@ TABS = (
                     "add-an-algorithm",
                     "add-a-kernel",
                     "add-a-backend",
+                    "extend",
                 ),
             ),
             Group(
@@ -142,6 +143,7 @@ TABS = (
                     "design-operations",
                     "design-matrices",
                     "design-plans",
+                    "kernel-selection",
                     "design-solvers",
                     "design-programs",
                     "design-groups",
