@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .described import facts_table, side_by_side
 from .dtypes import ML_DTYPES, name_of
 from .errors import InvalidArgument
 from .statistics import RowStatistics
@@ -287,6 +288,15 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan {self.kernel}: {self.reason} ({self.statistics})>"
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the algorithm, the reason, and the rows of the matrix."""
+        facts = {
+            "algorithm": f"{self.kernel}: {self.algorithm.summary()}",
+            "reason": self.reason,
+            "rows": str(self.statistics),
+        }
+        return side_by_side(facts_table("Plan", facts))
 
 
 def facts_of(A: Any, columns: int, dtype: str) -> Facts:

@@ -36,7 +36,9 @@ def deferred_names(
 
     def __getattr__(name: str) -> Any:
         if name not in source_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from .suggest import no_attribute
+
+            raise no_attribute(sys.modules[package], name, source_of)
         source = f"{package}.{source_of[name]}" if source_of[name] else package
         module = import_module(source)
         is_submodule = name not in vars(module)

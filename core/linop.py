@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .array_protocol import ArrayProtocol
+from .described import Described
 from .dtypes import common_dtype, is_complex
 from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
@@ -46,7 +47,7 @@ FACTS = {
 }
 
 
-class LinOp(Hooked, ArrayProtocol, ABC):
+class LinOp(Hooked, Described, ArrayProtocol, ABC):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
     Attributes
@@ -424,10 +425,6 @@ class LinOp(Hooked, ArrayProtocol, ABC):
 
     def __neg__(self) -> LinOp:
         return self * -1.0
-
-    def __repr__(self) -> str:
-        rows, columns = self.shape
-        return f"<{type(self).__name__} {rows}x{columns} {self.dtype} on {self.executor.name}>"
 
     def to_dense(self) -> np.ndarray[Any, Any]:
         """Return the matrix of this operator as a NumPy array: its product with the identity.

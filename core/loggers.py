@@ -1,9 +1,8 @@
-"""Watching a solve: a bar, a narrating stream, the numbers, or its copies and products."""
+"""Watching a solve: a narrating stream, the numbers, or its copies and products."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -245,100 +244,3 @@ class Stream(Logger):
     def finish(self, result: Result) -> None:
         """See the outcome."""
         self._say(f"{result!r}")
-
-
-class Progress(Logger):
-    """A progress bar: how far the residual has come to its threshold, in powers of ten.
-
-    Next to it are the residual and an estimate of the time left: the residual goes on falling as it
-    did on average so far, or the limit of iterations is reached before.
-
-    Parameters
-    ----------
-    every : int
-        Iterations between two looks.
-    """
-
-    def __init__(self, every: int = 100) -> None:
-        self.every = every
-        self._bar: Any = None
-
-    def start(self, snapshot: Snapshot) -> None:
-        """See the initial residual."""
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._first = self._decades(snapshot)
-        self._began = time.perf_counter()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),  # standard output is for results
-            transient=True,
-        )
-        self._bar.start()
-        self._task = self._bar.add_task(
-            f"{snapshot.solver} on {snapshot.executor}", total=max(self._first, 1e-9), state=""
-        )
-
-    @staticmethod
-    def _decades(snapshot: Snapshot) -> float:
-        """Return the powers of ten that the worst column still has to go."""
-        tiny = np.finfo(np.float64).tiny
-        ratio = np.maximum(snapshot.norm, tiny) / np.maximum(snapshot.threshold, tiny)
-        return max(0.0, float(np.log10(ratio).max(initial=0.0)))
-
-    def iteration(self, snapshot: Snapshot) -> None:
-        """See where the solve stands."""
-        done = max(0.0, self._first - self._decades(snapshot))
-        state = f"{snapshot.iteration} iterations, residual {snapshot.norm.max(initial=0.0):.2e}"
-        left = seconds_left(
-            time.perf_counter() - self._began,
-            done / self._first if self._first else 1.0,
-            snapshot.iteration / snapshot.limit if snapshot.limit else 1.0,
-        )
-        if left is not None:
-            state += f", about {left:.0f} s left"
-        self._bar.update(self._task, completed=done, state=state)
-
-    def finish(self, result: Result) -> None:
-        """See the outcome."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-
-#: The share of the work from which a rate is worth telling: the first iterations say little.
-FIRST_SHARE = 0.02
-
-
-def seconds_left(elapsed: float, solved: float, used: float) -> float | None:
-    """Return an estimate of the seconds that a solve goes on.
-
-    Parameters
-    ----------
-    elapsed : float
-        Seconds up to now.
-    solved : float
-        The share of the necessary powers of ten by which the residual has fallen.
-    used : float
-        The share of the iterations that are allowed.
-
-    Returns
-    -------
-    float or None
-        None while too little is done to tell.
-
-    Examples
-    --------
-    >>> seconds_left(10.0, 0.25, 0.1)  # three quarters of the way are left
-    30.0
-    >>> seconds_left(10.0, 0.01, 0.5)  # the limit of iterations comes first
-    10.0
-    >>> seconds_left(10.0, 0.01, 0.01) is None
-    True
-    """
-    share = max(solved, used)
-    return elapsed * (1.0 - share) / share if share >= FIRST_SHARE else None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from .described import rows_table, side_by_side
 from .executor import Executor
 from .operation import Cost, Operation
 
@@ -30,7 +31,7 @@ class Entry:
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
-@dataclass
+@dataclass(repr=False)
 class Profile:
     """The result of :func:`profile`; print it for the table."""
 
@@ -57,6 +58,28 @@ class Profile:
             for e in self
         ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        calls = sum(entry.calls for entry in self.entries.values())
+        seconds = sum(entry.seconds for entry in self.entries.values())
+        return f"<Profile of {len(self.entries)} operations, {calls} calls, {seconds:.3g} s>"
+
+    def _repr_html_(self) -> str:
+        """Return the table of :func:`print` as the card of a notebook."""
+        total = sum(e.seconds for e in self) or 1.0
+        rows = [
+            (
+                e.operation,
+                e.executor,
+                f"{e.calls:,}",
+                f"{1e3 * e.seconds:.3f}",
+                f"{e.seconds / total:.1%}",
+                f"{e.bandwidth / 1e9:.2f}",
+            )
+            for e in self
+        ]
+        head = ("operation", "executor", "calls", "ms", "share", "GB/s")
+        return side_by_side(rows_table("Profile", head, rows))
 
     def _add(self, operation: Operation, executor: Executor, seconds: float, cost: Cost) -> None:
         """Add one call."""

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .algorithm import AlgorithmTable
+from .described import rows_table, side_by_side
 from .errors import ExecutorUnavailable, InvalidArgument
 from .executor import Executor
 from .operation import KernelTable, Operation
+from .suggest import hint
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -80,6 +82,25 @@ class Availability:
         return f"{self.name}: {self.device}{size}"
 
 
+class Availabilities(list[Availability]):
+    """The lines of :func:`available_executors`; a notebook shows them as a table."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: a row for each executor."""
+        rows = [
+            (
+                line.name,
+                line.device if line.available else f"not available: {line.reason}",
+                f"{line.memory / 2**30:.1f} GiB" if line.memory else "",
+            )
+            for line in self
+        ]
+        return side_by_side(rows_table("Executors", ("executor", "device", "memory"), rows))
+
+
 def entry_points(*, group: str) -> Any:
     """Return the entry points of a group; their module takes as long to import as NumPy's core.
 
@@ -133,7 +154,8 @@ def backend(name: str) -> Backend:
         return _registered[name]
     if name not in _entry_points():
         known = ", ".join(backend_names())
-        raise InvalidArgument(f"no backend is called {name!r}; installed: {known}")
+        words = hint(name, backend_names())
+        raise InvalidArgument(f"no backend is called {name!r}; {words}installed: {known}")
     return _load(name)
 
 
@@ -190,9 +212,9 @@ def executor(name: str | Executor) -> Executor:
     return backend(which).make(device)
 
 
-def available_executors() -> list[Availability]:
+def available_executors() -> Availabilities:
     """List every installed backend's executors, or why there are none and how to install them."""
-    lines = []
+    lines = Availabilities()
     for name in backend_names():
         try:
             for device in backend(name).devices():

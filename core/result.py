@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .described import convergence, facts_table, rows_table, side_by_side
 from .errors import InvalidArgument
 from .status import Stop
 
@@ -188,6 +189,27 @@ class Result:
             f"<Result of {self.solver} on {self.executor}: {self.reason}; {self.iterations} "
             f"iterations, residual norm {norm:.3g}, {self.seconds:.3g} s>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the facts, the residual norms, and the attempts."""
+        norm, limit = (float(np.max(v, initial=0.0)) for v in (self.residual_norm, self.threshold))
+        facts = {
+            "verdict": self.reason,
+            "solver": f"{self.solver} on {self.executor}",
+            "iterations": f"{self.iterations:,}",
+            "residual norm": f"{norm:.3g}, tolerance {limit:.3g}",
+            "time": f"{self.seconds:.3g} s",
+        }
+        if len(self.attempts) > 1:
+            facts["iterations"] += f" ({self.total_iterations:,} over all attempts)"
+        if self.attempts:
+            facts["time"] += f", of which {self.setup_seconds:.3g} s for set-up"
+        facts |= {f"note {number}": note for number, note in enumerate(self.notes, 1)}
+        attempts = ""
+        if len(self.attempts) > 1:
+            attempts = rows_table("Attempts", ATTEMPT_COLUMNS, self.rows_of_attempts())
+        drawing = convergence(self.residuals, limit)
+        return side_by_side(facts_table("Result", facts), drawing, attempts)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the residual norms over the iterations.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from abc import ABCMeta
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
 from .deprecation import OldOptions
 from .errors import InvalidArgument, UnsupportedOperation
+from .suggest import hint
 
 #: Parameters of a constructor that name operands and executors, not options.
 _OPERANDS = ("A", "executor")
@@ -201,10 +201,9 @@ def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> 
     """
     for name in options:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}=? " if near else ""
+            words = hint(name, known, "{}=")
             raise InvalidArgument(
-                f"{kind.__name__} has no option {name!r}; {hint}its options: {', '.join(known)}"
+                f"{kind.__name__} has no option {name!r}; {words}its options: {', '.join(known)}"
             )
 
 

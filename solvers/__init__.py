@@ -18,6 +18,7 @@ there; no list names it. Its module is imported when the solver is first used.
 from typing import TYPE_CHECKING
 
 from ..core.deferred import deferred_names
+from ..core.suggest import hint
 from .registry import discover, find
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ else:
             )
         found = find(name)
         if found is None:
-            raise AttributeError(f"no solver is called {name!r} (have: {', '.join(discover())})")
+            have = ", ".join(discover())
+            raise AttributeError(
+                f"no solver is called {name!r}; {hint(name, __dir__())}have: {have}"
+            )
         globals()[name] = found
         return found
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..described import rows_table, side_by_side
 from ..errors import GroupMismatch, InvalidArgument, MemberFailed, UnsupportedOperation
 from ..executor import Executor
 from ..links import Links
@@ -142,6 +143,15 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<Group of {self.size}: {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: a row for each member."""
+        rows = [
+            (rank, member.name, member.properties.get("name", ""), type(member.links).__name__)
+            for rank, member in enumerate(self.members)
+        ]
+        head = ("member", "executor", "device", "links")
+        return side_by_side(rows_table(f"Group of {self.size}", head, rows))
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..described import facts_table, side_by_side
 from ..errors import InvalidArgument, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger
@@ -160,6 +161,16 @@ class Shared(LinOp):
         kind = type(self.members[0]).__name__
         return f"<{kind} {rows}x{columns} {self.dtype} on {self.group.full_name}>"
 
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the shape and the members."""
+        rows, columns = self.shape
+        facts = {
+            "shape": f"{rows:,} x {columns:,}",
+            "dtype": str(self.dtype),
+            "members": self.group.full_name,
+        }
+        return side_by_side(facts_table(type(self.members[0]).__name__, facts))
+
     # attributes of solvers, preconditioners and matrices
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
@@ -301,7 +312,7 @@ def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]
     if made.get("loggers") and rank:
         made["loggers"] = [_Silent(logger) for logger in made["loggers"]]
     if made.get("progress") and rank:
-        from ..loggers import Progress
+        from ..progress import Progress
 
         made["progress"] = False
         made["loggers"] = [*made.get("loggers", ()), _Silent(Progress())]

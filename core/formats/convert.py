@@ -17,6 +17,7 @@ from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..host import available_memory
 from ..operations import rows as row_operations
 from ..operations import scan, structure
+from ..suggest import hint
 from .base import Matrix
 from .bsr import Bsr
 from .coo import Coo
@@ -66,7 +67,9 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
         return matrix
     if format not in ("csr", *_FROM_CSR):
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
-        raise InvalidArgument(f"no conversion to {format!r}; formats: {known}")
+        raise InvalidArgument(
+            f"no conversion to {format!r}; {hint(format, ('csr', *_FROM_CSR))}formats: {known}"
+        )
     matrix.executor.refuse_capture(MAKES)
     require_memory(matrix, format)
     direct = _DIRECTLY.get((matrix.format, format))

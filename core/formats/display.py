@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..capture import TO_HOST
+from ..described import facts_table, side_by_side
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -101,19 +101,10 @@ class Displayed:
             "memory": f"{matrix.nbytes:,} bytes",
             "executor": matrix.executor.name,
         }
-        lines = "".join(
-            f'<tr><th style="text-align:left">{name}</th>'
-            f'<td style="text-align:left">{escape(fact)}</td></tr>'
-            for name, fact in facts.items()
-        )
         picture = ""
         if rows and columns and matrix.nnz <= CARD_ENTRIES:
             picture = _svg(cell_counts(matrix, CARD_CELLS))
-        name = escape(type(matrix).__name__)
-        return (
-            f'<div style="display:flex;gap:1em;align-items:center">{picture}'
-            f"<table><caption>{name}</caption>{lines}</table></div>"
-        )
+        return side_by_side(picture, facts_table(type(matrix).__name__, facts))
 
 
 def cell_counts(matrix: Matrix, cells: int) -> np.ndarray[Any, Any]:

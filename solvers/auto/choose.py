@@ -12,6 +12,7 @@ from ...core.loggers import Logger
 from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
 from ...core.stopping import Criterion
+from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .methods import asked_method
@@ -24,6 +25,7 @@ from .rectangular import solve_rectangular
 EFFORTS = ("fast", "normal", "thorough")
 
 
+@checked_keywords
 @over_groups
 def solve(
     A: Any,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from ...core.errors import InvalidArgument
 from ...core.settings import Settings, settings_of
+from ...core.suggest import hint
 from ..direct import Direct
 from ..krylov.base import KrylovSolver
 from ..least_squares.base import LeastSquaresSolver
@@ -104,11 +104,9 @@ def _named(method: str, M: Any) -> AskedMethod:
         kind = SOLVERS.get(name) or LEAST_SQUARES.get(name)
     if kind is None:
         known = [AUTO, DIRECT, *SOLVERS, *LEAST_SQUARES]
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidArgument(
-            f"no method is called {method!r}; {hint}known: {', '.join(sorted(known))}. One of your "
-            "own has a name after wl.solvers.register(cls)"
+            f"no method is called {method!r}; {hint(name, known)}known: "
+            f"{', '.join(sorted(known))}. One of your own has a name after wl.solvers.register(cls)"
         )
     return AskedMethod(name, kind, _default_M(kind, M))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.capture import SOLVES
+from ...core.described import Described
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
@@ -32,7 +33,7 @@ ASYMMETRY = 1e-4
 NOTED = 64.0
 
 
-class EigenSolver:
+class EigenSolver(Described):
     """The base of solvers for ``A x = lambda B x`` with Hermitian ``A`` and ``B > 0``."""
 
     #: The key of its name in dictionaries of settings.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...core.described import Described
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument
 from ...core.operands import as_block, is_host
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Numbers = np.ndarray[Any, Any]
 
 
-class SingularValues(metaclass=Configurable):
+class SingularValues(Described, metaclass=Configurable):
     """A few largest or smallest singular triplets of an operator of any shape.
 
     Parameters
@@ -106,6 +107,7 @@ class SingularValues(metaclass=Configurable):
         self.rtol, self.atol = float(rtol), float(atol)
         self.maxiter = 10 * least if maxiter is None else int(maxiter)
         self.executor = self.A.executor
+        self.shape, self.dtype = self.A.shape, self.A.dtype
         #: The process runs with the adjoint of a wide operator: the start has the smaller length.
         self.turned = columns > rows
         adjoint = self.A.H

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
 
+from ...core.described import facts_table, rows_table, side_by_side
 from ...core.status import Stop
 
 Numbers = np.ndarray[Any, Any]
@@ -208,23 +208,14 @@ def card(
     facts: dict[str, str], name: str, values: Numbers, result: EigenResult | SingularResult
 ) -> str:
     """Return a table of facts and a table of values with their residuals as HTML."""
-    lines = "".join(
-        f'<tr><th style="text-align:left">{escape(key)}</th>'
-        f'<td style="text-align:left">{escape(fact)}</td></tr>'
-        for key, fact in facts.items()
-    )
-    rows = "".join(
-        f"<tr><td>{value:.10g}</td><td>{norm:.2e}</td><td>{limit:.2e}</td>"
-        f"<td>{stop.name.lower().replace('_', ' ')}</td></tr>"
+    rows: list[tuple[str, ...]] = [
+        (f"{value:.10g}", f"{norm:.2e}", f"{limit:.2e}", stop.name.lower().replace("_", " "))
         for value, norm, limit, stop in zip(
             values[:CARD_ROWS], result.residual_norms, result.thresholds, result.stops, strict=False
         )
-    )
+    ]
     more = len(values) - CARD_ROWS
-    rows += f'<tr><td colspan="4">and {more} more</td></tr>' if more > 0 else ""
-    head = f"<tr><th>{name}</th><th>residual norm</th><th>limit</th><th>verdict</th></tr>"
-    return (
-        '<div style="display:flex;gap:1em;align-items:flex-start">'
-        f"<table><caption>{type(result).__name__}</caption>{lines}</table>"
-        f"<table>{head}{rows}</table></div>"
-    )
+    if more > 0:
+        rows.append((f"and {more} more", "", "", ""))
+    table = rows_table("", (name, "residual norm", "limit", "verdict"), rows)
+    return side_by_side(facts_table(type(result).__name__, facts), table)

@@ -16,10 +16,11 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.iteration import Cycles, Iteration, Replay
 from ...core.linop import LinOp
-from ...core.loggers import Logger, Progress, checked_loggers
+from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.precision import in_precision
+from ...core.progress import Progress
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
@@ -32,6 +33,7 @@ from ...core.stopping import (
     linear,
     true_residual_period,
 )
+from ...core.suggest import checked_keywords
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.calls import solve
 from ..driver.of_batches import OfBatches
@@ -297,6 +299,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """A solver of the same settings for the conjugate transpose."""
         return self._remade(self.A.H, None if self.M is None else self.M.H)
 
+    @checked_keywords
     def solve(
         self,
         b: Any,

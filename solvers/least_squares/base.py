@@ -16,10 +16,11 @@ from ...core.formats import Diagonal, Matrix
 from ...core.formats.norms import norm
 from ...core.iteration import Iteration, Replay
 from ...core.linop import LinOp
-from ...core.loggers import Logger, Progress, checked_loggers
+from ...core.loggers import Logger, checked_loggers
 from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.precision import in_double, in_precision
+from ...core.progress import Progress
 from ...core.settings import Configurable, Settings, settings_of
 from ..driver.alone import require_one_executor
 from ..driver.as_preconditioner import as_preconditioner

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from ...core.deprecation import register_deprecation
 from ...core.errors import InvalidArgument
 from ...core.linop import LinOp
 from ...core.settings import Configurable, Settings
+from ...core.suggest import hint
 from .. import third_party
 from ..registry import OWN_PRECONDITIONERS
 
@@ -73,11 +73,9 @@ def parsed(text: str) -> Settings | None:
         return None
     if name not in BY_NAME:
         known = ["none", *sorted(BY_NAME)]
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         raise InvalidArgument(
-            f"no preconditioner is called {name!r}; {hint}known: {', '.join(known)}. One of your "
-            "own has a name after wl.preconditioners.register(cls)"
+            f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}. "
+            "One of your own has a name after wl.preconditioners.register(cls)"
         )
     return Settings(BY_NAME[name], options_in(rest))
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import InvalidArgument, InvalidMatrix, NotConverged, ShapeMismatch
 from ...core.operator import LinearOperator
 from ...core.status import Stop
+from ...core.suggest import checked_keywords
 from ..eigen.bidiagonal_lanczos import SingularValues
 from ..eigen.lanczos import Lanczos
 from ..eigen.lobpcg import Lobpcg
@@ -17,6 +18,7 @@ from ..eigen.lobpcg import Lobpcg
 Numbers = np.ndarray[Any, Any]
 
 
+@checked_keywords
 def eigsh(
     A: Any,
     k: int = 6,
@@ -85,6 +87,7 @@ def eigsh(
     return tuple(result) if return_eigenvectors else result.eigenvalues
 
 
+@checked_keywords
 def lobpcg(
     A: Any,
     X: Any,
@@ -164,6 +167,7 @@ def lobpcg(
     return tuple(found)
 
 
+@checked_keywords
 def svds(
     A: Any,
     k: int = 6,

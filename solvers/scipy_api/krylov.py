@@ -19,6 +19,7 @@ from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.result import Result
 from ...core.stopping import Iterations
+from ...core.suggest import checked_keywords
 from ..auto.kept import borrowed_solver
 from ..batch.choose import is_batch
 from ..krylov.base import KrylovSolver
@@ -98,6 +99,7 @@ def _vector(b: Any, rows: int) -> Any:
     return b.reshape(rows)
 
 
+@checked_keywords
 @over_groups
 def cg(
     A: Any,
@@ -129,6 +131,7 @@ def cg(
     return _run(Cg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@checked_keywords
 @over_groups
 def bicgstab(
     A: Any,
@@ -153,6 +156,7 @@ def bicgstab(
     return _run(Bicgstab, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@checked_keywords
 @over_groups
 def cgs(
     A: Any,
@@ -177,6 +181,7 @@ def cgs(
     return _run(Cgs, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@checked_keywords
 @over_groups
 def gmres(
     A: Any,

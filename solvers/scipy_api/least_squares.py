@@ -10,6 +10,7 @@ from ...core.errors import InvalidMatrix
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.status import Stop
+from ...core.suggest import checked_keywords
 from ..least_squares.base import LeastSquaresSolver
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.lsqr import Lsqr
@@ -17,6 +18,7 @@ from ..least_squares.result import LeastSquaresResult
 from .krylov import _vector
 
 
+@checked_keywords
 def lsqr(
     A: Any,
     b: Any,
@@ -78,6 +80,7 @@ def lsqr(
     )  # fmt: skip
 
 
+@checked_keywords
 def lsmr(
     A: Any,
     b: Any,

@@ -9,12 +9,14 @@ import numpy as np
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.operator import as_linop
+from ...core.suggest import checked_keywords
 from ..krylov.base import KrylovSolver
 from ..krylov.gcrotmk import Gcrotmk
 from ..krylov.lgmres import Lgmres
 from .krylov import Callback, _start, _vector
 
 
+@checked_keywords
 @over_groups
 def lgmres(
     A: Any,
@@ -85,6 +87,7 @@ def lgmres(
     return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
 
 
+@checked_keywords
 @over_groups
 def gcrotmk(
     A: Any,

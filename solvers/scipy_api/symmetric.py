@@ -13,6 +13,7 @@ from ...core.formats import Identity
 from ...core.linop import LinOp
 from ...core.operator import as_linop
 from ...core.status import Stop
+from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch
 from ..driver.as_preconditioner import as_preconditioner
 from ..krylov.bicg import Bicg
@@ -29,6 +30,7 @@ MINRES_LIMIT = 5
 _POWER = 1.0 / 3.0
 
 
+@checked_keywords
 @over_groups
 def bicg(
     A: Any,
@@ -53,6 +55,7 @@ def bicg(
     return _run(Bicg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@checked_keywords
 @over_groups
 def tfqmr(
     A: Any,
@@ -98,6 +101,7 @@ def tfqmr(
     return result.x, result.info
 
 
+@checked_keywords
 @over_groups
 def qmr(
     A: Any,
@@ -133,6 +137,7 @@ def qmr(
     return _run(Qmr, operator, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
+@checked_keywords
 @over_groups
 def minres(
     A: Any,

@@ -1,7 +1,8 @@
 """The watchers of a solve, and of the executor meanwhile."""
 
 from .core.events import Allocation, Application, Copy, watch
-from .core.loggers import Counts, History, Logger, Progress, Snapshot, Stream
+from .core.loggers import Counts, History, Logger, Snapshot, Stream
+from .core.progress import Progress
 
 __all__ = [
     "Allocation",

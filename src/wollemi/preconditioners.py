@@ -1,8 +1,10 @@
 """Operators that approximate an inverse."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from .core.deprecation import register_deprecation
+from .core.suggest import no_attribute
 from .solvers.third_party import register_preconditioner as register
 
 if TYPE_CHECKING:
@@ -64,9 +66,9 @@ else:
         if name == "Sequence":
             _SEQUENCE.warn(stacklevel=2)
             return _found.Multiplicative
-        if name[:1].isupper():
+        if name in _found.__all__:
             return getattr(_found, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(sys.modules[__name__], name, __dir__())
 
     def __dir__():
         return sorted({*globals(), *__getattr__("__all__")})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ....core.described import facts_table, side_by_side
 from ....core.dtypes import is_complex, is_narrow, name_of, real_dtype, stored_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Diagonal, Matrix
@@ -374,6 +375,10 @@ class Multigrid(Preconditioner):
 
     def __str__(self) -> str:
         return str(self.report())
+
+    def _repr_html_(self) -> str:
+        """Return the card of a notebook: the options, and a row for each level."""
+        return side_by_side(facts_table(type(self).__name__, self._facts()), self.report().html())
 
     def plot(self, **options: Any) -> Any:
         """Draw the pattern of every level's matrix; returns Matplotlib's figure.

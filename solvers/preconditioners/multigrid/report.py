@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ....core.described import rows_table
 from ....core.dtypes import name_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,20 @@ class Report:
     def grid_complexity(self) -> float:
         """Rows of all levels divided by the rows of the finest."""
         return sum(self.rows) / max(self.rows[0], 1)
+
+    def html(self) -> str:
+        """Return the levels as a table of HTML, with a line of totals as its caption."""
+        rows = [
+            (number, f"{n:,}", f"{nnz:,}", f"{nnz / max(n, 1):.1f}", f"{p:,}" if p else "")
+            for number, (n, nnz, p) in enumerate(
+                zip(self.rows, self.entries, self.interpolation, strict=True)
+            )
+        ]
+        totals = (
+            f"{self.title}; operator complexity {self.operator_complexity:.2f}, "
+            f"{self.nbytes / 2**20:.1f} MiB, set-up {sum(self.seconds.values()):.3g} s"
+        )
+        return rows_table(totals, ("level", "rows", "entries", "per row", "entries of P"), rows)
 
     def __str__(self) -> str:
         head = f"{'level':>5} {'rows':>12} {'entries':>14} {'per row':>8} {'entries of P':>14}"

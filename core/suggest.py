@@ -1,0 +1,87 @@
+"""Suggestions for misspelled names, in messages of errors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Names of other libraries' parameters.
+_SYNONYMS = {
+    "tol": "rtol",
+    "eps": "rtol",
+    "max_iter": "maxiter",
+    "preconditioner": "M",
+    "prec": "M",
+}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another one, without regard to case, or None.
+
+    Examples
+    --------
+    >>> nearest("slove", ["solve", "solvers", "spmm"])
+    'solve'
+    >>> nearest("csr", ["Csr", "Csc"])
+    'Csr'
+    """
+    by_lower: dict[str, str] = {}
+    for one in known:
+        by_lower.setdefault(one.lower(), one)
+    found = get_close_matches(name.lower(), by_lower, 1)
+    return by_lower[found[0]] if found else None
+
+
+def hint(name: str, known: Iterable[str], form: str = "{!r}") -> str:
+    """Return the words that name the nearest known name, ``did you mean 'cg'? ``, or nothing."""
+    near = nearest(name, known)
+    return "" if near is None else f"did you mean {form.format(near)}? "
+
+
+def no_attribute(module: Any, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error of a module that has no attribute of a name, with the nearest name."""
+    near = nearest(name, known)
+    words = f"; did you mean {near!r}?" if near else ""
+    text = f"module {module.__name__!r} has no attribute {name!r}{words}"
+    return AttributeError(text, name=name, obj=module)
+
+
+def checked_keywords(function: F) -> F:
+    """Have a function name the nearest parameter where a call has a keyword that it does not take.
+
+    Raises
+    ------
+    TypeError
+        By the decorated function, as Python does.
+
+    Examples
+    --------
+    >>> @checked_keywords
+    ... def solve(A, b, *, rtol=1e-5):
+    ...     return rtol
+    >>> solve(None, None, tol=1e-8)
+    Traceback (most recent call last):
+        ...
+    TypeError: solve() has no parameter 'tol'; did you mean rtol=? its parameters: A, b, rtol
+    """
+    names = tuple(inspect.signature(function).parameters)
+    known = frozenset(names)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if not known.issuperset(options):
+            name = next(name for name in options if name not in known)
+            other = _SYNONYMS.get(name)
+            words = f"did you mean {other}=? " if other in known else hint(name, known, "{}=")
+            raise TypeError(
+                f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
+                f"{', '.join(names)}"
+            )
+        return function(*arguments, **options)
+
+    return call  # type: ignore[return-value]
