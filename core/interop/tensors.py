@@ -30,6 +30,12 @@ def is_tensor(operand: Any) -> bool:
     return torch is not None and isinstance(operand, torch.Tensor)
 
 
+def is_pattern(operand: Any) -> bool:
+    """Return whether an operand is a :class:`wollemi.interop.torch.Pattern` of tensors."""
+    patterns = sys.modules.get("wollemi.core.interop.torch.patterns")
+    return patterns is not None and isinstance(operand, patterns.Pattern)
+
+
 #: The module that knows products that were there before, once one with a tensor was.
 _KNOWN = "wollemi.core.interop.torch.known_products"
 

@@ -34,6 +34,12 @@ class Graph(NamedTuple):
     order: Any
     inverse: Any
 
+    def __repr__(self) -> str:
+        targets, sources = self.pattern.shape
+        tensors = is_tensor(self.order)
+        where = f"tensors on {self.order.device}" if tensors else "arrays of NumPy"
+        return f"<Graph of {self.order.shape[0]} edges, {sources} -> {targets} nodes, {where}>"
+
 
 def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) -> Graph:
     """Return the pattern of a list of edges, and where the edges are in it.
@@ -113,6 +119,47 @@ def edges_of(
             f"edge_index: expected shape (2, edges), sources and targets, got {tuple(edges.shape)}"
         )
     return edges[0], edges[1], num_nodes
+
+
+def is_edge_list(arg: Any) -> bool:
+    """Return whether ``arg`` is a list of edges: integers of shape (2, edges), or a graph of DGL.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_edge_list(np.array([[0, 1, 2], [1, 0, 0]])), is_edge_list(np.eye(2))
+    (True, False)
+    """
+    if is_dgl_graph(arg) or is_edge_index(arg):
+        return True
+    if is_tensor(arg):
+        dense = "strided" in str(arg.layout)
+        whole = not (arg.dtype.is_floating_point or arg.dtype.is_complex)
+        return dense and whole and "bool" not in str(arg.dtype) and tuple(arg.shape[:-1]) == (2,)
+    return isinstance(arg, np.ndarray) and arg.dtype.kind in "iu" and arg.shape[:-1] == (2,)
+
+
+def matrix_of(graph: Any, sources: int) -> Any:
+    """Return the matrix that a product with a graph or a list of edges is one with.
+
+    Parameters
+    ----------
+    graph : Graph, list of edges, or any matrix
+        A matrix is returned as it is.
+    sources : int
+        The number of nodes of a list of edges that tells none.
+    """
+    if isinstance(graph, Graph):
+        return graph.pattern
+    return (
+        from_edges(graph, edge_list_nodes(graph, sources)).pattern if is_edge_list(graph) else graph
+    )
+
+
+def edge_list_nodes(graph: Any, count: int) -> int | None:
+    """Return the number of nodes of a list of edges, None where it tells its own."""
+    known = is_dgl_graph(graph) or (is_edge_index(graph) and None not in graph.sparse_size())
+    return None if known else count
 
 
 def is_edge_index(arg: object) -> bool:

@@ -17,7 +17,8 @@ from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
-from ..operands import Target, as_batch, is_host, native
+from ..interop.tensors import is_pattern
+from ..operands import Target, as_batch, is_host, native, to_host
 
 
 def as_csr(A: Any) -> Csr:
@@ -37,9 +38,18 @@ def as_csr(A: Any) -> Csr:
         return rows_of(A)  # duplicates stay apart: values= may name each
     if isinstance(A, Matrix):
         return A.asformat("csr")
+    if is_pattern(A):
+        indptr, indices = (to_host(part) for part in (A.indptr, A.indices))
+        return Csr((np.ones(indices.size), indices, indptr), shape=A.shape)
     if hasattr(A, "tocsr") or "sparse" in str(getattr(A, "layout", "")):
         return Csr(A)
     raise InvalidMatrix(f"A: expected a sparse matrix, got {type(A).__name__}; make it a wl.Csr")
+
+
+def rows_of_operand(B: Any) -> int:
+    """Return the number of rows of a dense operand, 0 of a number."""
+    shape = np.shape(B)
+    return int(shape[-2 if len(shape) > 1 else -1]) if shape else 0
 
 
 class Operand:

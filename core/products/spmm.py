@@ -10,10 +10,17 @@ from ..calls import SpmmCall, SpmvCall
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
-from ..interop.tensors import differentiable, in_likeness, is_tensor, known_product
+from ..interop.tensors import (
+    differentiable,
+    in_likeness,
+    is_pattern,
+    is_tensor,
+    known_product,
+)
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
-from .operands import Operand, Result, Values, as_csr, blocks_of, common_type
+from .graphs import matrix_of
+from .operands import Operand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
 
 #: Stands for a complex factor where the common dtype is looked for.
 _COMPLEX = np.zeros(1, np.complex64)
@@ -33,10 +40,12 @@ def spmm(
 
     Parameters
     ----------
-    A : sparse matrix, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted. A :class:`wollemi.StoredCsr` is multiplied as
-        it is stored, by the algorithm of its products with vectors; it is converted where
-        ``kernel`` names another, and where the common dtype is not one to store its values under.
+    A : sparse matrix, Graph or list of edges, shape (m, n)
+        A :class:`wollemi.Csr`; others are converted. A :class:`wollemi.graph.Graph`, or a list of
+        edges (sources, then targets) of shape (2, edges), is its pattern with ones. A
+        :class:`wollemi.StoredCsr` is multiplied as it is stored, by the algorithm of its products
+        with vectors; it is converted where ``kernel`` names another, and where the common dtype is
+        not one to store its values under.
     B : array, shape (n, k), (b, n, k) or (n,)
         Dense, row-major; other layouts are copied. A batch is multiplied block by block.
     out : array, shape (m, k), (b, m, k) or (m,), optional
@@ -80,7 +89,9 @@ def spmm(
             factors = number(alpha, "alpha"), number(beta, "beta")
             return A.executor.submit("wl.spmm", A, _by_stored_values, A, B, out, *factors)
         A = A if values is None else A._pattern_alone()
-    if type(A) is not Csr and not is_tensor(A):
+    if type(A) is not Csr:
+        A = matrix_of(A, rows_of_operand(B))
+    if type(A) is not Csr and not is_tensor(A) and not (is_tensor(B) and is_pattern(A)):
         A = as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:

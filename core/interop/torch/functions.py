@@ -17,12 +17,13 @@ from ...factors import real_number
 from ...formats import Csr
 from ...formats.mask import Mask, refuse_without_entries
 from ...products.fusedmm import EDGES
+from ...products.graphs import matrix_of
 from . import masks, operators
 from .known_products import remember, spmm_again, spmm_traced
 from .layouts import Sparse, check_dense, eager_for_tensors, sparse_of
 from .memory import executor_of
 from .messages import EdgeFunction, check_options, weigh
-from .patterns import owned_pattern
+from .patterns import Pattern, owned_pattern
 
 
 def pattern_of(A: Any) -> Csr:
@@ -64,7 +65,7 @@ def spmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
+    A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
         With a ``Csr``, its pattern is used, and its values unless ``values`` is given. Tensors are
         of layout COO, CSR, CSC, BSR, or a batch (b, m, n) in COO or CSR. A ``Pattern`` has ones.
     B : Tensor, shape (n, k), (..., n, k) or (n,)
@@ -117,6 +118,8 @@ def spmm_anew(
 ) -> Tensor:
     """Compute :func:`spmm` without launches of an earlier product."""
     _check_tensor("B", B)
+    if not isinstance(A, (Csr, Pattern)):
+        A = matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
     sparse = sparse_of(A, B.device)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
     weights = sparse.values() if values is None else sparse.checked(values)

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
-from ...formats import Csr
-from ...products.graphs import Graph
+from ...formats import Csr, Matrix
+from ...products.graphs import Graph, edge_list_nodes, from_edges, is_edge_list
 from . import operators
 from .additive import attend
 from .extremes import spmm_max
+from .identities import Seen
 from .layouts import check_dense, compress, sparse_of
 from .neighbours import sum_of_neighbours
 from .patterns import Pattern
@@ -81,15 +82,65 @@ def batch(graphs: list[Graph]) -> Graph:
 
 def pattern_of(graph: Any) -> tuple[Pattern, Tensor | None, Tensor | None]:
     """Return the pattern of a graph argument, the order of its edges, and the inverse."""
+    if isinstance(graph, Graph) and isinstance(graph.pattern, Csr):
+        raise InvalidArgument(
+            "graph: its edges are in NumPy's arrays; make it of a tensor: "
+            "wl.graph.from_edges(torch.as_tensor(edge_index), num_nodes)"
+        )
     if isinstance(graph, Graph):
-        if isinstance(graph.pattern, Csr):
-            raise InvalidArgument(
-                "graph: its edges are in NumPy's arrays; make it of a tensor: "
-                "wl.graph.from_edges(torch.as_tensor(edge_index), num_nodes)"
-            )
         return graph
+    if is_edge_list(graph):
+        raise InvalidArgument(
+            "graph: a list of edges does not tell the number of nodes: "
+            "wl.graph.from_edges(edge_index, num_nodes)"
+        )
     sparse = sparse_of(graph, graph.device if isinstance(graph, Tensor) else torch.device("cpu"))
     return sparse.pattern, sparse.compressed.order, sparse.compressed.inverse
+
+
+#: The graphs of lists of edges in tensors, for as long as the tensors live.
+_GRAPHS: Seen[Graph] = Seen()
+
+
+def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
+    """Return the graph of tensors of any description of one.
+
+    Parameters
+    ----------
+    graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy or sparse tensor
+        Rows of a matrix are targets, columns are sources; only the pattern counts. A list of edges
+        in a tensor is sorted once.
+    nodes : int
+        The number of nodes of a list of edges that tells none.
+    device : torch.device
+        Where a matrix of the host is needed.
+    """
+    if isinstance(graph, Graph):
+        return graph if isinstance(graph.pattern, Pattern) else _graph_of_arrays(graph, device)
+    if is_edge_list(graph):
+        return _graph_of_edges(graph, nodes, device)
+    if not isinstance(graph, Tensor) and hasattr(graph, "tocsr"):
+        graph = Csr(graph) if not isinstance(graph, Matrix) else graph.tocsr()
+    sparse = sparse_of(graph, device)
+    order, inverse = sparse.compressed.order, sparse.compressed.inverse
+    return Graph(sparse.pattern, order, inverse)
+
+
+def _graph_of_arrays(graph: Graph, device: torch.device) -> Graph:
+    pattern = sparse_of(graph.pattern, device).pattern
+    order, inverse = (torch.as_tensor(a, device=device) for a in (graph.order, graph.inverse))
+    return Graph(pattern, order, inverse)
+
+
+def _graph_of_edges(edges: Any, nodes: int, device: torch.device) -> Graph:
+    """Return the graph of a list of edges; that of a tensor is kept while the tensor lives."""
+    keeps = isinstance(edges, Tensor) and not torch.compiler.is_compiling()
+    found = _GRAPHS.get(edges, edges, nodes) if keeps else None
+    if found is None:
+        found = as_graph(from_edges(edges, edge_list_nodes(edges, nodes)), nodes, device)
+        if keeps:
+            _GRAPHS.add(edges, edges, nodes, found)
+    return found
 
 
 def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ from ...formats.mask import Mask
 from . import masks, operators
 from .additive import attend
 from .functions import fusedmm
-from .graphs import gspmm, pattern_of
+from .graphs import as_graph, gspmm
 from .layouts import sparse_of
 from .patterns import Pattern
 
@@ -30,9 +31,11 @@ class _OfPattern(nn.Module):
 
     def __init__(self, pattern: Any) -> None:
         super().__init__()
+        if isinstance(pattern, np.ndarray):
+            pattern = torch.as_tensor(pattern)
         device = pattern.device if isinstance(pattern, Tensor) else torch.device("cpu")
         if isinstance(pattern, Tensor) and pattern.layout is torch.strided:
-            pattern = pattern.to_sparse_csr()
+            pattern = _of_mask(pattern)
         indptr, indices, self.shape = _own(sparse_of(pattern, device).pattern)
         self.register_buffer("indptr", indptr)
         self.register_buffer("indices", indices)
@@ -56,6 +59,16 @@ class _OfPattern(nn.Module):
                 if sized and isinstance(given, Tensor) and own is not None and given.dim() == 1:
                     own.data = own.new_empty(given.shape)
         super()._load_from_state_dict(state, prefix, *args)
+
+
+def _of_mask(mask: Tensor) -> Pattern:
+    """Return the positions of the nonzero elements of a dense matrix."""
+    if mask.dim() != 2:
+        raise ShapeMismatch(f"pattern: expected a matrix, got shape {tuple(mask.shape)}")
+    rows, columns = mask.nonzero(as_tuple=True)
+    counts = torch.bincount(rows, minlength=mask.shape[0])
+    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return Pattern(indptr, columns, (mask.shape[0], mask.shape[1]))
 
 
 def _own(pattern: Pattern) -> Pattern:
@@ -116,10 +129,14 @@ class SparseLinear(_OfPattern):
             Its mask by ``torch.nn.utils.prune`` marks the weights; without one, the nonzero weights
             are kept.
         """
+        if not isinstance(linear, nn.Linear):
+            raise InvalidArgument(
+                f"linear: expected a torch.nn.Linear, got a {type(linear).__name__}; a convolution "
+                "is no product with one matrix"
+            )
         weight = linear.weight.detach()
         mask = getattr(linear, "weight_mask", weight != 0).bool()
-        sparse = mask.to(weight.dtype).to_sparse_csr()
-        made = cls(sparse, bias=linear.bias is not None, weight=weight[mask])
+        made = cls(mask, bias=linear.bias is not None, weight=weight[mask])
         if made.bias is not None:
             made.bias.data.copy_(linear.bias.detach())
         return made
@@ -186,12 +203,14 @@ class GraphConv(nn.Module):
 
         Parameters
         ----------
-        graph : Graph
-            Of ``wl.graph.from_edges``.
+        graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy, or sparse tensor
+            A list of edges has shape (2, edges): sources, then targets. A matrix has a row for each
+            target, and its values are not read. ``wl.graph.from_edges`` makes a ``Graph``.
         x : Tensor, shape (sources, in_features)
         edge_weight : Tensor, shape (edges,), optional
-            In the order of the edges.
+            In the order of the edges; of a matrix in the order of its entries.
         """
+        graph = as_graph(graph, x.shape[0], x.device)
         x = self.linear(x)
         indptr, indices, shape = graph.pattern
         if self.norm == "both":
@@ -205,6 +224,10 @@ class GraphConv(nn.Module):
         if self.norm == "both":
             made = made * indptr.diff().clamp(min=1).to(made.dtype).rsqrt()[:, None]
         return made if self.bias is None else made + self.bias
+
+    def extra_repr(self) -> str:
+        """Return the settings for the module's ``repr``."""
+        return f"norm={self.norm!r}, bias={self.bias is not None}"
 
 
 class GraphAttention(nn.Module):
@@ -251,17 +274,18 @@ class GraphAttention(nn.Module):
 
         Parameters
         ----------
-        graph : Graph
-            Of ``wl.graph.from_edges``, with as many sources as targets.
+        graph : Graph, list of edges, Pattern, wollemi.Csr, matrix of SciPy, or sparse tensor
+            As for :class:`GraphConv`, with as many sources as targets.
         x : Tensor, shape (nodes, in_features)
         """
+        pattern = as_graph(graph, x.shape[0], x.device).pattern
         h = self.project(x).unflatten(-1, (-1, self.heads, self._width()))
         if self.scores == "dot":
             q, k, v = h.permute(1, 2, 0, 3)  # heads are strided views
-            made = fusedmm(graph.pattern, q, k, v, edge="softmax", alpha=self._width() ** -0.5)
+            made = fusedmm(pattern, q, k, v, edge="softmax", alpha=self._width() ** -0.5)
             made = made.transpose(0, 1)
         else:
-            made = self._additive(pattern_of(graph)[0], x, h[:, 0])
+            made = self._additive(pattern, x, h[:, 0])
         made = made.flatten(1)
         return made if self.bias is None else made + self.bias
 
@@ -275,6 +299,10 @@ class GraphAttention(nn.Module):
         rows = torch.cat([(a[..., None] * of_heads).sum(1) for a in ends])
         source, target = nn.functional.linear(x, rows).chunk(2, -1)
         return attend(pattern, target, source, h, self.negative_slope)
+
+    def extra_repr(self) -> str:
+        """Return the settings for the module's ``repr``."""
+        return f"heads={self.heads}, scores={self.scores!r}, bias={self.bias is not None}"
 
     def _width(self) -> int:
         parts = 1 if self.scores == "additive" else 3
@@ -322,6 +350,11 @@ class SparseAttention(_OfPattern):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return an array of the shape of ``x``, (..., length, embed_dim)."""
+        expected = (self.shape[0], self.project_in.in_features)
+        if tuple(x.shape[-2:]) != expected:
+            raise ShapeMismatch(
+                f"x: expected shape (..., {expected[0]}, {expected[1]}), got {tuple(x.shape)}"
+            )
         q, k, v = (
             part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
             for part in self.project_in(x).chunk(3, -1)

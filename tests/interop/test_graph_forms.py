@@ -1,0 +1,160 @@
+"""Layers and products take every form of a graph, with one result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+torch = pytest.importorskip("torch")
+
+import wollemi as wl  # noqa: E402
+from wollemi.core.interop.torch import graphs  # noqa: E402
+from wollemi.interop.torch import spmm  # noqa: E402
+from wollemi.nn import GraphAttention, GraphConv, SparseAttention, SparseLinear  # noqa: E402
+
+N = 7
+#: Sources, then targets; node 6 has no edge, one edge is a loop.
+EDGES = torch.tensor([[0, 2, 1, 5, 3, 3, 4], [1, 0, 0, 2, 5, 3, 1]])
+GRAPH = wl.graph.from_edges(EDGES, num_nodes=N)
+
+
+def adjacency() -> sp.csr_array:
+    ones = np.ones(EDGES.shape[1])
+    return sp.csr_array((ones, (EDGES[1].numpy(), EDGES[0].numpy())), shape=(N, N))
+
+
+def sparse_tensor() -> torch.Tensor:
+    return torch.sparse_coo_tensor(EDGES.flip(0), torch.ones(EDGES.shape[1]), (N, N))
+
+
+FORMS = {
+    "graph": lambda: GRAPH,
+    "graph of NumPy": lambda: wl.graph.from_edges(EDGES.numpy(), num_nodes=N),
+    "pattern": lambda: GRAPH.pattern,
+    "edge_index": lambda: EDGES,
+    "edge_index of int32": lambda: EDGES.int(),
+    "edge_index of NumPy": lambda: EDGES.numpy(),
+    "Csr": lambda: wl.Csr(adjacency()),
+    "Csc": lambda: wl.Csc(adjacency()),
+    "SciPy": adjacency,
+    "COO tensor": sparse_tensor,
+    "CSR tensor": lambda: sparse_tensor().to_sparse_csr(),
+    "CSC tensor": lambda: sparse_tensor().to_sparse_csc(),
+}
+
+
+@pytest.fixture(params=FORMS, ids=lambda name: name.replace(" ", "-"))
+def form(request):
+    return FORMS[request.param]()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GraphConv(5, 4),
+        lambda: GraphConv(5, 4, norm="mean"),
+        lambda: GraphConv(5, 4, norm="none", bias=False),
+        lambda: GraphAttention(5, 4, heads=2),
+        lambda: GraphAttention(5, 4, heads=2, scores="dot"),
+    ],
+)
+def test_a_layer_gives_one_result_and_one_gradient_for_every_form(form, make, dtype):
+    torch.manual_seed(0)
+    layer, x = make().to(dtype), torch.randn(N, 5, dtype=dtype)
+    found = []
+    for graph in (GRAPH, form):
+        leaf = x.clone().requires_grad_()
+        made = layer(graph, leaf)
+        made.square().sum().backward()
+        found.append((made.detach(), leaf.grad))
+    for expected, given in zip(*found, strict=True):
+        torch.testing.assert_close(given, expected)
+
+
+@pytest.mark.parametrize("product", [wl.spmm, spmm])
+@pytest.mark.parametrize("columns", [None, 3])
+def test_spmm_gives_one_result_for_every_form(form, product, columns):
+    shape = (N,) if columns is None else (N, columns)
+    x = torch.randn(shape, dtype=torch.float64)
+    if product is spmm and isinstance(form, sp.csr_array | wl.Csc):
+        pytest.skip("wollemi.interop.torch takes a wl.Csr")
+    given = product(form, x)
+    expected = torch.from_numpy(adjacency() @ x.numpy())
+    torch.testing.assert_close(given.to(torch.float64), expected)
+
+
+def test_spmm_of_arrays_gives_one_result_for_every_form(form):
+    x = np.random.default_rng(0).standard_normal((N, 3))
+    given = np.asarray(wl.spmm(form, x))
+    np.testing.assert_allclose(given, adjacency() @ x, rtol=1e-12)
+
+
+def test_weights_of_edges_are_in_the_order_of_the_list():
+    layer = GraphConv(5, 4, norm="none", bias=False)
+    x, weight = torch.randn(N, 5), torch.randn(EDGES.shape[1])
+    dense = torch.zeros(N, N).index_put_((EDGES[1], EDGES[0]), weight, accumulate=True)
+    for graph in (EDGES, GRAPH, wl.graph.from_edges(EDGES.numpy(), num_nodes=N)):
+        torch.testing.assert_close(layer(graph, x, weight), dense @ layer.linear(x))
+
+
+def test_a_list_of_edges_in_a_tensor_is_sorted_once(monkeypatch):
+    edges, layer, x = EDGES.clone(), GraphConv(5, 4), torch.randn(N, 5)
+    layer(edges, x)
+    sorted_again = []
+    monkeypatch.setattr(graphs, "from_edges", lambda *given: sorted_again.append(given))
+    layer(edges, x)
+    assert not sorted_again
+
+
+def test_a_list_of_edges_that_was_written_into_is_sorted_anew():
+    edges, layer, x = EDGES.clone(), GraphConv(5, 4), torch.randn(N, 5)
+    layer(edges, x)
+    edges[0, 0] = 6
+    expected = layer(wl.graph.from_edges(edges, N), x)
+    torch.testing.assert_close(layer(edges, x), expected)
+
+
+def test_an_edge_beyond_the_nodes_of_x_is_refused():
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"outside of 0\.\.2"):
+        GraphConv(5, 4)(EDGES, torch.randn(3, 5))
+
+
+def test_a_dense_matrix_is_no_graph():
+    with pytest.raises(wl.errors.InvalidArgument, match="Pattern or a sparse"):
+        GraphConv(5, 4)(torch.eye(N), torch.randn(N, 5))
+
+
+def test_messages_ask_for_the_number_of_nodes_of_a_list():
+    with pytest.raises(wl.errors.InvalidArgument, match=r"from_edges\(edge_index, num_nodes\)"):
+        wl.graph.gspmm(EDGES, "copy_lhs", "sum", torch.randn(N, 5))
+
+
+def test_graphs_and_layers_print_their_settings():
+    assert repr(GRAPH) == "<Graph of 7 edges, 7 -> 7 nodes, tensors on cpu>"
+    assert "arrays of NumPy" in repr(wl.graph.from_edges(EDGES.numpy(), num_nodes=N))
+    assert "norm='mean'" in repr(GraphConv(5, 4, norm="mean"))
+    assert "heads=2, scores='dot'" in repr(GraphAttention(5, 4, 2, scores="dot"))
+
+
+# ---- arguments
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_dense_mask_makes_a_layer_without_a_warning_of_pytorch():
+    mask = torch.tensor([[True, False], [True, True], [False, False]])
+    for given in (mask, mask.numpy(), mask.float()):
+        layer = SparseLinear(given)
+        assert layer.indptr.tolist() == [0, 1, 3, 3] and layer.indices.tolist() == [0, 0, 1]
+
+
+def test_a_convolution_of_pixels_is_no_sparse_linear_layer():
+    with pytest.raises(wl.errors.InvalidArgument, match="got a Conv2d"):
+        SparseLinear.from_linear(torch.nn.Conv2d(3, 3, 3))
+
+
+def test_attention_names_the_expected_length():
+    layer = SparseAttention(8, 2, torch.eye(10))
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"expected shape \(\.\.\., 10, 8\)"):
+        layer(torch.randn(11, 8))
