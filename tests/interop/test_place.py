@@ -145,3 +145,17 @@ class Elsewhere:
 )
 def test_dlpack_says_whose_memory_it_is(kind, name):
     assert home(Elsewhere(kind, 1)) == name
+
+
+def test_a_build_of_torch_without_the_device_is_refused_by_name():
+    try:
+        executor = wl.executor("dpcpp:cpu")
+    except wl.errors.ExecutorUnavailable as reason:
+        pytest.skip(f"{reason}; pip install 'wollemi[dpcpp]' runs this")
+    if torch.xpu._is_compiled():
+        pytest.skip("this build of PyTorch has tensors of SYCL devices")
+    from wollemi.interop.torch import spmm
+
+    A = wl.Csr((DATA, INDICES, INDPTR), executor=executor)
+    with pytest.raises(wl.errors.ExecutorMismatch, match=r"A\.to\('omp'\)"):
+        spmm(A, torch.ones(2, 2, dtype=torch.float64))

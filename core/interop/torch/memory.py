@@ -67,11 +67,23 @@ def numpy_of(tensor: Tensor) -> np.ndarray[Any, Any]:
 def tensor_of(array: Array) -> Tensor:
     """Return a native array's memory as a tensor."""
     if not isinstance(array, np.ndarray):
-        tensor: Tensor = torch.from_dlpack(array)
-        return tensor
+        return _tensor_of_device(array)
     if array.dtype.kind == "V":  # bfloat16; the name of a dtype takes microseconds
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
     return torch.from_numpy(array)
+
+
+def _tensor_of_device(array: Array) -> Tensor:
+    try:
+        tensor: Tensor = torch.from_dlpack(array)
+    except (RuntimeError, BufferError) as error:
+        raise ExecutorMismatch(
+            "PyTorch cannot use an array of the device of the matrix "
+            f"({type(array).__module__.partition('.')[0]}): {error}; copy the matrix to the "
+            "tensors' device, A.to('omp') for tensors of the CPU, or install a build of PyTorch "
+            "for that device"
+        ) from error
+    return tensor
 
 
 def _bfloat16() -> np.dtype[Any]:
