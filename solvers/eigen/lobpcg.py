@@ -21,6 +21,7 @@ from ..preconditioners import preconditioner
 from . import tall
 from .base import EigenSolver, require_tolerances
 from .block_basis import BlockBasis, wide
+from .complement import STEPS, better_vector
 from .result import EigenResult
 from .scale import with_scaled_entries
 
@@ -31,6 +32,10 @@ Numbers = np.ndarray[Any, Any]
 
 #: Products with A are not repeated: the rounding error of A X is removed this often.
 REFRESH = 50
+
+#: Iterations up to which pairs that converge with a preconditioner are compared with quotients in
+#: their complement.
+FEW_ITERATIONS = 3
 
 
 class Lobpcg(EigenSolver, metaclass=Configurable):
@@ -64,6 +69,9 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
     of old vectors, directions and preconditioned residuals is kept orthonormal, and the directions
     are chosen in the small coordinates, orthogonal to the new vectors. Directions that are
     dependent are left out, so that neither a start without full rank nor small matrices fail.
+    A singular ``M`` may lead to eigenvectors that are not wanted. Where pairs converge within three
+    iterations with ``M`` or in a small space, or ``M r`` had no new direction, a short search in
+    their complement looks for better vectors before the verdict.
 
     An iteration moves the matrix and ``M`` once for all active vectors, and makes three kinds of
     dense products, about 42 n k^2 operations. Rayleigh-Ritz problems of 3 k unknowns are solved by
@@ -211,7 +219,7 @@ class _Solve:
 
     def run(self) -> EigenResult:
         """Iterate until all pairs have converged."""
-        why, iteration = Stop.MAX_ITERATIONS, 0
+        why, iteration, searched = Stop.MAX_ITERATIONS, 0, False
         while True:
             norms, limits = self._residuals()
             if not np.all(np.isfinite(norms)):
@@ -222,8 +230,16 @@ class _Solve:
                 norms, limits = self._refreshed()
                 done = norms <= limits
             self.history.append((self.pencil.values(self.values), self.pencil.lengths(norms)))
-            if done.all() or iteration >= self.solver.maxiter:
+            if iteration >= self.solver.maxiter:
                 break
+            if done.all():
+                if searched or not self._may_have_missed_pairs(iteration):
+                    break
+                searched = True
+                if not self._add_missed_direction(limits):
+                    break
+                iteration += 1
+                continue
             if self._callback_stops():
                 why = Stop.CALLBACK
                 break
@@ -232,6 +248,31 @@ class _Solve:
                 break
             iteration += 1
         return self._result(why, iteration)
+
+    def _may_have_missed_pairs(self, iteration: int) -> bool:
+        """Return whether the basis may have had no part along a wanted eigenvector.
+
+        A singular ``M`` makes directions in its range alone: their span may contain an eigenvector
+        that is not wanted. Eigenvalues that differ by little more than the tolerance converge
+        before the basis has turned to the wanted ones; a small space is searched for them.
+        """
+        few = iteration <= FEW_ITERATIONS
+        if self.M is not None and (0 < iteration and few or self.without_M > 0):
+            return True
+        return few and self.basis.n - self.k <= STEPS
+
+    def _add_missed_direction(self, limits: Numbers) -> bool:
+        """Extend the basis by a vector that is better than one of the pairs; False if none is."""
+        largest = self.solver.largest
+        margin = 4 * float(limits.max())
+        bound = self.values.min() + margin if largest else self.values.max() - margin
+        found = better_vector(self.basis, self.k, bound, largest=largest, seed=self.solver.seed)
+        if found is None:
+            return False
+        old = self.k + self.P
+        tall.copy(self.executor, found, self.S[:, old : old + 1])
+        added = self.basis.orthonormalize(old, 1)
+        return added > 0 and self._extend(added, np.ones(self.k, bool))
 
     def _callback_stops(self) -> bool:
         if self.callback is None or len(self.history) < 2:
@@ -252,8 +293,10 @@ class _Solve:
     def _iterate(self, active: Numbers) -> bool:
         """Add directions for active pairs and solve the Rayleigh-Ritz problem; False if none is."""
         found = self._directions(active)
-        if found == 0:
-            return False
+        return found > 0 and self._extend(found, active)
+
+    def _extend(self, found: int, active: Numbers) -> bool:
+        """Solve the Rayleigh-Ritz problem with new directions; False if products overflow."""
         old = self.k + self.P
         new = slice(old, old + found)
         tall.apply(self.pencil.A, self.S[:, new], self.AS[:, new])

@@ -191,6 +191,18 @@ def test_a_preconditioner_of_low_rank_is_left_out_where_it_gives_no_direction(on
         np.testing.assert_allclose(result.eigenvalues, exact, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_a_preconditioner_along_an_eigenvector_that_is_not_wanted(on, dtype, largest):
+    values = np.array([2.0, 4, 3, 0]) * (-1 if largest else 1)  # M r is along the pair of 2
+    M = wl.Diagonal(np.array([1.0, 0, 0, 0], dtype), executor=on)
+    A = wl.Csr(np.diag(values).astype(dtype), executor=on)
+    for seed in range(6):
+        result = wl.solvers.Lobpcg(A, M, k=1, rtol=0, largest=largest, seed=seed).solve()
+        if result.converged:
+            np.testing.assert_allclose(result.eigenvalues, [0], atol=1e-5)
+
+
 def test_an_ill_conditioned_inner_product(on):
     D, B = np.diag(np.arange(1.0, 7.0)), np.diag(10.0 ** np.linspace(0, -6, 6))
     for dtype in ("float32", "float64"):

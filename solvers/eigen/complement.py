@@ -1,0 +1,81 @@
+"""A search for wanted eigenvectors that a block of converged vectors has no part along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import tall
+from .block_basis import BlockBasis, wide
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
+Numbers = np.ndarray[Any, Any]
+
+#: Products with A at most. In a space of as many dimensions the search is exact.
+STEPS = 24
+
+
+def better_vector(
+    basis: BlockBasis, k: int, bound: float, *, largest: bool, seed: int
+) -> Array | None:
+    """Return a vector orthogonal to the first ``k`` of a basis with a wanted Rayleigh quotient.
+
+    Parameters
+    ----------
+    basis : BlockBasis
+        Its first ``k`` vectors have converged.
+    k : int
+        How many.
+    bound : float
+        The quotient must be below, or above where the largest values are wanted.
+    largest : bool
+        Whether the largest eigenvalues are wanted.
+    seed : int
+        Of the random vector at the start.
+
+    Returns
+    -------
+    array, shape (n, 1), or None
+        The vector; None if the search finds none.
+
+    Notes
+    -----
+    The search minimizes the quotient over a growing basis of residuals, without restarts: the
+    method of Lanczos where ``B`` is the identity.
+    """
+    pencil, executor, n = basis.pencil, basis.executor, basis.n
+    steps = min(STEPS, n)
+    grown = BlockBasis(pencil, n, k + steps)
+    grown.Y, grown.BY = basis.Y, basis.BY
+    tall.copy(executor, basis.S[:, :k], grown.S[:, :k])
+    if grown.orthonormalize(0, k) < k:
+        return None
+    first = tall.random_block(executor, n, 1, basis.dtype, (max(seed, 0), k, n))
+    tall.copy(executor, first, grown.S[:, k : k + 1])
+    images = executor.zeros((n, steps), basis.dtype)
+    G = np.zeros((0, 0))
+    for count in range(1, steps + 1):
+        if grown.orthonormalize(k + count - 1, 1) == 0:
+            return None
+        V, BV = (block[:, k : k + count] for block in (grown.S, grown.BS))
+        tall.apply(pencil.A, V[:, count - 1 :], images[:, count - 1 : count])
+        column = wide(tall.gram(executor, V, images[:, count - 1 : count]))
+        if not np.all(np.isfinite(column)):
+            return None
+        G = np.block([[G, column[:-1]], [column[:-1].conj().T, column[-1:].real]])
+        values, vectors = np.linalg.eigh(G)
+        chosen = -1 if largest else 0
+        value, c = float(values[chosen]), vectors[:, chosen : chosen + 1 or None]
+        if value > bound if largest else value < bound:
+            found = executor.zeros((n, 1), basis.dtype)
+            tall.times(executor, V, c, found)
+            return found
+        if count < steps:
+            residual = grown.S[:, k + count : k + count + 1]
+            tall.copy(executor, executor.zeros((n, 1), basis.dtype), residual)
+            tall.times(executor, images[:, :count], c, residual)
+            tall.times(executor, BV, value * c, residual, -1.0)
+    return None
