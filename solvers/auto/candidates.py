@@ -38,6 +38,9 @@ UNKNOWN, OF_BLOCKS = 3.0, 5.0
 #: Iterations with incomplete factors in relation to those with Jacobi.
 BY_FACTORS = 0.38
 
+#: The least factor of that for matrices of which the large entries form lines.
+OF_LINES = 0.15
+
 #: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor.
 OF_INDEFINITE = 6.0
 
@@ -239,6 +242,9 @@ class Candidates:
             setup = (rates.matched if match else rates.factor) * self.nnz + 2 * rates.call
             apply = rates.triangle * self.nnz
         factor = (BICGSTAB if method == "bicgstab" else 1.0) * BY_FACTORS
+        if self.on_host and self.properties.looks_diffusive:
+            # factors without fill of uncoupled lines are exact
+            factor *= min(max(2.0 * (1.0 - self.properties.share_of_lines), OF_LINES), 1.0)
         if self.properties.facts.hermitian and method != "cg":  # it is indefinite
             factor *= OF_INDEFINITE
         return Candidate(

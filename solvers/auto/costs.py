@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Bytes that the factors of a direct solver may take.
 FACTOR_BYTES = 2**32
 
+#: Entries of factors with little fill, for an entry of the matrix.
+LITTLE_FILL = 2.0
+
 #: Rows up to which a dense factorization is compared with a sparse one.
 DENSE_ROWS = 4000
 
@@ -185,6 +188,12 @@ def _banded(structure: Structure, rules: FactorConstants) -> Fill:
     operations = 2.0 * n * lower * (lower + upper + 1)
     seconds = 5e-4 + 25e-9 * structure.entries + 4e-9 * entries + rules.band_operation * operations
     return Fill(entries, operations, seconds, "banded")
+
+
+def least_of_factors(entries: int) -> float:
+    """Return the seconds of the factors of a matrix with this number of entries and little fill."""
+    rules = factor_constants()
+    return 1e-3 + (rules.ordered + LITTLE_FILL * rules.filled) * entries
 
 
 def logarithms(rtol: float) -> float:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtypes import real_dtype
 from ...core.executor import Array
 from ...core.formats import Csr, Matrix
 from ...core.formats.rowwise import row_bounds
 from ...core.operands import as_column
-from ...core.operations import coarsen, facts, structure
+from ...core.operations import coarsen, facts, structure, values, vector
 
 #: How many units of rounding an entry may differ from its mirror image, as ``facts.symmetry`` has
 #: it.
@@ -28,6 +29,9 @@ BALANCE = (0.9, 1.001)
 #: The part of balanced rows from which on a matrix looks elliptic. Rows at a boundary are not
 #: balanced: 31 % of the rows of a grid of 17^3 points.
 ELLIPTIC = 0.5
+
+#: Units of rounding, for each entry of a row, that a sum of zero may be away from zero.
+SUM_SLACK = 4
 
 #: The operations that compute the properties.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
@@ -51,6 +55,10 @@ class Facts:
         Rows with entries that nearly add up to zero, the diagonal positive and most others
         negative, as in a discretized elliptic equation; 0 for small matrices, where it is not
         computed.
+    annihilates_constants : bool
+        Whether a Hermitian matrix with a positive diagonal maps constants to zero, to rounding.
+    negative_for_constants : bool
+        Whether ``x^H A x`` of such a matrix is negative for constant ``x``: it is indefinite.
     """
 
     rows: int
@@ -58,11 +66,14 @@ class Facts:
     positive: int
     not_invertible: int
     balanced: int = 0
+    annihilates_constants: bool = False
+    negative_for_constants: bool = False
 
     @property
     def may_be_definite(self) -> bool:
         """Whether nothing speaks against a Hermitian positive definite matrix."""
-        return self.hermitian and self.positive == self.rows
+        definite = self.hermitian and self.positive == self.rows
+        return definite and not self.negative_for_constants
 
     @property
     def looks_elliptic(self) -> bool:
@@ -82,9 +93,31 @@ def find_facts(A: Matrix) -> Facts:
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     not_invertible, positive = _counts_of_diagonal(rows)
     found = Facts(A.shape[0], is_hermitian(rows), positive, not_invertible)
-    if found.rows < LARGE or found.positive < found.rows:
+    if found.rows >= LARGE and found.positive == found.rows:
+        found = replace(found, balanced=_balanced(rows))
+    if not found.may_be_definite or not found.rows:
         return found
-    return replace(found, balanced=_balanced(rows))
+    annihilates, negative = _on_constants(rows)
+    return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
+
+
+def _on_constants(A: Csr) -> tuple[bool, bool]:
+    """Return whether constants are mapped to zero, and whether ``x^H A x`` is negative for them."""
+    executor, n, real = A.executor, A.shape[0], real_dtype(A.dtype)
+    ones, image = executor.allocate((n, 1), A.dtype), executor.zeros((n, 1), A.dtype)
+    executor.run(vector.fill, ones, 1.0)
+    A._apply(ones, image, 1.0, 0.0)
+    sizes, most = executor.allocate((n,), real), executor.allocate((1,), real)
+    executor.run(coarsen.absolute_sums, *row_bounds(A), A.data, sizes)
+    executor.run(values.largest, sizes.reshape(n, 1), most)
+    total, apart = executor.allocate((1,), A.dtype), executor.allocate((1,), real)
+    executor.run(vector.dot, ones, image, total)
+    executor.run(vector.largest, image, apart)
+    found = executor.to_host_together(most, total, apart)
+    largest, together, off = (float(np.real(one[0])) for one in found)
+    eps = float(np.finfo(real).eps)
+    slack = SUM_SLACK * eps * max(A.nnz / n, 1.0) * largest
+    return off <= slack, together < -n * max(slack, eps**0.5 * largest)
 
 
 def _balanced(A: Csr) -> int:

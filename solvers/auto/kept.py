@@ -43,6 +43,9 @@ _PLAIN = (int, float, str, type(None))
 #: matrix.
 KINDS = 8
 
+#: Entries on the host up to which NumPy looks at them: a compiled call takes longer.
+FEW_ENTRIES = 10_000
+
 Free = dict[tuple[str, int], "list[Workspace]"]
 
 
@@ -266,9 +269,11 @@ def is_finite(A: Matrix) -> bool:
     kept = kept_with(A)
     if kept.finite is None:
         data = A.asformat("csr").data
-        kept.finite = not data.size or bool(
-            np.isfinite(largest_values(A.executor, data.reshape(-1, 1))).all()
-        )
+        if A.executor.xp is np and data.size <= FEW_ENTRIES:
+            kept.finite = bool(np.isfinite(data).all())
+        else:
+            largest = largest_values(A.executor, data.reshape(-1, 1)) if data.size else 0.0
+            kept.finite = bool(np.all(np.isfinite(largest)))
     return kept.finite
 
 

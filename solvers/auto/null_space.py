@@ -17,10 +17,8 @@ from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
-from .facts import LARGE
 from .kept import facts_of, kept_with
 from .methods import AskedMethod
-from .properties import Properties
 
 Numbers = np.ndarray[Any, Any]
 
@@ -75,9 +73,7 @@ def _found(A: Matrix) -> ConstantNullSpace | None:
     facts = facts_of(A)
     if not facts.may_be_definite or not facts.rows:
         return None
-    if facts.rows >= LARGE and facts.balanced < facts.rows:
-        return None
-    if not Properties(A, facts, {}).constant_null_space:
+    if not facts.annihilates_constants:
         return None
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

@@ -83,7 +83,9 @@ class Patience(Criterion):
         The expected number of iterations where that is known, 0 elsewhere: the residual is not
         judged before.
     outlook : callable, optional
-        Finds the other candidates after :data:`FIRST` iterations: easy systems are solved by then.
+        Finds the other candidates after :data:`FIRST` iterations, by which easy systems are solved,
+        for the expected seconds of the rest. None lets the solve go on; it is asked again after as
+        many iterations.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class Patience(Criterion):
         rtol: float,
         atol: float,
         iterations: float = 0.0,
-        outlook: Callable[[], Outlook] | None = None,
+        outlook: Callable[[float], Outlook | None] | None = None,
     ) -> None:
         self.alternative, self.per_iteration = alternative, per_iteration
         self.iterations, self._outlook = iterations, outlook
@@ -123,7 +125,11 @@ class Patience(Criterion):
         if self._outlook is not None:
             if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
                 return False
-            found, self._outlook, self.every = self._outlook(), None, self._usual
+            found = self._outlook(self.rest)
+            if found is None:
+                self.every = max(state.iteration, FIRST)
+                return False
+            self._outlook, self.every = None, self._usual
             self.alternative, self.iterations = found.alternative, found.iterations
             nearly = self.rest <= found.alternative
             self.gave_up = found.better and not nearly
@@ -152,8 +158,9 @@ class Patience(Criterion):
         self._missing.append(min([missing, *self._missing[-1:]]))
 
     def _expected_rest(self) -> float:
-        half = len(self._seconds) // 2
-        if half == len(self._seconds) - 1:
+        looks = len(self._seconds)
+        half = 0 if looks == 2 else looks // 2
+        if half == looks - 1:
             return np.inf
         gained = self._missing[half] - self._missing[-1]
         took = self._seconds[-1] - self._seconds[half]

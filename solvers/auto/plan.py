@@ -134,8 +134,8 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     bare = False
     if asked.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
         # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
-        bare = facts.hermitian
-        if methods[0] == "minres":
+        bare = facts.hermitian and facts.positive < facts.rows
+        if methods[0] == "minres" and bare:
             about_M = ["M: none at first, since that of minres must be positive definite"]
     choices = _choices(
         asked, methods, preconditioners, length, asked_length=restart is not None, bare=bare
@@ -152,7 +152,7 @@ def _stated(facts: Facts | None, hints: Hints) -> Facts | None:
     if facts is None:
         return None
     if hints.positive_definite:
-        facts = replace(facts, hermitian=True, positive=facts.rows)
+        facts = replace(facts, hermitian=True, positive=facts.rows, negative_for_constants=False)
     elif hints.symmetric is not None:
         facts = replace(facts, hermitian=hints.symmetric)
     if hints.positive_definite is False:
@@ -197,6 +197,8 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
         why = "the matrix is symmetric and its diagonal positive"
         return ["cg", *hermitian, "cgs"], why
     why = "the matrix is symmetric but its diagonal is not positive: it is indefinite"
+    if facts.negative_for_constants:
+        why = "the matrix is symmetric and its entries have a negative sum: it is indefinite"
     return [*hermitian, "cgs", "cg"], why
 
 

@@ -10,6 +10,7 @@ from ...core.settings import Settings
 from ..preconditioners import Amg
 from ..preconditioners.multigrid import rigid_body_modes
 from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, Candidates
+from .costs import least_of_factors
 
 if TYPE_CHECKING:
     from ...core.formats import Matrix
@@ -107,6 +108,15 @@ class Pool:
         self.candidates = [self.first, *self._others()]
         if self.allows_direct:
             self.candidates.append(self._direct() if self.looked else self._small())
+
+    def least_without_structure(self) -> float:
+        """Return the expected seconds of the cheapest other candidate, without the structure.
+
+        The structure takes as long as some iterations. The factors of a direct solver count as few.
+        """
+        other = min((self.seconds(c) for c in self._others()), default=float("inf"))
+        factors = least_of_factors(self.A.nnz) if self.allows_direct else float("inf")
+        return min(other, factors)
 
     def yields(self) -> bool:
         """Return whether another candidate is clearly better than the first one."""

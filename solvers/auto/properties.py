@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dtypes import real_dtype
 from ...core.formats import Csr, Matrix
-from ...core.formats.rowwise import row_bounds
 from ...core.formats.triangular import host_of
-from ...core.operations import coarsen, ordering, values, vector
+from ...core.operations import ordering
 from ...core.reorder import amd
 from ...core.reorder.pattern import pattern
-from ..driver.scaling import largest_values
 from ..spectrum import row_bound
 from .costs import Fill, factor_constants, fill_of
 from .structure import UNRELIABLE, Structure, find_structure
@@ -28,14 +25,17 @@ if TYPE_CHECKING:
 #: of diffusion: sums are larger where many entries off the diagonal are positive.
 MOST_OF_DIFFUSION = 1.3
 
+#: Rows of which the largest entries are looked at.
+SAMPLED = 32
+
+#: Entries of these rows that are looked at.
+LONGEST = 64
+
 #: SuperLU's order of least degree, for which factors are counted.
 MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 
 #: Entries of factors that are counted at most.
 MOST_COUNTED = 2**28
-
-#: Units of rounding, for each entry of a row, that a sum of zero may be away from zero.
-SLACK = 4
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,26 @@ class Properties:
             return np.inf
         return row_bound(self.A.asformat("csr")) - 1.0
 
+    @cached_property
+    def share_of_lines(self) -> float:
+        """The median share of the two largest entries of a row in all that are off the diagonal.
+
+        It is near 1 where diffusion is much faster along one direction of a grid.
+        """
+        rows: Csr = self.A.asformat("csr")
+        indptr, indices, data = (np.asarray(a) for a in (rows.indptr, rows.indices, rows.data))
+        n = rows.shape[0]
+        sample = np.linspace(0, n - 1, min(SAMPLED, n)).astype(np.int64)
+        begin, length = indptr[sample].astype(np.int64), np.diff(indptr)[sample]
+        steps = np.arange(min(int(length.max(initial=0)), LONGEST))
+        inside = steps < length[:, None]
+        entries = np.where(inside, begin[:, None] + steps, 0)
+        sizes = np.where(inside & (indices[entries] != sample[:, None]), np.abs(data[entries]), 0)
+        sizes.sort(axis=1)
+        total = sizes.sum(axis=1)
+        some = (np.count_nonzero(sizes, axis=1) > 2) & np.isfinite(total)
+        return float(np.median(sizes[some, -2:].sum(axis=1) / total[some])) if some.any() else 0.0
+
     @property
     def looks_diffusive(self) -> bool:
         """Whether the matrix is like that of a diffusion equation for one unknown."""
@@ -152,20 +172,3 @@ class Properties:
         seconds = perf_counter() - began
         seconds += rules.filled * found + rules.operation * times + 1e-3
         self._known["counted"] = Fill(found, times, seconds, ordering=MINIMUM_DEGREE)
-
-    @cached_property
-    def constant_null_space(self) -> bool:
-        """Whether the matrix maps constants to zero, to rounding."""
-        rows: Csr = self.A.asformat("csr")
-        executor, n, real = rows.executor, rows.shape[0], real_dtype(rows.dtype)
-        if n == 0 or self.A.partition is not None:
-            return False
-        ones, image = executor.allocate((n, 1), rows.dtype), executor.zeros((n, 1), rows.dtype)
-        executor.run(vector.fill, ones, 1.0)
-        rows._apply(ones, image, 1.0, 0.0)
-        sizes, most = executor.allocate((n,), real), executor.allocate((1,), real)
-        executor.run(coarsen.absolute_sums, *row_bounds(rows), rows.data, sizes)
-        executor.run(values.largest, sizes.reshape(n, 1), most)
-        slack = SLACK * float(np.finfo(real).eps) * max(rows.nnz / n, 1.0)
-        apart = float(largest_values(executor, image)[0])
-        return apart <= slack * float(executor.to_host(most)[0])
