@@ -257,7 +257,7 @@ class _Solve:
         before the basis has turned to the wanted ones; a small space is searched for them.
         """
         few = iteration <= FEW_ITERATIONS
-        if self.M is not None and (0 < iteration and few or self.without_M > 0):
+        if self.M is not None and ((iteration > 0 and few) or self.without_M > 0):
             return True
         return few and self.basis.n - self.k <= STEPS
 
