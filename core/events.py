@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -68,109 +68,163 @@ class Application:
     count: int
 
 
-class _Memory:
-    """Replaces the memory methods of a class of executors while a watcher is active."""
+class Watchers:
+    """The watchers of all executors.
 
-    NAMES = (
-        "allocate",
-        "zeros",
-        "from_host",
-        "to_host",
-        "to_host_together",
-        "copy",
-        "copy_into",
-        "overwrite_together",
-        "write",
-        "read",
-    )
+    Attributes
+    ----------
+    active : tuple of (str, Logger)
+        The names of watched executors, each with a watcher: equal executors have the same watchers.
+        The tuple is replaced as a whole, so that threads read it without a lock.
+    """
 
-    def __init__(self, kind: type[Executor]) -> None:
-        self.kind = kind
-        #: Names of executors, and their watchers: equal executors have the same watchers.
-        self.watchers: list[tuple[str, Any]] = []
-        self.inside = threading.local()
-        self.own = {name: vars(kind)[name] for name in self.NAMES if name in vars(kind)}
-        for name in self.NAMES:
-            setattr(kind, name, self._reporting(getattr(kind, name), getattr(self, name)))
+    def __init__(self) -> None:
+        self.active: tuple[tuple[str, Any], ...] = ()
+        self._changing = threading.Lock()
 
-    def remove(self) -> None:
-        """Leave the class as it was."""
-        for name in self.NAMES:
-            if name in self.own:
-                setattr(self.kind, name, self.own[name])
-            else:
-                delattr(self.kind, name)
+    def add(self, pairs: list[tuple[str, Any]]) -> None:
+        """Add watchers."""
+        with self._changing:
+            self.active = (*self.active, *pairs)
 
-    def _reporting(self, method: Any, events: Any) -> Any:
-        @wraps(method)
-        def reporting(executor: Executor, *arguments: Any) -> Any:
-            # one of these methods may be made of others
-            if getattr(self.inside, "now", False):
-                return method(executor, *arguments)
-            self.inside.now = True
-            try:
-                result = method(executor, *arguments)
-            finally:
-                self.inside.now = False
-            for event in events(executor, result, *arguments):
-                told = "copied" if isinstance(event, Copy) else "allocated"
-                for name, watcher in list(self.watchers):
-                    if name == executor.name:
-                        getattr(watcher, told, _ignore)(event)
-            return result
+    def remove(self, pairs: list[tuple[str, Any]]) -> None:
+        """Remove these watchers, and none that is equal to one of them."""
+        with self._changing:
+            left = list(self.active)
+            for pair in pairs:
+                del left[next(at for at, other in enumerate(left) if other is pair)]
+            self.active = tuple(left)
 
-        return reporting
 
-    def allocate(self, executor: Executor, result: Array, *_: Any) -> list[Any]:
-        return [Allocation(executor.name, int(result.nbytes))]
+WATCHERS = Watchers()
 
-    zeros = allocate
 
-    def from_host(self, executor: Executor, result: Array, array: Any) -> list[Any]:
-        return self._copied("host", executor.name, result, array)
+class _Inside(threading.local):
+    """Whether a thread is within a reported method, which may be made of others."""
 
-    def to_host(self, executor: Executor, result: Any, array: Array) -> list[Any]:
-        return self._copied(executor.name, "host", result, array)
+    now = False
 
-    def to_host_together(self, executor: Executor, results: list[Any], *arrays: Any) -> list[Any]:
-        pairs = zip(results, arrays, strict=True)
-        return [event for pair in pairs for event in self.to_host(executor, *pair)]
 
-    def copy(self, executor: Executor, result: Array, array: Array) -> list[Any]:
-        nbytes, name = int(result.nbytes), executor.name
-        return [Allocation(name, nbytes), Copy(name, name, nbytes)]
+_INSIDE = _Inside()
 
-    def copy_into(self, executor: Executor, result: None, target: Array, source: Any) -> list[Any]:
-        origin = executor.name if executor.owns(source) else "host"
-        return [Copy(origin, executor.name, int(target.nbytes))]
 
-    def overwrite_together(self, executor: Executor, result: None, *pairs: Any) -> list[Any]:
-        return [event for pair in pairs for event in self.copy_into(executor, None, *pair)]
+def reports_memory(kind: type[Executor]) -> None:
+    """Make the memory methods that a class of executors defines report to watchers.
 
-    def write(self, executor: Executor, result: None, exchange: Exchange) -> list[Any]:
-        pairs = zip(exchange.written, exchange.host, strict=True)
-        return self.overwrite_together(executor, None, *pairs)
+    Executors call it once for each class. Without watchers a method costs one more call.
+    """
+    for name, (events, operands) in _EVENTS.items():
+        method = vars(kind).get(name)
+        if method is not None and not getattr(method, "__isabstractmethod__", False):
+            setattr(kind, name, _reporting(method, events, operands))
 
-    def read(self, executor: Executor, results: list[Any], exchange: Exchange) -> list[Any]:
-        if executor.owns(results[0]):
-            return []  # the memory is the host's
-        return self.to_host_together(executor, results, *exchange.arrays)
 
-    def _copied(self, source: str, target: str, result: Array, array: Array) -> list[Any]:
-        both = isinstance(result, np.ndarray) and isinstance(array, np.ndarray)
-        if result is array or (both and np.may_share_memory(result, array)):
-            return []
-        return [Copy(source, target, int(result.nbytes))]
+def _reporting(method: Any, events: Any, operands: int) -> Any:
+    """Return a method that reports; without watchers it is one call more, with no tuple to make."""
+
+    def watched(executor: Executor, *arguments: Any) -> Any:
+        if _INSIDE.now:
+            return method(executor, *arguments)
+        _INSIDE.now = True
+        try:
+            result = method(executor, *arguments)
+        finally:
+            _INSIDE.now = False
+        for event in events(executor, result, *arguments):
+            told = "copied" if isinstance(event, Copy) else "allocated"
+            for name, watcher in WATCHERS.active:
+                if name == executor.name:
+                    getattr(watcher, told, _ignore)(event)
+        return result
+
+    @wraps(method)
+    def of_one(executor: Executor, array: Any, /) -> Any:
+        if WATCHERS.active:
+            return watched(executor, array)
+        return method(executor, array)
+
+    @wraps(method)
+    def of_two(executor: Executor, first: Any, second: Any, /) -> Any:
+        if WATCHERS.active:
+            return watched(executor, first, second)
+        return method(executor, first, second)
+
+    @wraps(method)
+    def of_any(executor: Executor, *arguments: Any) -> Any:
+        if WATCHERS.active:
+            return watched(executor, *arguments)
+        return method(executor, *arguments)
+
+    return {1: of_one, 2: of_two}.get(operands, of_any)
+
+
+def _allocate(executor: Executor, result: Array, *_: Any) -> list[Any]:
+    return [Allocation(executor.name, int(result.nbytes))]
+
+
+def _from_host(executor: Executor, result: Array, array: Any) -> list[Any]:
+    return _copied("host", executor.name, result, array)
+
+
+def _to_host(executor: Executor, result: Any, array: Array) -> list[Any]:
+    return _copied(executor.name, "host", result, array)
+
+
+def _to_host_together(executor: Executor, results: list[Any], *arrays: Any) -> list[Any]:
+    pairs = zip(results, arrays, strict=True)
+    return [event for pair in pairs for event in _to_host(executor, *pair)]
+
+
+def _copy(executor: Executor, result: Array, array: Array) -> list[Any]:
+    nbytes, name = int(result.nbytes), executor.name
+    return [Allocation(name, nbytes), Copy(name, name, nbytes)]
+
+
+def _copy_into(executor: Executor, result: None, target: Array, source: Any) -> list[Any]:
+    origin = executor.name if executor.owns(source) else "host"
+    return [Copy(origin, executor.name, int(target.nbytes))]
+
+
+def _overwrite_together(executor: Executor, result: None, *pairs: Any) -> list[Any]:
+    return [event for pair in pairs for event in _copy_into(executor, None, *pair)]
+
+
+def _write(executor: Executor, result: None, exchange: Exchange) -> list[Any]:
+    pairs = zip(exchange.written, exchange.host, strict=True)
+    return _overwrite_together(executor, None, *pairs)
+
+
+def _read(executor: Executor, results: list[Any], exchange: Exchange) -> list[Any]:
+    if executor.owns(results[0]):
+        return []  # the memory is the host's
+    return _to_host_together(executor, results, *exchange.arrays)
+
+
+def _copied(source: str, target: str, result: Array, array: Array) -> list[Any]:
+    both = isinstance(result, np.ndarray) and isinstance(array, np.ndarray)
+    if result is array or (both and np.may_share_memory(result, array)):
+        return []
+    return [Copy(source, target, int(result.nbytes))]
+
+
+#: The functions that return the events of a call, and the operands of the call (0: any number), by
+#: the names of methods of executors.
+_EVENTS: dict[str, tuple[Callable[..., list[Any]], int]] = {
+    "allocate": (_allocate, 2),
+    "zeros": (_allocate, 2),
+    "from_host": (_from_host, 1),
+    "to_host": (_to_host, 1),
+    "to_host_together": (_to_host_together, 0),
+    "copy": (_copy, 1),
+    "copy_into": (_copy_into, 2),
+    "overwrite_together": (_overwrite_together, 0),
+    "write": (_write, 1),
+    "read": (_read, 1),
+}
 
 
 def _ignore(event: object) -> None:
     """Nothing: this watcher has no method for it."""
-
-
-#: Classes of executors that are watched.
-_WATCHED: dict[type, _Memory] = {}
-
-_changing = threading.Lock()
 
 
 @contextmanager
@@ -188,8 +242,7 @@ def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
     Notes
     -----
     On CPUs NumPy arrays are native: an array that is used in place was not copied and is not
-    reported. Memory that a library allocates inside a kernel is not seen. Without watchers there is
-    no cost.
+    reported. Memory that a library allocates inside a kernel is not seen.
 
     Examples
     --------
@@ -205,21 +258,11 @@ def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
 
     place = executor_by_name(executor)
     added = [(place.name, watcher) for watcher in watchers]
-    with _changing:
-        memory = _WATCHED.get(type(place))
-        if memory is None:
-            memory = _WATCHED[type(place)] = _Memory(type(place))
-        memory.watchers += added
+    WATCHERS.add(added)
     try:
         yield
     finally:
-        with _changing:
-            for pair in added:
-                at = next(i for i, other in enumerate(memory.watchers) if other is pair)
-                del memory.watchers[at]
-            if not memory.watchers:
-                memory.remove()
-                del _WATCHED[type(place)]
+        WATCHERS.remove(added)
 
 
 def listeners(loggers: Sequence[Any], *events: str) -> list[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from .algorithm import AlgorithmTable
 from .devices import DeviceConstants, named
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
+from .events import reports_memory
 from .exchange import Exchange
 from .foreign import ArrayShape, ForeignProduct, Handlers, Step
 from .links import Links, run_on_member, shape_of_slots
@@ -42,6 +43,10 @@ class Executor(SolvesSystems, ABC):
 
     #: The libraries of the device's vendor that work on its arrays, where they are installed.
     vendor_libraries: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        reports_memory(cls)
 
     has_double: bool = True  #: whether it computes in double precision
     #: Rows from which a level of a triangle is an operation of its own; None: one computes all.
@@ -562,3 +567,6 @@ def brought_together(what: str, *operands: Any) -> tuple[Any, ...]:
     moved = tuple(op.to(place) if op._follows and op.executor != place else op for op in operands)
     same_executor(what, *moved)
     return moved
+
+
+reports_memory(Executor)  # type: ignore[type-abstract]

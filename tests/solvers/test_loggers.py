@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core.events import _WATCHED
+from wollemi.core.events import WATCHERS
 from wollemi.loggers import Counts, History, Logger, Stream, watch
 
 from .conftest import SOLVERS, poisson, system
@@ -76,16 +77,53 @@ def test_an_executor_is_watched_outside_of_solves(on):
 
 
 def test_two_may_watch_and_nothing_stays_behind(on):
-    kind = type(on)
-    methods = dict(vars(kind))
     first, second = Counts(), Counts()
     with watch(on, first):
         with watch(on, second):
             on.zeros((4,), np.float64)
         on.zeros((4,), np.float64)
     assert (first.allocations, second.allocations) == (2, 1)
-    assert not _WATCHED
-    assert dict(vars(kind)) == methods
+    assert not WATCHERS.active
+
+
+def test_watches_of_two_threads_end_in_any_order(on):
+    first, second = Counts(), Counts()
+    opened, closed = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with watch(on, second):
+            opened.set()
+            assert closed.wait(30)
+
+    thread = threading.Thread(target=other)
+    with watch(on, first):
+        thread.start()
+        assert opened.wait(30)
+        on.zeros((4,), np.float64)
+    on.zeros((4,), np.float64)
+    closed.set()
+    thread.join()
+    on.zeros((4,), np.float64)
+    assert (first.allocations, second.allocations) == (1, 2)
+    assert not WATCHERS.active
+
+
+def test_a_thread_is_seen_by_the_watcher_of_another_one(on):
+    counts, threads = Counts(), 4
+    ready = threading.Barrier(threads)
+
+    def allocate() -> None:
+        ready.wait(30)
+        for _ in range(50):
+            on.zeros((2,), np.float64)
+
+    with watch(on, counts):
+        working = [threading.Thread(target=allocate) for _ in range(threads)]
+        for thread in working:
+            thread.start()
+        for thread in working:
+            thread.join()
+    assert counts.allocations == threads * 50
 
 
 def test_who_does_not_ask_is_not_told(on):
@@ -96,7 +134,7 @@ def test_who_does_not_ask_is_not_told(on):
     made = wl.solvers.Cg(A)
     made.solve(np.ones(36), loggers=[Silent()])
     work = made.workspace(np.float64, 1)
-    assert work.iteration.resident and not _WATCHED
+    assert work.iteration.resident and not WATCHERS.active
 
 
 @pytest.mark.parametrize("solver", ["Cg", "Bicgstab", "Cgs"])
