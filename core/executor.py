@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .algorithm import AlgorithmTable
-from .devices import DeviceConstants, named
+from .devices import DeviceConstants, constants_of
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .events import reports_memory
 from .exchange import Exchange
@@ -79,9 +79,14 @@ class Executor(SolvesSystems, ABC):
         return {}
 
     @property
+    def device_key(self) -> tuple[str, str]:
+        """The kind and the name of the device in files of constants; no name: nothing is fitted."""
+        return "cpu", ""
+
+    @property
     def constants(self) -> DeviceConstants:
         """The constants of the device that selection rules and cost models compare with."""
-        return named("unknown-cpu")
+        return constants_of(*self.device_key)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

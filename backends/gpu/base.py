@@ -98,10 +98,15 @@ class GpuExecutor(Executor):
         """The backend and the number, ``cuda:0``."""
         return f"{self.kernels.backend}:{self.ordinal}"
 
+    @property
+    def device_key(self) -> tuple[str, str]:
+        """The kind and the name of the GPU in files of constants."""
+        return self.constants_kind, self.device.name
+
     @cached_property
     def constants(self) -> DeviceConstants:
         """The constants of the GPU that selection rules compare with."""
-        return constants_of(self.constants_kind, self.device.name)
+        return constants_of(*self.device_key)
 
     @property
     def properties(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...core.devices import DeviceConstants, of_host
+from ...core.devices.processor import processor
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
@@ -99,9 +99,9 @@ class OmpExecutor(Executor):
         }
 
     @property
-    def constants(self) -> DeviceConstants:
-        """The constants of the processor that selection rules and cost models compare with."""
-        return of_host()
+    def device_key(self) -> tuple[str, str]:
+        """The kind and the name of the processor in files of constants."""
+        return "cpu", processor()
 
     # ---- memory
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -129,6 +130,8 @@ def read(file: Path) -> DeviceConstants:
         A file of this folder, or of :func:`tuned_file`.
     """
     content = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or ("base" not in content and file.parent != FOLDER):
+        raise ValueError("it names no base")
     base = content.get("base")
     sections: dict[str, dict[str, Constant]] = {}
     if base is not None:
@@ -192,7 +195,17 @@ def constants_of(kind: str, device: str) -> DeviceConstants:
         Its name, as its driver or operating system gives it.
     """
     tuned = tuned_file(kind, device)
-    return read(tuned) if tuned.is_file() else named(shipped(kind, device))
+    if device and tuned.is_file():
+        try:
+            return read(tuned)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            warnings.warn(
+                f"{tuned} cannot be read ({error!r}), so its constants are not used; "
+                "`wollemi tune` writes it again, and `wollemi tune --forget` removes it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return named(shipped(kind, device))
 
 
 def of_host() -> DeviceConstants:

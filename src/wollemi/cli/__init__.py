@@ -1,4 +1,4 @@
-"""The command line: ``wollemi info | doctor | solve | kernels | bench``.
+"""The command line: ``wollemi info | doctor | solve | kernels | tune | bench``.
 
 Exit status: 0 solved, 1 not converged, 2 bad input, 130 interrupted, 141 closed pipe. Every error
 that the user can repair ends in one line on standard error; a traceback is a defect of wollemi.

@@ -16,6 +16,7 @@ from .doctor import doctor
 from .info import info
 from .kernels import kernels
 from .solve import solve
+from .tune import tune
 
 app = typer.Typer(
     name="wollemi",
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-for command in (info, doctor, solve, kernels):
+for command in (info, doctor, solve, kernels, tune):
     app.command()(guarded(command))
 # Its arguments, --help among them, belong to the commands of another package.
 app.command(
