@@ -60,12 +60,13 @@ $(PY):
 # What a build needs lives in the environment: a build folder cannot outlive pip's own temporary one.
 $(STAMPS)/build: pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS)
+	@echo 'installing CMake, Ninja and pybind11 into $(VENV) ...'
 	$(PIP) install build cmake ninja $(call requirements,["build-system"]["requires"])
 	@touch $@
 
 $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
 	@echo 'compiling the kernels for this processor: 3 minutes on two cores the first time ...'
-	$(INSTALL) --config-settings=build-dir=$(BUILD)/editable \
+	@$(PY) packaging/with_progress.py $(subst --quiet,--verbose,$(INSTALL)) --config-settings=build-dir=$(BUILD)/editable \
 		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --editable .
 	@touch $@
 
@@ -98,8 +99,10 @@ $(STAMPS)/lint: pyproject.toml | $(PY)
 
 develop: $(STAMPS)/native
 
+demo: begun := $(shell date +%s)
 demo: $(STAMPS)/native $(STAMPS)/demo
 	$(PY) examples/demo.py
+	@echo "make demo took $$(( $$(date +%s) - $(begun) )) s in all; the next time takes seconds"
 
 # Workers of pytest share the cores with the OpenMP of PyTorch and Numba, whose threads must sleep when they wait.
 test: $(STAMPS)/native $(STAMPS)/test
