@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import re
 import shlex
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from website import speed
 
 import wollemi as wl
 from wollemi.core.registry import backend_names
@@ -28,7 +31,7 @@ def commands() -> list[list[str]]:
 
 
 def test_commands_are_of_kinds_that_are_tested_here():
-    assert {words[0] for words in commands()} <= {"make", "pip", "wollemi"}
+    assert {words[0] for words in commands()} <= {"git", "make", "pip", "wollemi"}
 
 
 def test_targets_of_make_are_there():
@@ -41,7 +44,9 @@ def test_targets_of_make_are_there():
 
 def test_extras_are_there():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for extra in re.findall(r'pip install "wollemi\[(\w+)\]"', README):
+    named = re.findall(r'pip install "\.\[(\w+)\]"', README)
+    assert {"cuda", "hip", "dpcpp", "plot"} <= set(named)
+    for extra in named:
         assert extra in extras["optional-dependencies"]
 
 
@@ -59,6 +64,42 @@ def test_commands_of_wollemi_run(tmp_path, words):
     for option, file in pairwise(words):
         if option in ("--plot", "--out", "--report"):
             assert (tmp_path / file).stat().st_size
+
+
+def test_the_clone_line_names_the_repository():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    address = settings["project"]["urls"]["Repository"]
+    for page in (README, (ROOT / "website/index.md").read_text()):
+        assert f"git clone {address} && cd {address.rpartition('/')[2]}\n" in page
+
+
+def test_the_times_are_those_of_the_records():
+    for page in (README, (ROOT / "docs/performance.md").read_text()):
+        assert speed.table() in page
+    assert speed.PICTURE.read_text() == speed.picture(), "run: python -m website.speed"
+    ratios = [ratio for _, ratio in speed.bars()]
+    range_of_bars = f"{min(ratios):.1f} to {max(ratios):.1f} times the time of wollemi"
+    assert len(ratios) == 5 and range_of_bars in README
+
+
+def test_six_rows_compare_with_other_libraries():
+    section = README.partition("## Why wollemi\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (?!instead|---)(.+?) \| (.+?) \|$", section, re.MULTILINE)
+    assert len(rows) == 6
+    for library in ("SciPy", "CuPy", "PyAMG", "Ginkgo", "PETSc"):
+        assert any(library in name for name, _ in rows)
+
+
+def test_progress_of_a_build_is_one_line_for_each_tenth():
+    spec = importlib.util.spec_from_file_location("progress", ROOT / "packaging/with_progress.py")
+    assert spec is not None and spec.loader is not None
+    progress = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(progress)
+    lines = [f"[{i}/40] Building CXX object\n" for i in range(1, 41)]
+    out = io.StringIO()
+    assert progress.follow(["cmake\n", *lines], out) == ["cmake\n", *lines]
+    assert len(out.getvalue().splitlines()) == 11
+    assert out.getvalue().endswith("  compiled 40 of 40 files\n")
 
 
 def test_pictures_are_there_and_have_a_text():
