@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check site site-check clean
+.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check notebooks site site-check clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 minutes the first time)'
@@ -50,6 +50,7 @@ help:
 	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist, wheel and pure wheel (no native modules) in dist/; the wheel is installed and imported once'
 	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64, C++ for macOS and Windows, the site in a browser (RELEASE_ARGS="--quick --python python3.13")'
+	@echo 'make notebooks  docs/notebooks, from the text in docs/tutorials, with every cell run'
 	@echo 'make site      the site in build/site/html, with every tutorial and example run'
 	@echo 'make site-check  the site in a browser: links, contrast, headings, search; screenshots in build/site/screenshots'
 	@echo 'make clean     remove what was built, but not the virtual environment'
@@ -212,6 +213,9 @@ $(STAMPS)/docs: pyproject.toml | $(STAMPS)/native
 	@touch $@
 
 # Programs that need PyTorch or JAX are shown without their output where these are not installed.
+notebooks: $(STAMPS)/native $(STAMPS)/docs
+	$(PY) packaging/write_notebooks.py
+
 site: $(STAMPS)/native $(STAMPS)/docs
 	$(PY) -m website.build
 

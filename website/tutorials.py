@@ -16,7 +16,16 @@ from .menu import card, title_and_sentence
 from .places import PAGES, ROOT, WORK, version
 
 #: The tutorials, in reading order.
-TUTORIALS = ("first_solve", "choosing", "gpu", "several_gpus", "graphs", "your_own")
+TUTORIALS = (
+    "first_solve",
+    "choosing",
+    "multigrid",
+    "gpu",
+    "several_gpus",
+    "graphs",
+    "graph_network",
+    "your_own",
+)
 FOLDER = ROOT / "docs/tutorials"
 SECONDS = 300
 DOWNLOAD = "[Download this notebook]({}.ipynb)"

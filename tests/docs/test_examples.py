@@ -35,6 +35,7 @@ ARGUMENTS = {
     "choosing_a_preconditioner.py": ["8", "residuals.png"],
     "demo.py": ["20"],
     "heat.py": ["24", "4"],
+    "train_models.py": ["--small"],
 }
 
 
