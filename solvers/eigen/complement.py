@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Products with A at most. In a space of as many dimensions the search is exact.
+#: Products with A of a long search. In a space of as many dimensions the search is exact.
 STEPS = 24
 
 
 def better_vector(
-    basis: BlockBasis, k: int, bound: float, *, largest: bool, seed: int
+    basis: BlockBasis, k: int, bound: float, steps: int, *, largest: bool, seed: int
 ) -> Array | None:
     """Return a vector orthogonal to the first ``k`` of a basis with a wanted Rayleigh quotient.
 
@@ -31,6 +31,8 @@ def better_vector(
         How many.
     bound : float
         The quotient must be below, or above where the largest values are wanted.
+    steps : int
+        Products with A at most.
     largest : bool
         Whether the largest eigenvalues are wanted.
     seed : int
@@ -47,7 +49,7 @@ def better_vector(
     method of Lanczos where ``B`` is the identity.
     """
     pencil, executor, n = basis.pencil, basis.executor, basis.n
-    steps = min(STEPS, n)
+    steps = min(steps, n)
     grown = BlockBasis(pencil, n, k + steps)
     grown.Y, grown.BY = basis.Y, basis.BY
     tall.copy(executor, basis.S[:, :k], grown.S[:, :k])

@@ -33,9 +33,11 @@ Numbers = np.ndarray[Any, Any]
 #: Products with A are not repeated: the rounding error of A X is removed this often.
 REFRESH = 50
 
-#: Iterations up to which pairs that converge with a preconditioner are compared with quotients in
-#: their complement.
+#: Iterations up to which pairs that converge are suspect.
 FEW_ITERATIONS = 3
+
+#: Steps of a search in the complement of other pairs.
+FEW_STEPS = 8
 
 
 class Lobpcg(EigenSolver, metaclass=Configurable):
@@ -69,9 +71,10 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
     of old vectors, directions and preconditioned residuals is kept orthonormal, and the directions
     are chosen in the small coordinates, orthogonal to the new vectors. Directions that are
     dependent are left out, so that neither a start without full rank nor small matrices fail.
-    A singular ``M`` may lead to eigenvectors that are not wanted. Where pairs converge within three
-    iterations with ``M`` or in a small space, or ``M r`` had no new direction, a short search in
-    their complement looks for better vectors before the verdict.
+    A singular or indefinite ``M`` may lead to eigenvectors that are not wanted. With ``M``, and
+    where pairs of a small space converge within three iterations, a short search in their
+    complement looks for better vectors before the verdict: 8 products, or 24 where ``M r`` had no
+    new direction.
 
     An iteration moves the matrix and ``M`` once for all active vectors, and makes three kinds of
     dense products, about 42 n k^2 operations. Rayleigh-Ritz problems of 3 k unknowns are solved by
@@ -233,10 +236,9 @@ class _Solve:
             if iteration >= self.solver.maxiter:
                 break
             if done.all():
-                if searched or not self._may_have_missed_pairs(iteration):
-                    break
+                steps = 0 if searched else self._search_steps(iteration)
                 searched = True
-                if not self._add_missed_direction(limits):
+                if not steps or not self._add_missed_direction(limits, steps):
                     break
                 iteration += 1
                 continue
@@ -249,24 +251,28 @@ class _Solve:
             iteration += 1
         return self._result(why, iteration)
 
-    def _may_have_missed_pairs(self, iteration: int) -> bool:
-        """Return whether the basis may have had no part along a wanted eigenvector.
+    def _search_steps(self, iteration: int) -> int:
+        """Return how many steps a search for wanted pairs in the complement has; 0 for none.
 
         A singular ``M`` makes directions in its range alone: their span may contain an eigenvector
-        that is not wanted. Eigenvalues that differ by little more than the tolerance converge
-        before the basis has turned to the wanted ones; a small space is searched for them.
+        that is not wanted. An indefinite ``M`` leads to others first. Eigenvalues that differ by
+        little more than the tolerance converge before the basis has turned to the wanted ones.
         """
         few = iteration <= FEW_ITERATIONS
-        if self.M is not None and ((iteration > 0 and few) or self.without_M > 0):
-            return True
-        return few and self.basis.n - self.k <= STEPS
+        if (few and self.basis.n - self.k <= STEPS) or self.without_M > 0:
+            return STEPS
+        if self.M is None or iteration == 0:
+            return 0
+        return STEPS if few else FEW_STEPS
 
-    def _add_missed_direction(self, limits: Numbers) -> bool:
+    def _add_missed_direction(self, limits: Numbers, steps: int) -> bool:
         """Extend the basis by a vector that is better than one of the pairs; False if none is."""
         largest = self.solver.largest
         margin = 4 * float(limits.max())
         bound = self.values.min() + margin if largest else self.values.max() - margin
-        found = better_vector(self.basis, self.k, bound, largest=largest, seed=self.solver.seed)
+        found = better_vector(
+            self.basis, self.k, bound, steps, largest=largest, seed=self.solver.seed
+        )
         if found is None:
             return False
         old = self.k + self.P

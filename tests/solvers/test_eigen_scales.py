@@ -203,6 +203,16 @@ def test_a_preconditioner_along_an_eigenvector_that_is_not_wanted(on, dtype, lar
             np.testing.assert_allclose(result.eigenvalues, [0], atol=1e-5)
 
 
+def test_pairs_of_an_indefinite_preconditioner_are_not_claimed(on):
+    values = np.r_[-(10.0 ** -np.arange(2.0, 8)), 10.0 ** -np.arange(12.0, 0, -1)]
+    A = wl.Csr(np.diag(values), executor=on)
+    for seed in range(4):  # the inverse leads to the values near zero
+        M = wl.Diagonal(1 / values, executor=on)
+        result = wl.solvers.Lobpcg(A, M, k=1, rtol=0, seed=seed).solve()
+        if result.converged:
+            np.testing.assert_allclose(result.eigenvalues, [-1e-2], rtol=1e-6)
+
+
 def test_an_ill_conditioned_inner_product(on):
     D, B = np.diag(np.arange(1.0, 7.0)), np.diag(10.0 ** np.linspace(0, -6, 6))
     for dtype in ("float32", "float64"):
