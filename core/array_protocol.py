@@ -40,7 +40,16 @@ _COMPARISONS = {np.equal: operator.is_, np.not_equal: operator.is_not}
 #: The functions in which SciPy asks whether the other operand of its sparse matrix is an array. An
 #: array of one object means no, and SciPy then leaves the operation to wollemi. It wants an array
 #: of one object for no, and then leaves the operation to us.
-_SCIPY_ASKS = {"_matmul_dispatch", "_rmatmul_dispatch"}
+_SCIPY_ASKS = {"_matmul_dispatch", "_rmatmul_dispatch", "_comparison"}
+
+#: NumPy's functions that are methods of matrices.
+_OF_MATRICES = {
+    **{getattr(np, name): name for name in ("sum", "mean", "max", "min", "nanmax", "nanmin")},
+    **{getattr(np, name): name for name in ("argmax", "argmin", "trace", "diagonal", "nonzero")},
+    **{getattr(np, name): name for name in ("tril", "triu", "reshape", "count_nonzero", "copy")},
+    np.transpose: "transpose",
+    np.round: "__round__",
+}
 
 
 class _Ufuncs:
@@ -109,6 +118,9 @@ class ArrayProtocol:
     ) -> Any:
         if function in _FACTS:
             return function(np.broadcast_to(self.dtype.type(), self.shape))
+        name = _OF_MATRICES.get(function)
+        if name and args and args[0] is self and hasattr(self, name):
+            return getattr(self, name)(*args[1:], **kwargs)
         raise UnsupportedOperand(_instead(function.__name__, self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -120,6 +132,8 @@ class ArrayProtocol:
         )
 
     def __bool__(self) -> bool:
+        if self.shape == (1, 1) and hasattr(self, "__getitem__"):
+            return bool(self[0, 0])
         raise InvalidArgument(
             f"a {type(self).__name__} is neither true nor false: ask A is not None, or "
             "A.count_nonzero() > 0 of a matrix"

@@ -16,7 +16,15 @@ class InvalidArgument(WollemiError, ValueError):
     """An argument that the call does not accept."""
 
 
-class IndexOutOfRange(InvalidArgument, IndexError):
+class FixedAttribute(InvalidArgument, AttributeError):
+    """An attribute of an operator that keeps its value; the message names the alternative."""
+
+
+class InvalidIndex(InvalidArgument, IndexError):
+    """A key in ``A[key]`` that names no entries, rows or columns."""
+
+
+class IndexOutOfRange(InvalidIndex):
     """A row or column that the matrix does not have."""
 
 

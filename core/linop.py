@@ -18,7 +18,7 @@ import numpy as np
 from .array_protocol import ArrayProtocol
 from .described import Described
 from .dtypes import common_dtype, is_complex
-from .errors import InvalidArgument, UnsupportedOperand, UnsupportedOperation
+from .errors import FixedAttribute, InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .hooks import Hook, Hooked, hook, required
 from .operands import (
@@ -94,8 +94,9 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         With another shape or dtype an array would be read beyond its end.
         """
         if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
-            raise InvalidArgument(
-                f"{name}: a {type(self).__name__} cannot change it; {self._kept[name]}"
+            raise FixedAttribute(
+                f"{name}: a {type(self).__name__} cannot change it; "
+                f"{self._kept[name]} (can't set attribute)"
             )
         super().__setattr__(name, value)
 

@@ -30,7 +30,9 @@ def arg_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool) ->
     name = f"arg{which.name}"
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0 or (explicit and axis is None and matrix.nnz == 0):
-        raise InvalidArgument(f"{name}: a matrix of shape {matrix.shape} has nothing to compare")
+        raise InvalidArgument(
+            f"Cannot apply {name}: a matrix of shape {matrix.shape} has nothing to compare"
+        )
     if axis is None:
         return _of_all(canonical_rows(matrix), which, explicit)
     csr = canonical_rows(matrix if axis == 1 else matrix.asformat("csr").transpose())

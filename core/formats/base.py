@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -21,7 +21,7 @@ from .display import Displayed
 from .doubled import Doubled
 from .entries import EntryMethods
 from .entrywise import EntrywiseOperators
-from .given import as_source, refuse_narrow_in_scipy, same_memory
+from .given import as_source, check_axes, refuse_narrow_in_scipy, same_memory
 from .given import checked_shape as checked_shape  # also imported from here
 from .given import place as place
 from .structure_methods import StructureMethods
@@ -244,9 +244,18 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         """The transpose, a matrix too."""
         raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
 
-    def transpose(self) -> Any:
-        """Return the transpose, by SciPy's name; by compressed rows it is a new matrix of them."""
-        return self.T
+    def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Any:
+        """Return the transpose, by SciPy's name; by compressed rows it is a new matrix of them.
+
+        Parameters
+        ----------
+        axes : (1, 0), optional
+            The only order of axes that changes something.
+        copy : bool
+            Whether the transpose must not share arrays with this matrix.
+        """
+        check_axes(axes)
+        return self.T.copy() if copy else self.T
 
     # ---- moving and converting
 
@@ -273,8 +282,10 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
             self.executor, *(self.executor.copy(a) for a in self._native_arrays())
         )
 
-    def astype(self, dtype: DTypeLike) -> Self:
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already.
+
+        With ``copy`` the result shares no memory with this matrix.
 
         Raises
         ------
@@ -285,13 +296,13 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         """
         dtype = asked_dtype(dtype, self._held_dtype)
         if dtype == self.dtype:
-            return self
+            return self.copy() if copy else self
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument(
                 f"a {self.dtype} matrix does not become {dtype} by itself: take .real of its data"
             )
         self.executor.refuse_capture(MAKES)
-        return self._with_data(self.data.astype(dtype))
+        return _copied(self._with_data(self.data.astype(dtype)), copy)
 
     def stored(self, dtype: DTypeLike) -> Any:
         """Return this matrix with values stored in a lower dtype; a Csr alone can be."""
@@ -450,27 +461,53 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
             return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
         return np.asarray(entries.to_scipy().toarray())
 
-    def toarray(self) -> np.ndarray[Any, Any]:
-        """Return the result of :meth:`to_dense`, by SciPy's name."""
-        return self.to_dense()
+    def toarray(
+        self,
+        order: Literal["C", "F"] | None = None,
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> np.ndarray[Any, Any]:
+        """Return the result of :meth:`to_dense`, by SciPy's name.
+
+        Parameters
+        ----------
+        order : {"C", "F"}, optional
+            The order of the entries in memory: by rows or by columns.
+        out : array, optional
+            Takes the entries, and is returned.
+
+        Raises
+        ------
+        InvalidArgument
+            If both are given.
+        ShapeMismatch
+            If the shape of ``out`` is another one.
+        """
+        if out is None:
+            return np.asarray(self.to_dense(), order=order)
+        if order is not None:
+            raise InvalidArgument("toarray: out has an order of its own: give order or out")
+        from .reductions import written
+
+        made: np.ndarray[Any, Any] = written(self.to_dense(), out, self.executor)
+        return made
 
     todense = toarray
 
-    def tocsr(self) -> Csr:
-        """Return this matrix as a :class:`wollemi.Csr`; itself if it is one."""
-        return self.asformat("csr")
+    def tocsr(self, copy: bool = False) -> Csr:
+        """Return this matrix as a :class:`wollemi.Csr`; itself if it is one, and no copy asked."""
+        return _copied(self.asformat("csr"), copy)
 
-    def tocsc(self) -> Csc:
-        """Return this matrix as a :class:`wollemi.Csc`; itself if it is one."""
-        return self.asformat("csc")
+    def tocsc(self, copy: bool = False) -> Csc:
+        """Return this matrix as a :class:`wollemi.Csc`; itself if it is one, and no copy asked."""
+        return _copied(self.asformat("csc"), copy)
 
-    def tocoo(self) -> Coo:
-        """Return this matrix as a :class:`wollemi.Coo`; itself if it is one."""
-        return self.asformat("coo")
+    def tocoo(self, copy: bool = False) -> Coo:
+        """Return this matrix as a :class:`wollemi.Coo`; itself if it is one, and no copy asked."""
+        return _copied(self.asformat("coo"), copy)
 
-    def tobsr(self, blocksize: tuple[int, int] | None = None) -> Bsr:
+    def tobsr(self, blocksize: tuple[int, int] | None = None, copy: bool = False) -> Bsr:
         """Return this matrix as a :class:`wollemi.Bsr`; itself if it has blocks of this size."""
-        return self.asformat("bsr", blocksize=blocksize)
+        return _copied(self.asformat("bsr", blocksize=blocksize), copy)
 
     # ---- arithmetic between matrices is done at once, not lazily
 
@@ -510,3 +547,8 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         arrays = [executor.from_host(a if a.flags.writeable else a.copy()) for a in state["arrays"]]
         made = self._from_arrays(executor, state["shape"], *arrays, **state["extra"])
         self.__dict__.update(made.__dict__)
+
+
+def _copied(matrix: M, copy: bool) -> M:
+    """Return a matrix, or a copy that shares no memory with it."""
+    return matrix.copy() if copy else matrix

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
@@ -128,6 +130,22 @@ class Bsr(Matrix):
         entries = self.asformat("csr")
         if entries.without_duplicates() is not entries:
             self._replace(entries.asformat("bsr", blocksize=self.blocksize))
+
+    def eliminate_zeros(self) -> None:
+        """Take blocks of zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        from .csr import Csr
+        from .selection import masked
+
+        xp = self.executor.xp
+        kept = xp.any(xp.any(self.data != 0, axis=2), axis=1)
+        if bool(xp.all(kept)):
+            return
+        (m, n), (r, c) = self.shape, self.blocksize
+        numbers = xp.arange(self.data.shape[0], dtype=np.int64)
+        arrays = (numbers, self.indices, self.indptr)
+        blocks = masked(Csr._from_arrays(self.executor, (m // r, n // c), *arrays), kept)
+        arrays = (self.data[blocks.data], blocks.indices, blocks.indptr)
+        self._replace(self._with_arrays(self.executor, *arrays))
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.bsr_array`` that shares no memory with this matrix."""

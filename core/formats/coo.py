@@ -99,6 +99,13 @@ class Coo(Matrix):
         if made is not self:
             self._replace(self._with_arrays(self.executor, *made._native_arrays()))
 
+    def eliminate_zeros(self) -> None:
+        """Take stored zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        kept = self.data != 0
+        if not bool(self.executor.xp.all(kept)):
+            arrays = (self.data[kept], self.row[kept], self.col[kept])
+            self._replace(self._with_arrays(self.executor, *arrays))
+
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.coo_array`` that shares no memory with this matrix."""
         from scipy.sparse import coo_array

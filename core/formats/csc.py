@@ -204,10 +204,20 @@ class Csc(Matrix):
         """Whether the rows of each column are in rising order (equal ones allowed)."""
         return self.T.has_sorted_indices
 
+    @has_sorted_indices.setter
+    def has_sorted_indices(self, value: bool) -> None:
+        """Take a statement of a caller, as :class:`wollemi.Csr` does."""
+        self.T.has_sorted_indices = value
+
     @property
     def has_canonical_format(self) -> bool:
         """Whether the rows of each column are in rising order, none of them twice."""
         return self.T.has_canonical_format
+
+    @has_canonical_format.setter
+    def has_canonical_format(self, value: bool) -> None:
+        """Take a statement of a caller, as :class:`wollemi.Csr` does."""
+        self.T.has_canonical_format = value
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csc_array`` that shares no memory with this matrix."""

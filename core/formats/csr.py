@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import COMPUTED, is_complex, is_exact, is_narrow, stored_or_held_dtype
+from ..errors import InvalidArgument
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
@@ -17,7 +18,7 @@ from ..store import Key
 from . import device_arrays, validate
 from .batchable import Batchable
 from .compressed import CompressedRows
-from .given import checked_shape, converted, homeless, own, place
+from .given import check_axes, checked_shape, converted, homeless, own, place
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         """Return the dtype of this format for a requested dtype: 16-bit and exact ones stay."""
         return stored_or_held_dtype(dtype)
 
-    def astype(self, dtype: DTypeLike) -> Self:
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already.
 
         See :meth:`Matrix.astype`. Entries of booleans at one position are one entry before.
@@ -108,7 +109,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         once = self.without_duplicates() if self.dtype == np.bool_ else self
         if once is not self and dtype != np.bool_:
             return once.astype(dtype)  # type: ignore[return-value]
-        return super().astype(dtype)
+        return super().astype(dtype, copy)
 
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
@@ -157,8 +158,9 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         """The conjugate transpose; shares this matrix's arrays if they are real."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 
-    def transpose(self) -> Csr:
-        """Return the transpose by compressed rows, sorted."""
+    def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Csr:
+        """Return the transpose by compressed rows, sorted; it shares no memory with this matrix."""
+        check_axes(axes)
         indptr, indices, data, _ = rearranged(self, structure.csr_transpose)
         return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
 
@@ -294,6 +296,11 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         falls, _ = order_of(self)
         return falls == 0
 
+    @has_sorted_indices.setter
+    def has_sorted_indices(self, value: bool) -> None:
+        """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
+        _check_statement("has_sorted_indices", value, self.has_sorted_indices)
+
     @property
     def has_duplicates(self) -> bool:
         """Whether a sorted matrix stores a position twice."""
@@ -308,6 +315,11 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         from .rowwise import order_of
 
         return order_of(self) == (0, 0)
+
+    @has_canonical_format.setter
+    def has_canonical_format(self, value: bool) -> None:
+        """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
+        _check_statement("has_canonical_format", value, self.has_canonical_format)
 
     def _main_diagonal(self) -> Array:
         if is_exact(self.dtype):
@@ -325,6 +337,17 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         from scipy.sparse import csr_array
 
         return csr_array(tuple(self._host_copies()), shape=self.shape)
+
+
+def _check_statement(name: str, stated: bool, found: bool) -> None:
+    """Raise InvalidArgument for a statement that the entries contradict.
+
+    False is no statement: it asks SciPy to look again, and the entries never change here.
+    """
+    if stated and not found:
+        raise InvalidArgument(
+            f"{name}: the rows are not so; A.sort_indices() or A.sum_duplicates() makes them so"
+        )
 
 
 def without_values(A: Csr) -> Csr:

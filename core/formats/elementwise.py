@@ -214,11 +214,21 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
         For exponents with a nonzero power of zero, since positions without an entry stay zeros.
     """
     matrix.executor.refuse_capture(MAKES)
+    if getattr(exponent, "ndim", 0) > 0:
+        raise UnsupportedOperation(
+            f"power: expected a number as the exponent, got a {type(exponent).__name__} of shape "
+            f"{exponent.shape}"
+        )
     if not (isinstance(exponent, Number) or getattr(exponent, "ndim", None) == 0):
         raise InvalidArgument(
             f"power: expected a number as the exponent, got {type(exponent).__name__}"
         )
     of = number(exponent, "the exponent")
+    if isinstance(of, int) and of < 0 and dtype is None and is_exact(matrix.dtype):
+        raise InvalidArgument(
+            "power: integers have no negative powers that are integers; write A.power(-1, "
+            "dtype=float) for the stored entries"
+        )
     if of == 0:
         raise UnsupportedOperation(
             "power: zero powers are not taken, since all positions without an entry would become "

@@ -118,15 +118,17 @@ class EntryMethods:
             return count_nonzeros(self._entries)
         return (self._entries != 0).sum(axis=axis)
 
-    def sum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
+    def sum(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
         """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``).
 
         Parameters
         ----------
-        axis : {None, 0, 1}
-            The matrix to sum.
+        axis : {None, 0, 1} or tuple of int
+            All entries, each column or each row; ``(0, 1)`` are all entries too.
         dtype : dtype, optional
             The dtype of the sums; the dtype of the matrix by default.
+        out : array, optional
+            Takes the result, and is returned.
 
         Returns
         -------
@@ -140,11 +142,11 @@ class EntryMethods:
         >>> print(A.sum(), A.sum(axis=0))
         7.0 [1. 6.]
         """
-        from .reductions import total
+        from .reductions import total, written
 
-        return total(self._entries, axis, dtype)
+        return written(total(self._entries, axis, dtype), out, self._entries.executor)
 
-    def mean(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
+    def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
         """Return the mean of all entries, of each column or of each row; zeros count.
 
         Takes and returns the same as :meth:`sum`.
@@ -154,16 +156,25 @@ class EntryMethods:
         InvalidArgument
             If there is nothing to take the mean of.
         """
-        from .reductions import mean
+        from .reductions import mean, written
 
-        return mean(self._entries, axis, dtype)
+        return written(mean(self._entries, axis, dtype), out, self._entries.executor)
 
-    def max(self, axis: int | None = None) -> Any:
+    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the largest entry of all, of each column (``axis=0``) or of each row.
 
         Positions without an entry count as zeros, entries of one position are added up before, and
         NaN is the largest of all. Complex numbers are compared by their real parts, then by their
         imaginary parts.
+
+        Parameters
+        ----------
+        axis : {None, 0, 1} or tuple of int
+            Of all entries, of each column or of each row.
+        out : array, optional
+            Takes the result, and is returned.
+        explicit : bool
+            Whether stored entries alone are compared; a row without one gives 0.
 
         Returns
         -------
@@ -182,15 +193,39 @@ class EntryMethods:
         >>> print(A.max(), A.max(axis=1))
         0.0 [ 0. -2.]
         """
-        from .reductions import LARGEST, extreme
+        from .reductions import LARGEST, extreme, written
 
-        return extreme(self._entries, axis, LARGEST)
+        made = extreme(self._entries, axis, LARGEST, explicit=explicit)
+        return written(made, out, self._entries.executor)
 
-    def min(self, axis: int | None = None) -> Any:
+    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the smallest entry of all, of each column or of each row, as :meth:`max` does."""
-        from .reductions import SMALLEST, extreme
+        from .reductions import SMALLEST, extreme, written
 
-        return extreme(self._entries, axis, SMALLEST)
+        made = extreme(self._entries, axis, SMALLEST, explicit=explicit)
+        return written(made, out, self._entries.executor)
+
+    def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the largest entry that is not NaN, as :meth:`max` does; NaN if there is no other.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[np.nan, 2.0], [np.nan, np.nan]]))
+        >>> print(A.nanmax(), A.nanmax(axis=1))
+        2.0 [ 2. nan]
+        """
+        from .reductions import LARGEST, number_extreme, written
+
+        made = number_extreme(self._entries, axis, LARGEST, explicit=explicit)
+        return written(made, out, self._entries.executor)
+
+    def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the smallest entry that is not NaN, as :meth:`min` does."""
+        from .reductions import SMALLEST, number_extreme, written
+
+        made = number_extreme(self._entries, axis, SMALLEST, explicit=explicit)
+        return written(made, out, self._entries.executor)
 
     def __abs__(self) -> Csr:
         """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""

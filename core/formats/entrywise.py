@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..capture import MAKES
-from ..errors import UnsupportedOperand
+from ..dtypes import is_exact
+from ..errors import UnsupportedOperand, UnsupportedOperation
 from ..factors import number
 from .entry_functions import EntryFunctions
 
@@ -95,6 +96,23 @@ class EntrywiseOperators(EntryFunctions):
         from .elementwise import power
 
         return power(self._matrix, exponent)
+
+    def __neg__(self) -> Any:
+        """Return this matrix times -1, in its dtype.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For booleans, which have no negative.
+        """
+        from .elementwise import scaled
+
+        matrix = self._matrix
+        if matrix.dtype == np.bool_:
+            raise UnsupportedOperation(
+                "-A of booleans is not defined: write A.astype(int), or A == False for the opposite"
+            )
+        return scaled(matrix, -1 if is_exact(matrix.dtype) else -1.0)
 
     def _no_sum(self, other: Any) -> Any:
         """Return the sum with an array, which is dense; a number other than 0 is refused."""

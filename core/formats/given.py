@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import is_narrow
-from ..errors import InvalidMatrix, UnsupportedDtype
+from ..errors import InvalidArgument, InvalidMatrix, UnsupportedDtype
 from ..linop import LinOp
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
@@ -160,6 +160,12 @@ def checked_shape(shape: Any) -> tuple[int, int]:
             f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}"
         ) from None
     return int(rows), int(columns)
+
+
+def check_axes(axes: Any) -> None:
+    """Raise InvalidArgument unless the axes of a transpose are None or (1, 0)."""
+    if axes is not None and axes != (1, 0):
+        raise InvalidArgument(f"transpose: expected axes (1, 0) or None, got {axes!r}")
 
 
 def converted(

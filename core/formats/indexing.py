@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
+from ..errors import IndexOutOfRange, InvalidIndex
 from ..linop import LinOp
 from ..operands import is_array, is_host, native
 from ..operations import rows as operations
@@ -39,15 +39,16 @@ def item(matrix: Matrix, key: Any) -> Any:
     ------
     IndexOutOfRange
         If there is no such row or column.
-    InvalidArgument
+    InvalidIndex
         If the key is of another kind, or the result would have three dimensions.
     """
+    key = _without_ellipsis_of_mask(key)
     if _is_mask(matrix, key):
         return _by_mask(matrix, key)
-    row, column, added = _axes(key)
+    if isinstance(key, tuple) and any(part is None for part in key):
+        return _with_new_axes(matrix, key)
+    row, column = _axes(key)
     row, column = (_normalized(matrix, axis, key) for axis, key in enumerate((row, column)))
-    if added:
-        return _with_new_axis(matrix, row, column)
     if isinstance(row, int) and isinstance(column, int):
         return entry(matrix, row, column)
     if getattr(row, "ndim", 1) == 2 or getattr(column, "ndim", 1) == 2:
@@ -80,32 +81,47 @@ def entry(matrix: Matrix, row: int, column: int) -> Any:
 # ---- the parts of a key
 
 
-def _axes(key: Any) -> tuple[Any, Any, bool]:
-    """Return the keys of rows and of columns, and whether None adds an axis in front.
+def _axes(key: Any) -> tuple[Any, Any]:
+    """Return the keys of rows and of columns.
 
     Raises
     ------
-    InvalidArgument
-        If the key has too many parts, or None elsewhere.
+    InvalidIndex
+        If the key has too many parts, or is None.
     """
-    parts = list(key) if isinstance(key, tuple) else [key]
-    added = len(parts) > 1 and parts[0] is None
-    parts = parts[1:] if added else parts
-    if any(part is None for part in parts):
-        raise InvalidArgument(
+    if key is None:
+        raise InvalidIndex(
             "None in an index adds a dimension: a matrix has two; A[None, i] is the row i as a "
             "matrix of one row"
         )
+    row, column = _expanded(list(key) if isinstance(key, tuple) else [key])
+    return row, column
+
+
+def _expanded(parts: list[Any]) -> list[Any]:
+    """Return the parts of a key with slices for an ellipsis and for axes that it leaves out.
+
+    None, which adds an axis, stays.
+    """
+    named = [part for part in parts if part is not None and part is not Ellipsis]
     ellipses = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(ellipses) > 1:
-        raise InvalidArgument("an index has one ellipsis (...) at most")
-    if ellipses:
-        at, missing = ellipses[0], 3 - len(parts)
-        parts[at : at + 1] = [slice(None)] * max(missing, 0)
-    if len(parts) > 2:
-        raise InvalidArgument(f"a matrix has two dimensions, got {len(parts)} indices")
-    row, column = (*parts, slice(None), slice(None))[:2]
-    return row, column, added
+        raise InvalidIndex("an index can only have a single ellipsis (...)")
+    if len(named) > 2:
+        raise InvalidIndex(f"a matrix has two dimensions, got {len(named)} indices")
+    at = ellipses[0] if ellipses else len(parts)
+    return [*parts[:at], *[slice(None)] * (2 - len(named)), *parts[at + 1 :]]
+
+
+def _without_ellipsis_of_mask(key: Any) -> Any:
+    """Return a mask of two dimensions that stands next to an ellipsis alone; other keys as is."""
+    if isinstance(key, tuple) and len(key) == 2 and any(part is Ellipsis for part in key):
+        (other,) = [part for part in key if part is not Ellipsis] or [Ellipsis]
+        if isinstance(other, list) and other and isinstance(other[0], list):
+            other = np.asarray(other)
+        if getattr(other, "ndim", 0) == 2 and other.dtype == bool:
+            return other
+    return key
 
 
 def _normalized(matrix: Matrix, axis: int, key: Any) -> Any:
@@ -126,31 +142,33 @@ def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
     """
     executor = matrix.executor
     if not is_array(key) or isinstance(key, Number):
-        raise InvalidArgument(
-            f"{name}: expected a slice, an integer, or integers or booleans of one dimension, "
-            f"got {key!r}"
+        raise InvalidIndex(
+            f"Index dimension must be 1 or 2: {name} are named by a slice, an integer, or integers "
+            f"or booleans of one dimension, got {key!r}"
         )
     if not is_host(key):  # a tensor of the same device becomes native
         key = native(executor, key, name)
     try:
         xp, given = (executor.xp, key) if executor.owns(key) else (np, np.asarray(key))
     except ValueError as error:  # sequences of different lengths
-        raise InvalidArgument(f"{name}: not an array of integers: {error}") from None
+        raise InvalidIndex(f"{name}: not an array of integers: {error}") from None
     if given.ndim not in (1, 2):
-        raise InvalidArgument(
-            f"{name}: expected a slice, an integer, or integers or booleans of one dimension, "
-            f"got {key!r}"
+        raise InvalidIndex(
+            f"Index dimension must be 1 or 2: {name} are named by a slice, an integer, or integers "
+            f"or booleans of one dimension, got an array of shape {given.shape}"
         )
     if given.dtype == bool:
         if given.ndim != 1 or given.size != count:
-            raise IndexOutOfRange(f"{name}: {given.size} booleans for {count} {name}")
+            raise IndexOutOfRange(
+                f"bool index of {name} has shape {given.shape} instead of ({count},)"
+            )
         numbers = xp.flatnonzero(given)
     elif given.size == 0:
         numbers = given.astype(np.int64)
     elif given.dtype.kind in "iu":
         numbers = _all_within(xp, given.astype(np.int64), count, name)
     else:
-        raise InvalidArgument(f"{name}: expected integers or booleans, got dtype {given.dtype}")
+        raise InvalidIndex(f"{name}: expected integers or booleans, got dtype {given.dtype}")
     return numbers if executor.owns(numbers) else executor.from_host(numbers)
 
 
@@ -167,7 +185,7 @@ def _all_within(xp: Any, numbers: Array, count: int, name: str) -> Array:
 
 def _within(index: int, extent: int) -> int:
     if not -extent <= index < extent:
-        raise IndexOutOfRange(f"index {index} is outside of an extent of {extent}")
+        raise IndexOutOfRange(f"index ({index}) out of range: the extent is {extent}")
     return index % extent
 
 
@@ -182,7 +200,7 @@ def _chosen(matrix: Matrix, axis: int, key: Any) -> Csr:
     try:
         start, stop, step = key.indices(matrix.shape[axis])
     except TypeError as error:
-        raise InvalidArgument(f"index: {error}, got {key}") from None
+        raise InvalidIndex(f"index: {error}, got {key}") from None
     if (start, stop, step) == (0, matrix.shape[axis], 1):
         csr: Csr = matrix.asformat("csr")
         return csr
@@ -198,9 +216,9 @@ def _as_array(matrix: Matrix, key: Any) -> Array:
 def _refuse_two_dimensions(*keys: Any) -> None:
     """Raise InvalidArgument for a slice next to an array of two dimensions."""
     if any(isinstance(key, slice) for key in keys):
-        raise InvalidArgument(
-            "an index of two dimensions and a slice have a result of three, and matrices have "
-            "two: index with arrays of one dimension, or with numpy.ix_(rows, columns)"
+        raise InvalidIndex(
+            "an index of two dimensions and a slice have a result of three, and >2D is not "
+            "supported: index with arrays of one dimension, or with numpy.ix_(rows, columns)"
         )
 
 
@@ -212,8 +230,8 @@ def _entries(matrix: Matrix, row: Array, column: Array) -> Any:
     try:
         shape = np.broadcast_shapes(row.shape, column.shape)
     except ValueError:
-        raise ShapeMismatch(
-            f"index: rows of shape {row.shape} and columns of shape {column.shape} do not "
+        raise InvalidIndex(
+            f"shape mismatch: rows of shape {row.shape} and columns of shape {column.shape} do not "
             "broadcast; numpy.ix_(rows, columns) names all pairs"
         ) from None
     row, column = (xp.broadcast_to(numbers, shape) for numbers in (row, column))
@@ -221,19 +239,37 @@ def _entries(matrix: Matrix, row: Array, column: Array) -> Any:
     return found if len(shape) == 1 else from_dense(matrix, found)
 
 
-def _with_new_axis(matrix: Matrix, row: Any, column: Any) -> Any:
-    """Return ``A[None, i]`` and ``A[None, i, columns]``: a matrix of one row."""
-    if isinstance(row, int):
-        taken = _chosen(matrix, 0, slice(row, row + 1))
-        if not isinstance(column, int):
-            return _chosen(taken, 1, column)
-        return SparseVector(_chosen(taken, 1, slice(column, column + 1)))
-    if isinstance(column, int):
-        taken = take_columns(_chosen(matrix, 0, row), matrix.executor.xp.asarray([column]))
-        return taken.transpose()
-    raise InvalidArgument(
-        "None in an index adds a dimension: the result would have three, and matrices have two"
-    )
+def _with_new_axes(matrix: Matrix, key: tuple[Any, ...]) -> Any:
+    """Return ``A[None, i]``, ``A[i, :, None]`` and the like: None adds an axis of length 1."""
+    parts = _expanded(list(key))
+    row, column = (part for part in parts if part is not None)
+    kept = [
+        not isinstance(_normalized(matrix, axis, part), int)
+        for axis, part in enumerate((row, column))
+    ]
+    if sum(kept) + parts.count(None) > 2:
+        raise InvalidIndex(
+            "None in an index adds a dimension: the result would have three, and matrices have two"
+        )
+    chosen = [
+        part if keep else _as_slice(matrix, axis, part)
+        for axis, (part, keep) in enumerate(zip((row, column), kept, strict=True))
+    ]
+    taken = item(matrix, tuple(chosen))
+    lengths, shape = iter(zip(taken.shape, kept, strict=True)), []
+    for part in parts:
+        if part is None:
+            shape.append(1)
+            continue
+        length, keep = next(lengths)
+        shape += [length] * keep
+    return taken.reshape(*shape)
+
+
+def _as_slice(matrix: Matrix, axis: int, index: Any) -> slice:
+    """Return the slice of one row or column."""
+    at = _within(int(index), matrix.shape[axis])
+    return slice(at, at + 1)
 
 
 def _is_mask(matrix: Matrix, key: Any) -> bool:
@@ -253,7 +289,7 @@ def _by_mask(matrix: Matrix, key: Any) -> Array:
     else:
         beside = matrix._beside(key)
         if beside is None:
-            raise InvalidArgument(f"an index is no {type(key).__name__}")
+            raise InvalidIndex(f"an index is no {type(key).__name__}")
         mask = with_entries(beside, matrix)
         row, column = mask.nonzero()
     if str(key.dtype) not in ("bool", "torch.bool") or tuple(mask.shape) != matrix.shape:

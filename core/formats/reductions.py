@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import held_dtype, is_exact, is_narrow
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_column
 from ..operations import rows, values, vector
@@ -44,18 +44,50 @@ SMALLEST = Extreme("min", rows.smallest, values.smallest, np.minimum)
 
 
 def normalized_axis(axis: Any) -> int | None:
-    """Return an axis as None, 0 or 1.
+    """Return an axis, or a tuple of axes, as None, 0 or 1; both axes are None.
 
     Raises
     ------
+    UnsupportedOperand
+        If it is no integer.
     InvalidArgument
-        If it is something else.
+        If there is no such axis, or a tuple names one twice.
     """
     if axis is None:
         return None
-    if isinstance(axis, (int, np.integer)) and not isinstance(axis, bool) and -2 <= axis < 2:
-        return int(axis) % 2
-    raise InvalidArgument(f"axis: expected None, 0 (columns) or 1 (rows), got {axis!r}")
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if any(isinstance(one, bool) or not isinstance(one, (int, np.integer)) for one in axes):
+        raise UnsupportedOperand(
+            f"axis must be an integer, a tuple of integers or None, got {axis!r}"
+        )
+    if not axes or any(not -2 <= one < 2 for one in axes):
+        raise InvalidArgument(
+            f"axis out of range: expected None, 0 (columns) or 1 (rows), got {axis!r}"
+        )
+    named = {int(one) % 2 for one in axes}
+    if len(named) < len(axes):
+        raise InvalidArgument(f"axis: {axis!r} names an axis twice")
+    return None if len(named) == 2 else named.pop()
+
+
+def written(result: Any, out: Any, executor: Executor) -> Any:
+    """Return a result, written into ``out`` if that is given.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the shape of ``out`` is another one.
+    """
+    if out is None:
+        return result
+    shape = tuple(getattr(result, "shape", ()))
+    if tuple(getattr(out, "shape", (-1,))) != shape:
+        raise ShapeMismatch(
+            "output parameter out: wrong number of dimensions or shape, expected an array of shape "
+            f"{shape}, got {getattr(out, 'shape', type(out).__name__)}"
+        )
+    out[...] = result if executor.owns(out) else executor.to_host(result) if shape else result
+    return out
 
 
 def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
@@ -98,7 +130,7 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     return rounded(means, matrix)
 
 
-def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
+def extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
     """Return the largest or smallest entry of all, of each column or of each row."""
     axis = normalized_axis(axis)
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
@@ -107,26 +139,48 @@ def extreme(matrix: Matrix, axis: Any, which: Extreme) -> Any:
             f"{which.name}: a matrix of shape {matrix.shape} has nothing to compare"
         )
     if is_exact(matrix.dtype):
-        return _exact_extreme(matrix, axis, which)
+        return _exact_extreme(matrix, axis, which, explicit)
     if axis is None:
         csr = canonical_entries(matrix)
         found = number_of(csr, which.of_all)
-        if 0 < csr.nnz < count:
+        if 0 < csr.nnz < count and not explicit:
             found = which.function(found, found.dtype.type(0))
         return found.astype(matrix.dtype)[()]
-    return rounded(row_extremes(canonical(by_rows(matrix, axis)), which), matrix)
+    rows = canonical(by_rows(matrix, axis))
+    return rounded(row_extremes(rows, which, explicit=explicit), matrix)
 
 
-def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme) -> Any:
+def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme, explicit: bool) -> Any:
     from .arg_extremes import extremes_of_rows
 
     if axis is not None:
         csr = matrix.asformat("csr")
         csr = canonical_rows(csr if axis == 1 else csr.transpose())
-        return extremes_of_rows(csr, which, csr.shape[1])
+        return extremes_of_rows(csr, which, 0 if explicit else csr.shape[1])
     csr = canonical_rows(matrix)
     as_row = csr.reshape(1, -1)
-    return csr.executor.to_host(extremes_of_rows(as_row, which, as_row.shape[1]))[0]
+    found = extremes_of_rows(as_row, which, 0 if explicit else as_row.shape[1])
+    return csr.executor.to_host(found)[0]
+
+
+def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
+    """Return the largest or smallest entry that is not NaN; NaN where there is no other one."""
+    csr = canonical_rows(matrix)
+    xp = csr.executor.xp
+    missing = csr.data != csr.data
+    if is_exact(matrix.dtype) or not bool(xp.any(missing)):
+        return extreme(matrix, axis, which, explicit=explicit)
+    never = csr.dtype.type(-np.inf if which is LARGEST else np.inf)
+    numbers = csr._with_data(xp.where(missing, never, csr.data))
+    found = extreme(numbers, axis, which, explicit=explicit)
+    # A row of NaN alone has no number, and no zero where it is full.
+    marks = csr._with_data(missing.astype(np.int32))
+    count = marks.sum(axis)
+    axis = normalized_axis(axis)
+    whole = csr.shape[0] * csr.shape[1] if axis is None else csr.shape[axis]
+    stored = csr._with_data(xp.ones(csr.nnz, np.int32)).sum(axis) if explicit else whole
+    made = (np if axis is None else xp).where((count == stored) & (count > 0), np.nan, found)
+    return made.astype(matrix.dtype)[()] if axis is None else made.astype(matrix.dtype)
 
 
 def trace(matrix: Matrix, offset: Any = 0) -> Any:
@@ -194,9 +248,12 @@ def row_totals(csr: Csr) -> Array:
     return _of_rows(csr, rows.total)
 
 
-def row_extremes(csr: Csr, which: Extreme) -> Array:
-    """Return the largest or smallest number of each row of a canonical matrix."""
-    return _of_rows(csr, which.of_rows, csr.shape[1])
+def row_extremes(csr: Csr, which: Extreme, *, explicit: bool = False) -> Array:
+    """Return the largest or smallest number of each row of a canonical matrix.
+
+    With ``explicit`` positions without an entry do not count; a row without entries gives 0.
+    """
+    return _of_rows(csr, which.of_rows, 0 if explicit else csr.shape[1])
 
 
 def _of_rows(csr: Csr, operation: Operation, *further: Any) -> Array:

@@ -131,7 +131,7 @@ class StoredCsr(CompressedRows):
         wanted = storage_dtype(dtype, self.dtype)
         return self if wanted == self.storage_dtype else self.tocsr().stored(wanted)
 
-    def astype(self, dtype: DTypeLike) -> Any:
+    def astype(self, dtype: DTypeLike, copy: bool = False) -> Any:
         """Return this matrix computing in another dtype; itself if it does already.
 
         Values stay stored as they are where that is lower than ``dtype``. Else the result is a
@@ -139,11 +139,11 @@ class StoredCsr(CompressedRows):
         """
         dtype = asked_dtype(dtype)
         if dtype == self.dtype:
-            return self
+            return self.copy() if copy else self
         if may_store(self.storage_dtype, dtype):
             made = self._from_arrays(self.executor, self.shape, *self._native_arrays(), dtype=dtype)
             made._pattern = self._pattern
-            return self._share_values(made)
+            return made.copy() if copy else self._share_values(made)
         return self.tocsr().astype(dtype)
 
     def permute(self, p: Any = None, q: Any = None) -> StoredCsr:

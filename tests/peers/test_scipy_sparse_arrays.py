@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg  # noqa: F401  before issparse is replaced
 
 import wollemi as wl
 from wollemi.core.formats.sparse_vector import SparseVector
@@ -67,7 +69,7 @@ module = test_module(
 )
 
 #: SciPy's classes of tests of sparse arrays that are run.
-OURS = {"TestCSR": csr_array}
+OURS = {"TestCSR": csr_array, "TestCSC": csc_array, "TestCOO": coo_array, "TestBSR": bsr_array}
 CONTAINERS = {
     "csr_container": csr_array,
     "csc_container": csc_array,
@@ -81,5 +83,7 @@ for name, creator in OURS.items():
     kind.math_dtypes = [np.bool_, np.int64, np.float64, np.complex128]
     for container, made in CONTAINERS.items():
         setattr(kind, container, staticmethod(made))
+    if name != "TestCSR":  # nearly all of it is the code that TestCSR runs
+        kind.pytestmark = [*getattr(kind, "pytestmark", []), pytest.mark.rare]
     kind.init_class()
     globals()[name] = kind

@@ -9,7 +9,6 @@ import wollemi as wl
 from wollemi.core.errors import (
     IndexOutOfRange,
     InvalidArgument,
-    ShapeMismatch,
     UnsupportedOperation,
 )
 from wollemi.core.formats.sparse_vector import SparseVector
@@ -151,8 +150,36 @@ def test_keys_of_no_meaning(on, key, words):
 
 def test_arrays_that_do_not_broadcast(on):
     A, _ = sample(on)
-    with pytest.raises(ShapeMismatch, match="ix_"):
+    with pytest.raises(IndexError, match=r"shape mismatch: .*ix_"):
         A[[0, 1, 2], [0, 1]]
+
+
+NEW_AXES = [
+    (None, 1, 2, None),
+    (1, None),
+    (1, slice(None), None),
+    (None, slice(1, 3), 2),
+    (slice(1, 3), None, 2),
+    (slice(1, 3), 2, None),
+    (1, slice(2, 4), None),
+    (1, 2, None),
+    (None, -1, [0, 2]),
+    (None, ..., 2),
+]
+
+
+@pytest.mark.parametrize("key", NEW_AXES, ids=str)
+def test_none_adds_an_axis_anywhere(on, key):
+    A, S = sample(on, "unsorted")
+    assert_same(on, A[key], S.toarray()[key])
+
+
+def test_a_mask_of_two_dimensions_stands_next_to_an_ellipsis(on):
+    A, S = sample(on)
+    D = S.toarray()
+    for key in ((D > 0, ...), (..., D > 0)):
+        np.testing.assert_array_equal(on.to_host(A[key]), D[key])
+    np.testing.assert_array_equal(on.to_host(A[(D > 0).tolist(), ...]), D[D > 0])
 
 
 def test_a_matrix_is_a_sequence_of_rows(on):
