@@ -4,7 +4,8 @@ With ``f = log |det A|``, the derivative for ``A_ij`` is ``(A^-1)_ji`` (Giles 20
 and that of ``(A^-1)_ji`` along ``D`` is ``-(A^-1 D A^-1)_ji``. The inverse at the positions of the
 pattern follows from sparse factors by Takahashi's equations (Takahashi, Fagan and Chen 1973;
 Erisman and Tinney, *On computing certain elements of the inverse of a sparse matrix*, 1975), in as
-many operations as the factorization has. All of it runs on the host, in float64.
+many operations as the factorization has, in twice as many without symmetry. All of it runs on the
+host, in float64. The factors of the last values are stored with the pattern, for derivatives.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr
-from .fill import Fill, filled_pattern
-from .takahashi import inverse_on_pattern
+from ...core.formats.triangular import host_of
+from ...core.operations import inverse
+from ...core.store import Key
 from .terms import Indices
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
@@ -34,18 +36,33 @@ class Factored(NamedTuple):
 
     Attributes
     ----------
+    values : array, shape (nnz,)
+        The values of the matrix.
     lu : scipy.sparse.linalg.SuperLU
         The factors.
-    rows, columns : array of int64
+    rows, columns : array of int32 or int64
         Those of the entries.
-    symmetric : bool
+    one_order : bool
         Whether rows and columns have the same order, as Takahashi's equations need.
+    symmetric : bool
+        Whether the matrix is symmetric.
     """
 
+    values: Numbers
     lu: Any
     rows: Indices
     columns: Indices
+    one_order: bool
     symmetric: bool
+
+
+class _Last:
+    """The last factorization of a pattern."""
+
+    factored: Factored | None = None
+
+
+_LAST: Key[_Last] = Key("factors for the logarithm of the determinant")
 
 
 def log_determinant(A: Csr, values: Numbers) -> float:
@@ -70,12 +87,8 @@ def inverse_entries(A: Csr, values: Numbers) -> Numbers:
     of the inverse are computed one block after the other.
     """
     factored = _factored(A, values)
-    if not factored.symmetric:
-        return _in_blocks(factored, lambda unit: unit)
-    order = np.asarray(factored.lu.perm_c, np.int64)
-    rows, columns = order[factored.rows], order[factored.columns]
-    fill = filled_pattern(A.shape[0], rows, columns)
-    return _taken(fill, factored.lu, rows, columns)
+    found = _selected(A, factored) if factored.one_order else None
+    return _in_blocks(factored, lambda unit: unit) if found is None else found
 
 
 def inverse_derivative(A: Csr, values: Numbers, direction: Numbers) -> Numbers:
@@ -93,24 +106,44 @@ def inverse_derivative(A: Csr, values: Numbers, direction: Numbers) -> Numbers:
 
 
 def _factored(A: Csr, values: Numbers) -> Factored:
+    """Return factors of a matrix with these values: the last ones, if they are of these values."""
+    last = A._pattern.get(_LAST, _Last)
+    known = last.factored
+    values = values.astype(np.float64)
+    if known is None or not np.array_equal(known.values, values):
+        known = last.factored = _factorize(A, values)
+    return known
+
+
+def _factorize(A: Csr, values: Numbers) -> Factored:
     """Return factors in one order of rows and columns if they are exact, and others if not."""
     from scipy.sparse import csc_array
 
     on, n = A.executor, A.shape[0]
-    indptr, columns = (np.asarray(on.to_host(x), np.int64) for x in (A.indptr, A.indices))
-    rows = np.repeat(np.arange(n), np.diff(indptr))
-    S = csc_array((values.astype(np.float64), (rows, columns)), shape=A.shape)
-    if not np.isfinite(S.data).all():
+    indptr, columns = (np.asarray(on.to_host(x)) for x in (A.indptr, A.indices))
+    rows = np.repeat(np.arange(n, dtype=columns.dtype), np.diff(indptr))
+    if not np.isfinite(values).all():
         raise InvalidMatrix("log_determinant: the values have NaN or infinity")
+    S = csc_array((values, (rows, columns)), shape=A.shape)
     lu = _try(S, symmetric=True)
     if lu is not None and np.array_equal(lu.perm_r, lu.perm_c):
         b = np.cos(np.arange(n, dtype=np.float64))
         if n == 0 or np.linalg.norm(b - S @ lu.solve(b)) <= EXACT * np.linalg.norm(b):
-            return Factored(lu, rows, columns, True)
+            return Factored(values, lu, rows, columns, True, _is_symmetric(A, values))
     lu = _try(S, symmetric=False)
     if lu is None:
         raise _singular()
-    return Factored(lu, rows, columns, False)
+    return Factored(values, lu, rows, columns, False, False)
+
+
+def _is_symmetric(A: Csr, values: Numbers) -> bool:
+    transposed, order = A.transposed_pattern()
+    on = A.executor
+    same = all(
+        np.array_equal(on.to_host(getattr(A, name)), on.to_host(getattr(transposed, name)))
+        for name in ("indptr", "indices")
+    )
+    return same and np.array_equal(values[np.asarray(on.to_host(order))], values)
 
 
 def _try(S: Any, symmetric: bool) -> Any:
@@ -149,19 +182,20 @@ def _in_blocks(factored: Factored, apply: Any) -> Numbers:
     return found
 
 
-def _taken(fill: Fill, lu: Any, rows: Indices, columns: Indices) -> Numbers:
-    """Return the entries of the inverse at ``(columns, rows)`` in the order of the factors."""
-    L, U = lu.L.tocoo(), lu.U.tocoo()
-    pivots = lu.U.diagonal()
-    lower, upper = np.zeros(fill.indices.size), np.zeros(fill.indices.size)
-    below, above = L.row > L.col, U.row < U.col
-    lower[fill.positions(L.row[below], L.col[below])] = L.data[below]
-    upper[fill.positions(U.col[above], U.row[above])] = U.data[above] / pivots[U.row[above]]
-    diagonal = 1 / pivots
-    inverse_on_pattern(fill, lower, upper, diagonal)
-    found = np.empty(rows.size)
-    equal, down, up = rows == columns, columns > rows, columns < rows
-    found[equal] = diagonal[rows[equal]]
-    found[down] = lower[fill.positions(columns[down], rows[down])]
-    found[up] = upper[fill.positions(rows[up], columns[up])]
-    return found
+def _selected(A: Csr, factored: Factored) -> Numbers | None:
+    """Return the entries of the inverse at mirrored positions, by Takahashi's equations.
+
+    None if rounding left the factors entries at positions that elimination does not fill.
+    """
+    host, lu = host_of(A.executor, inverse.selected), factored.lu
+    order = np.asarray(lu.perm_c, np.int32)
+    lower, upper = lu.L.tocsc(), lu.U.tocsr()
+    of_lower, of_upper = (
+        (x.indptr.astype(np.int32, copy=False), x.indices.astype(np.int32, copy=False), x.data)
+        for x in (lower, upper)
+    )
+    found, outside = np.empty(factored.values.size), np.zeros(1, np.int64)
+    positions = order[factored.columns], order[factored.rows]
+    symmetric = int(factored.symmetric)
+    host.run(inverse.selected, *positions, *of_lower, *of_upper, symmetric, found, outside)
+    return None if outside[0] else found

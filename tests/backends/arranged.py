@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wollemi.core.operation import OPERATIONS
 from wollemi.core.registry import executor as executor_by_name
@@ -204,6 +205,31 @@ def _costs(values: dict[str, Any], extents: dict[str, int]) -> None:
         values[name] = np.full(n, np.nan, values["cost"].dtype)
 
 
+def _factors_of_a_matrix(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put the factors of a matrix that its diagonal dominates there, in its own order."""
+    n, rng = extents["p"] - 1 if extents["p"] > 1 else 5, np.random.default_rng(extents["p"])
+    index, dtype = values["rows"].dtype, values["lower"].dtype
+    values["symmetric"] = n % 2
+    dense = np.where(rng.random((n, n)) < 2 / n, numbers(rng, (n, n), dtype), 0).astype(dtype)
+    if values["symmetric"]:
+        dense = dense + dense.T
+    np.fill_diagonal(dense, 1 + 2 * np.abs(dense).sum(axis=1) + np.abs(dense).sum(axis=0))
+    rows, columns = np.nonzero(dense)
+    L, U = np.eye(n, dtype=dtype), dense.copy()
+    for k in range(n):
+        L[k + 1 :, k] = U[k + 1 :, k] / U[k, k]
+        U[k + 1 :] -= np.outer(L[k + 1 :, k], U[k])
+        U[k + 1 :, k] = 0
+    lower, upper = sp.csc_array(L - (n % 3 > 0) * np.eye(n, dtype=dtype)), sp.csr_array(U)
+    values |= {"rows": rows.astype(index), "columns": columns.astype(index)}
+    for name, factor, other in (("lower", lower, "rows"), ("upper", upper, "columns")):
+        factor.sort_indices()
+        values[f"{name}_begin"] = factor.indptr.astype(index)
+        values[f"{name}_{other}"] = factor.indices.astype(index)
+        values[name] = factor.data.astype(dtype)
+    values["inverse"] = np.full(rows.size, np.nan, dtype)
+
+
 def _an_elimination(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Put a pattern there, an order of its rows, and a limit that small ones do not reach."""
     _a_pattern_with_its_diagonal(values, extents)
@@ -397,6 +423,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "triangular.substitute": _a_triangle,
     "triangular.lanes": _a_triangle,
     "triangular.threshold": _factors_by_thresholds,
+    "inverse.selected": _factors_of_a_matrix,
     "isai.triangle": _an_inverse_on_a_pattern,
     "isai.general": _an_inverse_on_a_pattern,
     "ordering.matching": _costs,

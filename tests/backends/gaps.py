@@ -18,6 +18,7 @@ _ON_HOSTS = {
         ),
         _BY_ROWS,
     ),
+    "inverse.selected": "factors without row exchanges are on the host, and so are its equations",
     "triangular.lanes": "its blocks of rows are work for threads of a host: devices compute levels",
 }
 _BY_COLUMNS = {
