@@ -147,7 +147,8 @@ def own_members(path: str) -> tuple[Member, ...]:
     found = []
     for entry in public_members(path, cls, owners()):
         name = entry.name.rpartition(".")[2]
-        if entry.kind not in ("method", "property") or is_internal(cls, name):
+        hidden = name.startswith("_") or is_internal(cls, name)
+        if entry.kind not in ("method", "property") or hidden:
             continue
         value = inspect.getattr_static(cls, name, None)
         if inspect.getdoc(value):

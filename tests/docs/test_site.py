@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 import tomllib
@@ -76,6 +77,49 @@ def test_roles_are_links_to_the_names_of_the_reference():
     assert ":py:obj:`solve <wollemi.solve>`" in text
     assert ":py:obj:`update <wollemi.solvers.KrylovSolver.update>`" in text
     assert "``no_such``" in text
+
+
+def functions() -> list[tuple[str, object]]:
+    """Return the public functions, classes and methods for programs, with their names."""
+    found = []
+    for module, offered in names.modules().items():
+        if module in ("wollemi.extend", "wollemi.interop.petsc"):
+            continue  # protocols, which docs/extend.md and PETSc describe
+        for name in offered:
+            if name.kind in ("class", "function"):
+                found.append((name.path, name.value))
+            if name.kind == "class" and name.path in names.owners().values():
+                found += [
+                    (f"{name.path}.{member.name}", getattr(member.value, "__func__", member.value))
+                    for member in names.own_members(name.path)
+                    if member.kind == "method"
+                ]
+    return found
+
+
+def test_every_public_parameter_is_documented():
+    faults = []
+    for path, value in functions():
+        text = docstrings.completed(inspect.getdoc(value) or "", path, value)
+        signature = docstrings.signature_of(value)
+        if signature is not None:
+            known = docstrings.described(text)
+            faults += [f"{path}: {name}" for name in signature.parameters if name not in known]
+    assert not faults, "\n".join(faults)
+
+
+def test_shared_parameters_come_after_the_summary():
+    def f(A, b):
+        """Solve.
+
+        More.
+        """
+
+    made = docstrings.completed(inspect.getdoc(f), "wollemi.f", f)
+    assert made.startswith(
+        "Solve.\n\nParameters\n----------\nA : LinOp or matrix\n    The operator"
+    )
+    assert made.endswith("\n\nMore.")
 
 
 def test_stars_of_shapes_open_no_emphasis():
