@@ -30,7 +30,7 @@ class Bsr(Matrix):
     blocksize : tuple of int, optional
         Rows and columns of a block; by default that of ``arg`` if it has one, else (2, 2) ... (4,
         4) if one of them fits without fill, else (1, 1).
-    dtype, executor
+    dtype, executor, copy
         As for :class:`Csr`.
 
     Attributes
@@ -70,10 +70,11 @@ class Bsr(Matrix):
         blocksize: tuple[int, int] | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_blocks(arg, shape, place(executor, *arg))
+            made = _from_blocks(arg, shape, place(executor, *arg), copy)
             if blocksize not in (None, made.blocksize):
                 raise InvalidMatrix(
                     f"blocksize: {blocksize} was given for blocks of {made.blocksize}"
@@ -81,7 +82,7 @@ class Bsr(Matrix):
         else:
             if blocksize is None:
                 blocksize = getattr(arg, "blocksize", None)
-            made = converted(arg, "bsr", shape, executor, blocksize=blocksize)
+            made = converted(arg, "bsr", shape, executor, copy=copy, blocksize=blocksize)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
@@ -154,7 +155,7 @@ class Bsr(Matrix):
         return bsr_array(tuple(self._host_copies()), shape=self.shape)
 
 
-def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
+def _from_blocks(triple: Any, shape: Any, executor: Executor, copy: bool) -> Bsr:
     from ..operands import to_host
 
     data = validate.values(to_host(triple[0]), ndim=3)
@@ -175,4 +176,6 @@ def _from_blocks(triple: Any, shape: Any, executor: Executor) -> Bsr:
     if validate.is_logical(triple[0]):
         data, indices, indptr = validate.either_compressed(data, indices, indptr)
     arrays = zip((data, indices, indptr), triple, strict=True)
-    return Bsr._from_arrays(executor, (m, n), *(own(executor, a, given) for a, given in arrays))
+    return Bsr._from_arrays(
+        executor, (m, n), *(own(executor, a, given, copy=copy) for a, given in arrays)
+    )

@@ -11,7 +11,7 @@ from ..operations import matrix as operations
 from ..store import PatternStore
 from . import device_arrays, validate
 from .base import Matrix
-from .given import checked_shape, converted, homeless, own, place
+from .given import checked_shape, converted, homeless, is_coordinates, own, place
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -26,6 +26,8 @@ class Coo(Matrix):
         Any matrix, or ``(data, (row, col))``.
     shape, dtype, executor
         As for :class:`Csr`.
+    copy : bool
+        As for :class:`Csr`: coordinates of the host are used in place where rows rise.
 
     Attributes
     ----------
@@ -56,13 +58,14 @@ class Coo(Matrix):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if is_coordinates(arg):
             data, (row, col) = arg
-            made = _from_coordinates(data, row, col, shape, place(executor, data, row, col))
+            made = _from_coordinates(data, row, col, shape, place(executor, data, row, col), copy)
         else:
-            made = converted(arg, "coo", shape, executor)
+            made = converted(arg, "coo", shape, executor, copy=copy)
         if dtype is not None:
             made = made.astype(dtype)
         self._become(made, homeless(executor, arg))
@@ -114,14 +117,9 @@ class Coo(Matrix):
         return coo_array((data, (row, col)), shape=self.shape)
 
 
-def is_coordinates(arg: Any) -> bool:
-    """Return whether ``arg`` is a pair ``(data, (row, col))``."""
-    if not (isinstance(arg, tuple) and len(arg) == 2):
-        return False
-    return isinstance(arg[1], (tuple, list, np.ndarray)) and len(arg[1]) == 2
-
-
-def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Executor) -> Coo:
+def _from_coordinates(
+    data: Any, row: Any, col: Any, shape: Any, executor: Executor, copy: bool = True
+) -> Coo:
     there = device_arrays.coordinates(executor, data, row, col, shape)
     if there is not None:
         from .convert import rows_of
@@ -133,7 +131,7 @@ def _from_coordinates(data: Any, row: Any, col: Any, shape: Any, executor: Execu
         values, rows, columns = values[order], rows[order], columns[order]
     given = (data, row, col)
     arrays = zip((values, rows, columns), given, strict=True)
-    return Coo._from_arrays(executor, shape, *(own(executor, a, g) for a, g in arrays))
+    return Coo._from_arrays(executor, shape, *(own(executor, a, g, copy=copy) for a, g in arrays))
 
 
 def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo | None:

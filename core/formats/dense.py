@@ -15,7 +15,15 @@ from ..operations import matrix as operations
 from . import validate
 from .base import Matrix
 from .batchable import Batchable
-from .given import homeless, is_new, place, refuse_narrow_in_scipy
+from .given import (
+    converted,
+    homeless,
+    is_coordinates,
+    is_new,
+    place,
+    refuse_narrow_in_scipy,
+    require_shape,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -27,9 +35,14 @@ class Dense(Matrix, metaclass=Batchable):
     Parameters
     ----------
     arg : array, shape (m, n), or any matrix
-        The entries.
+        The entries; ``(data, (row, col))`` too, whose duplicates are added up.
+    shape : tuple of int, optional
+        Rows and columns: needed with coordinates, unless the largest index tells them.
     dtype, executor
         As for :class:`Csr`.
+    copy : bool
+        Whether the matrix must have a copy of an array. ``copy=False`` uses it in place where its
+        dtype, order and device allow: new values of the matrix are written into it.
 
     Examples
     --------
@@ -42,16 +55,23 @@ class Dense(Matrix, metaclass=Batchable):
     arrays = ("data",)
 
     def __init__(
-        self, arg: Any, *, dtype: Any = None, executor: Executor | str | None = None
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
-        from ..interop import is_sparse, matrix_from
+        from ..interop import is_sparse
 
-        if is_sparse(arg):
+        if is_sparse(arg) or is_coordinates(arg):
             arg = validate.as_numbers(arg, dtype)
-            made = matrix_from(arg, executor).asformat("dense")
+            made = converted(arg, "dense", shape, executor, copy=copy)
         else:
             made = dense_of(arg, executor)
-            made = made if is_new(made.data, arg) else made.copy()
+            made = made if is_new(made.data, arg) or not copy else made.copy()
+            require_shape(made, shape)
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))
 

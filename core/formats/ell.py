@@ -8,7 +8,7 @@ from ..operations import matrix as operations
 from . import validate
 from .base import Matrix
 from .batchable import Batchable
-from .given import homeless
+from .given import converted, homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -19,12 +19,17 @@ class Ell(Matrix, metaclass=Batchable):
 
     Parameters
     ----------
-    arg : matrix
-        Any matrix.
+    arg : matrix or tuple
+        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+    shape : tuple of int, optional
+        Rows and columns: needed with coordinates, unless the largest index tells them.
     width : int, optional
         The width of padded rows; the length of the longest by default.
     dtype, executor
         As for :class:`Csr`.
+    copy : bool
+        Whether the entries of another library's matrix must be copied on the way; the packed
+        arrays are this matrix's own in any case.
 
     Attributes
     ----------
@@ -50,15 +55,15 @@ class Ell(Matrix, metaclass=Batchable):
     def __init__(
         self,
         arg: Any,
+        shape: tuple[int, int] | None = None,
         *,
         width: int | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
-        from ..interop import matrix_from
-
         arg = validate.as_numbers(arg, dtype)
-        made = matrix_from(arg, executor).asformat("ell", width=width)
+        made = converted(arg, "ell", shape, executor, copy=copy, width=width)
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))
 

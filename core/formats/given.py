@@ -147,6 +147,13 @@ def is_new(array: Array, given: Any) -> bool:
     return not same_memory(array, to_host(given))
 
 
+def is_coordinates(arg: Any) -> bool:
+    """Return whether ``arg`` is a pair ``(data, (row, col))``."""
+    if not (isinstance(arg, tuple) and len(arg) == 2):
+        return False
+    return isinstance(arg[1], (tuple, list, np.ndarray)) and len(arg[1]) == 2
+
+
 def checked_shape(shape: Any) -> tuple[int, int]:
     """Return ``shape`` as two non-negative integers, or raise InvalidMatrix."""
     try:
@@ -197,6 +204,11 @@ def converted(
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
     else:
         made = matrix_from(arg, executor, copy=copy).asformat(format, **options)
+    require_shape(made, shape)
+    return made
+
+
+def require_shape(made: LinOp, shape: Any) -> None:
+    """Raise InvalidMatrix unless a matrix has the shape that was given, if one was."""
     if shape is not None and checked_shape(shape) != made.shape:
         raise InvalidMatrix(f"shape: {shape} was given for a matrix of {made.shape}")
-    return made

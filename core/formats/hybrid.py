@@ -13,7 +13,7 @@ from . import validate
 from .base import Matrix
 from .coo import Coo
 from .ell import Ell
-from .given import homeless
+from .given import converted, homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -29,12 +29,17 @@ class Hybrid(Matrix):
 
     Parameters
     ----------
-    arg : matrix
-        Any matrix.
+    arg : matrix or tuple
+        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+    shape : tuple of int, optional
+        Rows and columns: needed with coordinates, unless the largest index tells them.
     width : int, optional
         Width of the ELL part; by default the 67 % quantile of the row lengths.
     dtype, executor
         As for :class:`Csr`.
+    copy : bool
+        Whether the entries of another library's matrix must be copied on the way; the packed
+        arrays are this matrix's own in any case.
 
     References
     ----------
@@ -62,15 +67,15 @@ class Hybrid(Matrix):
     def __init__(
         self,
         arg: Any,
+        shape: tuple[int, int] | None = None,
         *,
         width: int | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
-        from ..interop import matrix_from
-
         arg = validate.as_numbers(arg, dtype)
-        made = matrix_from(arg, executor).asformat("hybrid", width=width)
+        made = converted(arg, "hybrid", shape, executor, copy=copy, width=width)
         self.__dict__.update((made if dtype is None else made.astype(dtype)).__dict__)
         self._follows = homeless(executor, arg)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..operations import matrix as operations
 from . import validate
 from .base import Matrix
-from .given import homeless
+from .given import converted, homeless
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -23,14 +23,19 @@ class Sellp(Matrix):
 
     Parameters
     ----------
-    arg : matrix
-        Any matrix.
+    arg : matrix or tuple
+        Any matrix, or ``(data, (row, col))``; duplicates are added up.
+    shape : tuple of int, optional
+        Rows and columns: needed with coordinates, unless the largest index tells them.
     slice_size : int
         Rows of a slice.
     window : int
         Rows are sorted by falling length within ``window`` slices.
     dtype, executor
         As for :class:`Csr`.
+    copy : bool
+        Whether the entries of another library's matrix must be copied on the way; the packed
+        arrays are this matrix's own in any case.
 
     Attributes
     ----------
@@ -74,16 +79,18 @@ class Sellp(Matrix):
     def __init__(
         self,
         arg: Any,
+        shape: tuple[int, int] | None = None,
         *,
         slice_size: int = SLICE_SIZE,
         window: int = WINDOW,
         dtype: Any = None,
         executor: Executor | str | None = None,
+        copy: bool = True,
     ) -> None:
-        from ..interop import matrix_from
-
         arg = validate.as_numbers(arg, dtype)
-        made = matrix_from(arg, executor).asformat("sellp", slice_size=slice_size, window=window)
+        made = converted(
+            arg, "sellp", shape, executor, copy=copy, slice_size=slice_size, window=window
+        )
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))
 
