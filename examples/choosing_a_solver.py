@@ -105,21 +105,22 @@ def draw(path):
     axes.axis("off")
     places = {name: place for name, (_, place, _) in QUESTIONS.items()}
     places |= {name: place for name, (_, place) in ANSWERS.items()}
-    for _, place, ways in QUESTIONS.values():
-        for answer, to in ways.items():
-            axes.annotate(
-                "",
-                places[to],
-                place,
-                arrowprops={"arrowstyle": "-|>", "color": "0.45", "shrinkB": 16},
-            )
-            x, y = (0.55 * a + 0.45 * c for a, c in zip(place, places[to], strict=True))
-            axes.text(x, y, answer, fontsize=9, color="0.3", ha="center", backgroundcolor="white")
     box = {"boxstyle": "round,pad=0.45", "edgecolor": "0.35"}
-    for text, place, _ in QUESTIONS.values():
-        axes.text(*place, text, ha="center", va="center", bbox={**box, "facecolor": "#eef3fb"})
-    for text, place in ANSWERS.values():
-        axes.text(*place, text, ha="center", va="center", bbox={**box, "facecolor": "#e9f6ec"})
+    centred = {"ha": "center", "va": "center"}
+    boxes = {}
+    for name, (text, place, _) in QUESTIONS.items():
+        boxes[name] = axes.text(*place, text, bbox={**box, "facecolor": "#eef3fb"}, **centred)
+    for name, (text, place) in ANSWERS.items():
+        boxes[name] = axes.text(*place, text, bbox={**box, "facecolor": "#e9f6ec"}, **centred)
+    figure.canvas.draw()  # boxes have their sizes from here on; arrows end at them
+    for name, (_, place, ways) in QUESTIONS.items():
+        for answer, to in ways.items():
+            ends = {"patchA": boxes[name].get_bbox_patch(), "patchB": boxes[to].get_bbox_patch()}
+            style = {"arrowstyle": "-|>", "color": "0.3", "shrinkA": 2, "shrinkB": 2}
+            axes.annotate("", places[to], place, arrowprops={**style, **ends})
+            x, y = (0.5 * a + 0.5 * c for a, c in zip(place, places[to], strict=True))
+            plain = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.text(x, y, answer, fontsize=9, color="0.2", bbox=plain, **centred)
     figure.savefig(path, bbox_inches="tight")
 
 
