@@ -225,7 +225,7 @@ class Attempts:
         if self.best is None:
             return False
         failed = [stop for stop in self.best.stops if stop != Stop.CONVERGED]
-        if self.ended_by is not None or not failed:
+        if self.ended_by is not None or not failed or self.maxiter == 0:
             return True
         aimless = not np.any(np.asarray(self.best.threshold) > 0)
         return aimless and not any(stop in _BROKEN for stop in failed)

@@ -93,3 +93,10 @@ def test_a_cache_that_others_can_write_is_a_failure(wollemi, only, monkeypatch, 
 def test_the_system_is_well_conditioned():
     S, ones = module._system()
     assert np.linalg.cond(S.toarray()) < 10 and ones.shape == (S.shape[0],)
+
+
+@pytest.mark.parametrize(("policy", "words"), [("passive", "they sleep"), ("", "they spin")])
+def test_idle_threads_of_pytorch_are_checked(policy, words):
+    check = module._threads_check(policy)
+    assert check.state == module.OK and words in check.detail
+    assert bool(check.remedy) == (policy == "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from importlib import import_module
@@ -121,3 +122,16 @@ def test_info_times_the_links_of_groups(wollemi):
     assert ended.status == 0 and "omp:1" in ended.out and "threads" in ended.out
     told = json.loads(wollemi("info", "--links", "--json").out)
     assert told["links"][0]["links"] == "threads" and told["links"][0]["one"] > 0
+
+
+def test_a_caveat_of_a_backend_is_told_where_the_backend_runs(wollemi, monkeypatch):
+    notes = {"reference": "slow and exact", "hip": "never ran"}
+    monkeypatch.setattr(import_module("wollemi.cli.info"), "backend_notes", lambda: notes)
+    out = wollemi("info").out
+    assert "slow and exact" in out and "never ran" not in out
+
+
+def test_the_platform_has_a_line_of_its_own(wollemi):
+    lines = [line.split() for line in wollemi("info").out.splitlines()]
+    assert ["python", platform.python_version()] in lines
+    assert any(line[:1] == ["platform"] for line in lines)

@@ -154,3 +154,9 @@ def test_stop_codes_of_kernels_and_of_python_agree():
     assert listed is not None
     for name, code in re.findall(r"(\w+) = (\d+)", listed[1]):
         assert Stop[name] == int(code)
+
+
+def test_no_iterations_are_tried_once(on):
+    A = wl.Csr(np.diag([1.0, 2.0, 3.0]) + 0.1, executor=on)
+    result = wl.solve(A, np.ones(3), maxiter=0)
+    assert not result.converged and len(result.attempts) == 1

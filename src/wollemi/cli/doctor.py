@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final, Literal
 
 import numpy as np
@@ -85,6 +87,17 @@ def examine() -> Iterator[Check]:
             continue
         yield _tried(f"{line.name}: product", line.name, _product)
         yield _tried(f"{line.name}: solve", line.name, _solve)
+    if find_spec("torch") is not None:
+        yield _threads_check(os.environ.get("OMP_WAIT_POLICY", ""))
+
+
+def _threads_check(policy: str) -> Check:
+    """Say whether idle threads of PyTorch leave the cores to wollemi's."""
+    name = "idle threads of PyTorch"
+    if policy.lower() == "passive":
+        return Check(name, OK, "they sleep: OMP_WAIT_POLICY=passive")
+    remedy = "in programs with PyTorch on shared cores set OMP_WAIT_POLICY=passive"
+    return Check(name, OK, "they spin, which slows products of wollemi between theirs", remedy)
 
 
 def _cache_check() -> Check:

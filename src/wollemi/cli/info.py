@@ -64,8 +64,10 @@ def info(
     out.print(_executors())
     if not has_native_modules():
         out.print(f"{NO_NATIVE_MODULES}\n")
-    for note in backend_notes().values():
-        out.print(f"{escape(note)}\n")
+    here = {line.name.partition(":")[0] for line in available_executors() if line.available}
+    for name, note in backend_notes().items():
+        if name in here:  # a caveat of a backend that cannot run here is of no use
+            out.print(f"{escape(note)}\n")
     out.print(_versions())
 
 
@@ -138,7 +140,8 @@ def _versions() -> Table:
     table.add_column("package", no_wrap=True)
     table.add_column("version, or how to get it", overflow="fold")
     table.add_column("for", overflow="fold")
-    table.add_row("python", f"{platform.python_version()} on {platform.platform()}", "")
+    table.add_row("python", platform.python_version(), "")
+    table.add_row("platform", platform.platform(), "")
     for name in REQUIRED:
         table.add_row(name, _installed(name) or "", "")
     for names, purpose, requirement in OPTIONAL:
