@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .stored import StoredCsr
 
 _TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
+_SORTED: Key[tuple[Csr, Array]] = Key("sorted rows")
 
 
 class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
@@ -165,11 +166,26 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         return Csr._from_arrays(self.executor, self.shape[::-1], data, indices, indptr)
 
     def sort(self) -> Self:
-        """Return this matrix with the columns of each row in rising order; itself if they are."""
+        """Return this matrix with the columns of each row in rising order; itself if they are.
+
+        The order is found once and kept with the pattern, unless the matrix is lean.
+        """
         if self.has_sorted_indices:
             return self
-        indices, data, _ = rearranged(self, structure.csr_sort)
-        return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
+        if self._lean:
+            indices, data, _ = rearranged(self, structure.csr_sort)
+            return self._from_arrays(self.executor, self.shape, data, indices, self.indptr)
+        pattern, order = self._pattern.get(_SORTED, self._sorted_pattern)
+        data = self.data[order]
+        made = self._from_arrays(self.executor, self.shape, data, pattern.indices, self.indptr)
+        made._pattern = pattern._pattern
+        return made
+
+    def _sorted_pattern(self) -> tuple[Csr, Array]:
+        """Return the pattern with sorted rows, and where its entries were; the values are zeros."""
+        pattern = without_values(self)
+        indices, data, order = self.executor.run(structure.csr_sort, pattern)
+        return pattern._from_arrays(self.executor, self.shape, data, indices, self.indptr), order
 
     def _made_double(self, dtype: np.dtype[Any]) -> LinOp:
         if is_exact(self.dtype):

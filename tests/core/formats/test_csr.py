@@ -2,6 +2,7 @@ import weakref
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 
 import wollemi as wl
@@ -232,3 +233,18 @@ def test_several_vectors_are_a_dense_matrix_to_users_and_vectors_to_loops(execut
         solved = wl.solvers.Cg(A).solve(B)
     assert "csr.spmm" not in {entry.operation for entry in seen}
     np.testing.assert_allclose(A @ solved.x, B, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64", "bool"])
+def test_the_order_of_unsorted_rows_is_found_once_and_values_follow(on, dtype):
+    data = np.array([1, 2, 0, 4, 5]).astype(dtype)
+    arrays = (data, np.array([2, 0, 1, 1, 0], np.int32), np.array([0, 2, 5, 5], np.int32))
+    A = wl.Csr._from_arrays(on, (3, 3), *(on.from_host(a.copy()) for a in arrays))
+    first, again = A.sort(), A.sort()
+    assert first._pattern is again._pattern
+    assert again.has_sorted_indices and again.has_duplicates
+    A.update_values(data[::-1].copy())
+    S = sp.csr_array((data[::-1], *arrays[1:]), shape=(3, 3))
+    np.testing.assert_array_equal(on.to_host(A.sort().data), data[::-1][[1, 0, 4, 2, 3]])
+    np.testing.assert_array_equal(A.sort().toarray(), S.toarray())
+    assert A.lean().sort()._pattern is not A.lean().sort()._pattern
