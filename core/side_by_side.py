@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .batch.factors import FactoredSystems, Factors, Layout
     from .batch.systems import MemberPrograms, Systems
-    from .executor import Executor
+    from .executor import Array, Executor
 
 
 class SolvesSystems:
@@ -36,3 +37,14 @@ class SolvesSystems:
         ``members`` are the programs on :meth:`system_places`, in their order.
         """
         return False
+
+    def factorize_systems(self, layout: Layout, values: Array) -> Factors | None:
+        """Factorize matrices side by side; None where the executor has no kernel for it.
+
+        ``values`` has one row for each matrix.
+        """
+        return None
+
+    def solve_factored(self, factors: Factors, systems: FactoredSystems) -> None:
+        """Solve systems by factors that :meth:`factorize_systems` made; write their verdicts."""
+        raise NotImplementedError

@@ -20,12 +20,14 @@ from ...core.links import drive_alone
 from ...core.program import recording
 from . import foreign
 from .batch import solve
+from .batch_direct import factorize, solve_factored
 from .kernels import kernel
 from .level import level, native
 from .table import algorithms
 from .threads import default_threads
 
 if TYPE_CHECKING:
+    from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.iteration import Iteration, Replay
     from ...core.operator import LinearOperator
@@ -238,6 +240,14 @@ class OmpExecutor(Executor):
         """Solve many systems, each by one thread that replays the tapes of its member."""
         solve(members, systems)
         return True
+
+    def factorize_systems(self, layout: Layout, values: Array) -> Factors:
+        """Factorize matrices, each by one thread."""
+        return factorize(self, layout, values)
+
+    def solve_factored(self, factors: Factors, systems: FactoredSystems) -> None:
+        """Solve systems by their factors, each by one thread."""
+        solve_factored(self, factors, systems)
 
     def _tape(self, body: Callable[[], None]) -> Any:
         tape = native().Tape(self._context)

@@ -191,7 +191,8 @@ class _Arrays:
             for call in calls
             for _, array in call.arrays()
         }
-        leaving = self._read_first(["finish", "judge"]) | self._read_first(["restart"])
+        after = ["finish", "judge"]
+        leaving = self._read_first(after) | self._read_first(["restart", "iterate", *after])
         moving = (self._read_first(["iterate"]) | leaving) & self.written - unmoved
         needed = self.columns.keys() | moving
         lanes = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
 from ...core.errors import InvalidArgument
+from ..direct.solver import Direct
 from ..registry import SOLVERS
 
 if TYPE_CHECKING:
@@ -63,11 +64,7 @@ def solve_batch(
     InvalidArgument
         If an option is given that a batch does not take.
     """
-    for name, value in unused.items():
-        if value:
-            raise InvalidArgument(
-                f"{name}: a batch of systems does not take it; leave it out, or solve A[k] alone"
-            )
+    _refuse(unused, "a batch of systems")
     chosen = kind is None
     if isinstance(A, MixedBatch):
         from .mixed import MixedSolver
@@ -82,8 +79,21 @@ def solve_batch(
     return _completed(A, b, x0, result, alone, settings)
 
 
+def _refuse(options: dict[str, Any], who: str) -> None:
+    for name, value in options.items():
+        if value:
+            raise InvalidArgument(
+                f"{name}: {who} does not take it; leave it out, or solve A[k] alone"
+            )
+
+
 def _solver(A: BatchMatrix, kind: type | None, M: Any, settings: dict[str, Any]) -> Any:
     """Return the solver of a batch: CG for positive diagonals and Hermitian values."""
+    if kind is Direct:
+        _refuse({name: settings.get(name) is not None for name in ("maxiter", "stop")}, "Direct")
+        _refuse({"M": not (M is None or M in ("auto", "none"))}, "Direct")
+        rest = {name: value for name, value in settings.items() if name not in ("maxiter", "stop")}
+        return Direct(A, **rest)
     chosen = isinstance(M, str) and M == "auto"
     sample = _sample(A) if kind is None or chosen else []
     if chosen:

@@ -128,6 +128,13 @@ class Direct(LinOp, metaclass=Configurable):
         scale = scale_for(matrix)
         self._take(matrix, self._factorized(at, scale), scale)
 
+    @classmethod
+    def of_batch(cls, A: Any, **options: Any) -> Any:
+        """Return the direct solver of every matrix of a batch, as ``Direct(A)`` does."""
+        from ..batch.direct import batch_direct
+
+        return batch_direct(cls, A, **options)
+
     def _checked(self, A: LinOp) -> Matrix:
         matrix = with_entries(A, "Direct")
         if A.shape[0] != A.shape[1]:

@@ -8,7 +8,7 @@ import pytest
 
 import wollemi as wl
 
-from . import eigenvalues, expressions, files, least_squares, preconditioners, scales
+from . import batches, eigenvalues, expressions, files, least_squares, preconditioners, scales
 from .batch import Target, run_batch
 
 
@@ -21,6 +21,7 @@ from .batch import Target, run_batch
         least_squares.TARGET,
         eigenvalues.TARGET,
         preconditioners.TARGET,
+        batches.TARGET,
     ],
     ids=lambda t: t.name,
 )

@@ -1,0 +1,107 @@
+// LU factors of one small matrix with rows exchanged, in place: dense, or in a band.
+//
+// Entry (i, j) is at a[offset + i * stride + j], by rows. A dense matrix of n rows has stride n;
+// row i of a band has the columns from i - lower to i + lower + upper, since exchanged rows bring
+// in up to `lower` columns, and the stride is one less than their number. A team of work-items
+// shares the loops: rank() is the number of one of its size(), and barrier() waits for all.
+//
+// Multipliers stay where they were made, as in LINPACK: exchanges are applied one by one in a
+// solve. G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013, algorithms 3.4.1
+// and 4.3.1.
+#pragma once
+#include "types.hpp"
+
+namespace wl {
+
+struct lu_shape {
+  i64 n, lower, upper, stride, offset;
+
+  WL_DEVICE i64 at(i64 i, i64 j) const { return offset + i * stride + j; }
+  // The last row below the diagonal of column k, and the last column of row k of U.
+  WL_DEVICE i64 last_row(i64 k) const { return k + lower < n ? k + lower : n - 1; }
+  WL_DEVICE i64 last_column(i64 k) const {
+    return k + lower + upper < n ? k + lower + upper : n - 1;
+  }
+};
+
+template <class R>
+WL_DEVICE R pivot_size(R v) {
+  return v < R(0) ? -v : v;
+}
+template <class R>
+WL_DEVICE R pivot_size(complex<R> v) {
+  return pivot_size(v.re) + pivot_size(v.im);
+}
+
+// The row of the largest entry of column k on and below the diagonal; the first of equal ones.
+template <class T>
+WL_DEVICE i64 pivot_row(const lu_shape& s, const T* a, i64 k) {
+  i64 best = k;
+  auto size = pivot_size(a[s.at(k, k)]);
+  for (i64 i = k + 1; i <= s.last_row(k); ++i) {
+    const auto other = pivot_size(a[s.at(i, k)]);
+    if (other > size)
+      best = i, size = other;
+  }
+  return best;
+}
+
+// Factorizes; false if a pivot is zero or not finite.
+template <class Team, class T>
+WL_DEVICE bool factorize_band(const Team& team, const lu_shape& s, T* a, i32* pivots) {
+  using R = real_t<T>;
+  for (i64 k = 0; k < s.n; ++k) {
+    const i64 p = pivot_row(s, a, k), bottom = s.last_row(k), right = s.last_column(k);
+    const T pivot = a[s.at(p, k)];
+    const R size = pivot_size(pivot);
+    team.barrier();
+    if (!(size > R(0)) || !(size - size == R(0)))
+      return false;
+    if (team.rank() == 0)
+      pivots[k] = i32(p);
+    T* const row = a + s.at(k, 0);
+    if (p != k) {
+      T* const other = a + s.at(p, 0);
+      for (i64 j = k + team.rank(); j <= right; j += team.size()) {
+        const T kept = row[j];
+        row[j] = other[j];
+        other[j] = kept;
+      }
+    }
+    team.barrier();
+    for (i64 i = k + 1 + team.rank(); i <= bottom; i += team.size()) {
+      T* const target = a + s.at(i, 0);
+      const T factor = target[k] / pivot;
+      target[k] = factor;
+      if (factor == T(0))
+        continue;
+      team.subtract_row(target, row, factor, k + 1, right + 1);
+    }
+    team.barrier();
+  }
+  return true;
+}
+
+// Replaces b by the solution.
+template <class T>
+WL_DEVICE void solve_band(const lu_shape& s, const T* a, const i32* pivots, T* b) {
+  for (i64 k = 0; k < s.n; ++k) {
+    const i64 p = pivots[k];
+    const T value = b[p];
+    b[p] = b[k];
+    b[k] = value;
+    if (value == T(0))
+      continue;
+    for (i64 i = k + 1; i <= s.last_row(k); ++i)
+      b[i] -= a[s.at(i, k)] * value;
+  }
+  for (i64 k = s.n - 1; k >= 0; --k) {
+    T sum = b[k];
+    const T* const row = a + s.at(k, 0);
+    for (i64 j = k + 1; j <= s.last_column(k); ++j)
+      sum -= row[j] * b[j];
+    b[k] = sum / row[k];
+  }
+}
+
+} // namespace wl

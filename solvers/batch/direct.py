@@ -1,0 +1,418 @@
+"""Direct solves of a batch: factors and a verdict for each system."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ...core.batch import BatchMatrix, BatchResult, MixedBatch
+from ...core.batch.factors import FACTORIZED, FactoredSystems, Factors, Layout, layout_of
+from ...core.batch.systems import UNDECIDED
+from ...core.dtypes import common_dtype, real_dtype
+from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.registry import executor as executor_by_name
+from ...core.settings import Settings
+from ...core.status import Stop
+from ...core.stopping import AbsoluteResidual, RelativeResidual
+from ..direct.engine import LogDeterminant, chosen_engine
+from ..driver.scaling import LEAST_NORM, SAFE_NORMS
+from .operands import Operands, operands, tolerance
+
+if TYPE_CHECKING:
+    from ...core.batch.csr import BatchCsr
+    from ...core.executor import Executor
+    from ..direct.solver import Direct
+
+#: Bytes of the factors that a solver keeps at most. The factors of a larger batch are made in parts
+#: of this size, again in every solve.
+KEPT_BYTES = 2**30
+
+#: The engines that the kernels for batches stand for.
+OWN = ("auto", "dense", "banded")
+
+
+class BatchDirect:
+    """Direct solvers of the systems of a batch; ``Direct(A)`` of a batch makes it.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the solver of one matrix.
+    A : BatchMatrix
+        Square matrices.
+    engine : str
+        ``"auto"``, ``"dense"`` and ``"banded"`` factorize all matrices side by side where the
+        executor has a kernel for that; the engines of one matrix factorize them one after the
+        other, with one analysis.
+    ordering, refine
+        As for :class:`Direct`.
+    rtol, atol : float or array, shape batch_shape
+        Tolerances of the verdict, one for all systems or one for each.
+    executor : Executor or str, optional
+        Where the batch goes if it has no home.
+
+    Attributes
+    ----------
+    notes : list of str
+        The method of the factorization.
+
+    Notes
+    -----
+    Matrices with a narrow band, in their own order or in reverse Cuthill-McKee order, and matrices
+    of up to 200 rows are factorized with partial pivoting, each by one thread. Each solution is
+    refined, and judged by its own true residual, with sums in double precision. A system that is
+    singular, has values that are not finite, or does not meet its tolerance fails alone.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> data = np.array([[4.0, 1.0, 2.0, 3.0], [1.0, 2.0, 2.0, 4.0]])
+    >>> A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    >>> solver = wl.solvers.Direct(A)
+    >>> result = solver.solve(np.ones((2, 2)))
+    >>> result.converged
+    array([ True, False])
+    >>> np.round(result.x[0], 6)
+    array([0.2, 0.2])
+    >>> np.round(np.exp(solver.log_determinant().logarithm), 6)
+    array([10.,  0.])
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        kind: type[Direct],
+        A: BatchMatrix,
+        *,
+        engine: str = "auto",
+        ordering: str | None = None,
+        refine: int = 2,
+        rtol: Any = 1e-5,
+        atol: Any = 0.0,
+        executor: Executor | str | None = None,
+    ) -> None:
+        if A.shape[0] != A.shape[1]:
+            raise ShapeMismatch(f"Direct needs square matrices, got {A.shape[0]}x{A.shape[1]}")
+        if not isinstance(refine, (int, np.integer)) or refine < 0:
+            raise InvalidArgument(f"refine: expected an integer of at least 0, got {refine!r}")
+        if executor is not None and A._follows:
+            A = A.to(executor_by_name(executor))
+        self.kind, self.A = kind, A
+        self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
+        self.engine, self.ordering, self.refine = engine, ordering, int(refine)
+        self.rtol, self.atol = tolerance(A, rtol, "rtol"), tolerance(A, atol, "atol")
+        self._given = {
+            "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,
+        }  # fmt: skip
+        chosen_engine(engine, self.executor)(ordering)  # refuses unknown names
+        self.layout = self._layout()
+        #: The factors of the first systems, by dtype, and the version of the values.
+        self._kept: dict[np.dtype[Any], tuple[int, Factors]] = {}
+
+    def _layout(self) -> Layout | None:
+        if self.engine not in OWN or not self.shape[0] or self.ordering is not None:
+            return None
+        on, rows = self.executor, self.A.tocsr()
+        indptr, indices = (np.asarray(on.to_host(a)) for a in (rows.indptr, rows.indices))
+        return layout_of(indptr, indices, self.engine)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.__name__} of {self.A!r}>"
+
+    # methods for users
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the factors for real right-hand sides of single precision."""
+        return self.A.dtype
+
+    @property
+    def settings(self) -> Settings:
+        """The class and the options, without the batch."""
+        return Settings(self.kind, dict(self._given))
+
+    @property
+    def notes(self) -> list[str]:
+        """The method of the factorization."""
+        if self.layout is None:
+            return [f"direct: one system after the other, engine {self.engine}"]
+        return [f"direct: {self.layout}"]
+
+    def update(self, A: BatchMatrix | None = None) -> None:
+        """Factorize again for new values of the batch, or for another batch of its shape.
+
+        Parameters
+        ----------
+        A : BatchMatrix, optional
+            By default the batch of the solver, with changed values.
+
+        Raises
+        ------
+        ShapeMismatch
+            If the shapes differ.
+        """
+        if A is None:
+            self._kept.clear()
+            return
+        if (A.shape, A.batch_shape) != (self.shape, self.batch_shape):
+            raise ShapeMismatch(
+                f"update: expected a batch of {self.batch_shape} matrices {self.shape}, got "
+                f"{A.batch_shape} of {A.shape}"
+            )
+        self.A = A.to(self.executor)
+        self.layout = self._layout()
+        self._kept.clear()
+
+    def _remade(self, A: BatchMatrix) -> Self:
+        return type(self)(self.kind, A, **self._given)
+
+    @property
+    def T(self) -> Self:
+        """Solvers of the transposes."""
+        return self._remade(self.A.T)
+
+    @property
+    def H(self) -> Self:
+        """Solvers of the conjugate transposes."""
+        return self._remade(self.A.H)
+
+    def to(self, executor: Executor | str) -> Self:
+        """Return these solvers on another executor."""
+        return self._remade(self.A.to(executor))
+
+    def astype(self, dtype: Any) -> Self:
+        """Return these solvers computing in ``dtype``."""
+        return self._remade(self.A.astype(dtype))
+
+    def __matmul__(self, b: Any) -> Any:
+        """Return the solutions alone."""
+        return self.solve(b).x
+
+    def solve(self, b: Any, x0: Any = None, *, mask: Any = None) -> BatchResult:
+        """Solve ``A[k] x[k] = b[k]`` for every system, and refine the solutions.
+
+        Parameters
+        ----------
+        b : array, shape (*batch_shape, n), (*batch_shape, n, k) or (n,)
+            Right-hand sides; one of shape ``(n,)`` serves all systems.
+        x0 : array of such a shape, optional
+            Where refinement starts.
+        mask : array of bool, shape batch_shape, optional
+            Which systems to solve. The others keep their start, or zero.
+
+        Returns
+        -------
+        BatchResult
+            Solutions, and a verdict for each system. Its iterations are applications of the
+            factors.
+
+        Raises
+        ------
+        ShapeMismatch, InvalidArgument
+            If the operands do not fit.
+        """
+        began = time.perf_counter()
+        given = operands(self.A, b, x0, mask, lambda *dtypes: common_dtype(self.A.dtype, *dtypes))
+        return _Run(self, given).result(began)
+
+    def log_determinant(self) -> LogDeterminant:
+        """Return the determinant of each matrix, as NumPy's ``slogdet`` does.
+
+        Returns
+        -------
+        LogDeterminant
+            ``sign`` and ``logarithm`` of the batch's shape. A singular matrix has the sign 0 and
+            the logarithm minus infinity, one with values that are not finite has NaN.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the engine gives no determinant.
+        """
+        count = self.A.count
+        signs, logarithms = np.zeros(count, self.A.dtype), np.full(count, -np.inf)
+        if not self.shape[0]:
+            signs[:], logarithms[:] = 1, 0
+        rows = self.A.tocsr()
+        done = np.zeros(count, bool)
+        for first, factors in self._parts(rows):
+            part = slice(first, first + factors.states.size)
+            done[part] = factors.states == FACTORIZED
+            signs[part], logarithms[part] = factors.signs, factors.logarithms
+        one = _One(self, rows)
+        for k in np.flatnonzero(~done).tolist() if self.shape[0] else []:
+            if not bool(np.isfinite(self.executor.to_host(rows._values[k])).all()):
+                signs[k], logarithms[k] = np.nan, np.nan
+                continue
+            try:
+                found = one.of(k).log_determinant()
+            except InvalidMatrix:
+                signs[k], logarithms[k] = 0, -np.inf
+            else:
+                signs[k], logarithms[k] = found.sign, found.logarithm
+        shape = self.batch_shape
+        sign: Any = signs.reshape(shape)
+        logarithm: Any = logarithms.reshape(shape)
+        return LogDeterminant(sign, logarithm)
+
+    # ---- factors
+
+    def _parts(self, A: BatchCsr) -> Any:
+        """Yield the factors of consecutive matrices with the number of the first one."""
+        layout = self.layout
+        if layout is None or not A.count:
+            return
+        version = self.A._changes
+        known = self._kept.get(A.dtype)
+        if known is not None and known[0] == version:
+            yield 0, known[1]
+            return
+        together = max(1, KEPT_BYTES // max(layout.size * A.dtype.itemsize, 1))
+        for first in range(0, A.count, together):
+            values = A._values[first : first + together]
+            factors = self.executor.factorize_systems(layout, values)
+            if factors is None:
+                return
+            if together >= A.count:
+                self._kept[A.dtype] = (version, factors)
+            yield first, factors
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
+
+
+class _One:
+    """The solver of one matrix at a time, which keeps its analysis."""
+
+    def __init__(self, solver: BatchDirect, A: BatchCsr) -> None:
+        self.solver, self.A = solver, A
+        self.made: Direct | None = None
+        self.known = -1
+
+    def of(self, k: int) -> Direct:
+        """Return the solver of matrix k.
+
+        Raises
+        ------
+        InvalidMatrix
+            If it is singular, or has values that are not finite.
+        """
+        if self.made is not None and self.known == k:
+            return self.made
+        matrix = self.A._member(k)
+        if self.made is None:
+            s = self.solver
+            engine = s.engine
+            if engine == "auto" and s.layout is not None:
+                engine = "dense" if s.layout.is_dense else "auto"
+            self.made = s.kind(matrix, engine=engine, ordering=s.ordering, refine=s.refine)
+        else:
+            self.made.update(matrix)
+        self.known = k
+        return self.made
+
+
+class _Run:
+    """One solve of all systems."""
+
+    def __init__(self, solver: BatchDirect, given: Operands) -> None:
+        self.solver, self.given = solver, given
+        count = given.matrix.size
+        self.codes = np.where(given.asked, UNDECIDED, Stop.SKIPPED).astype(np.uint8)
+        self.iterations = np.zeros(count, np.int64)
+        self.norms, self.thresholds = np.full(count, np.nan), np.full(count, np.nan)
+        self.explained: dict[int, str] = {}
+        self.notes = list(solver.notes)
+        self.A = solver.A.tocsr().astype(given.b.dtype)
+
+    def result(self, began: float) -> BatchResult:
+        """Solve all systems and return their result."""
+        solver, given = self.solver, self.given
+        for first, factors in solver._parts(self.A):
+            self._solve_part(first, factors)
+        one = _One(solver, self.A)
+        for s in np.flatnonzero(self.codes == UNDECIDED).tolist():
+            self._alone(s, one)
+        return BatchResult(
+            x=given.shaped(given.x),
+            stops=given.by_solve(self.codes),
+            column_iterations=given.by_solve(self.iterations),
+            residual_norm=given.by_solve(self.norms),
+            threshold=given.by_solve(self.thresholds),
+            seconds=time.perf_counter() - began,
+            solver=solver.kind.__name__,
+            executor=solver.executor.name,
+            batch_shape=solver.batch_shape,
+            notes=self.notes,
+            explained=self.explained,
+        )
+
+    def _solve_part(self, first: int, factors: Factors) -> None:
+        """Solve the systems of the matrices from ``first`` on."""
+        solver, given, on = self.solver, self.given, self.solver.executor
+        last = first + factors.states.size
+        inside = given.asked & (given.matrix >= first) & (given.matrix < last)
+        asked = np.flatnonzero(inside)
+        if not asked.size:
+            return
+        rows = slice(None) if asked.size == inside.size else on.from_host(asked)
+        matrix, real = given.matrix[asked], real_dtype(given.b.dtype)
+        x = given.x[rows]
+        systems = FactoredSystems(
+            indptr=self.A.indptr,
+            indices=self.A.indices,
+            values=self.A._values[first:last],
+            matrix=matrix - first,
+            b=given.b[rows],
+            x=x,
+            relative=np.ascontiguousarray(solver.rtol[matrix]),
+            absolute=np.ascontiguousarray(solver.atol[matrix]),
+            limits=np.array([*SAFE_NORMS[real], LEAST_NORM[real]]),
+            refine=solver.refine,
+            codes=np.full(asked.size, UNDECIDED, np.uint8),
+            iterations=np.zeros(asked.size, np.int64),
+            norms=np.full(asked.size, np.nan),
+            thresholds=np.full(asked.size, np.nan),
+        )
+        on.solve_factored(factors, systems)
+        self.codes[asked], self.iterations[asked] = systems.codes, systems.iterations
+        self.norms[asked], self.thresholds[asked] = systems.norms, systems.thresholds
+        if asked.size != inside.size:
+            given.x[rows] = x
+
+    def _alone(self, s: int, one: _One) -> None:
+        """Solve one system by the solver of one matrix."""
+        given = self.given
+        k = int(given.matrix[s])
+        try:
+            solver = one.of(k)
+        except InvalidMatrix as error:
+            self.codes[s] = Stop.UNPREPARED
+            self.explained[k] = f"{Stop.UNPREPARED.sentence}: {error}"
+            return
+        relative, absolute = float(self.solver.rtol[k]), float(self.solver.atol[k])
+        solver = solver.with_stop(RelativeResidual(relative) | AbsoluteResidual(absolute))
+        try:
+            found = solver.solve(given.b[s], given.x[s] if given.started else None)
+        except InvalidArgument as error:
+            self.codes[s] = Stop.NOT_FINITE
+            self.explained[k] = f"not finite: {error}"
+            return
+        self.codes[s] = found.stops[0]
+        self.iterations[s] = found.iterations
+        self.norms[s], self.thresholds[s] = found.residual_norm, found.threshold
+        if not found.converged and found.reason != Stop(self.codes[s]).sentence:
+            self.explained[k] = found.reason
+        given.x[s] = found.x
+
+
+def batch_direct(kind: type[Direct], A: Any, **options: Any) -> Any:
+    """Return the direct solver of a batch, or of batches of several patterns."""
+    if isinstance(A, MixedBatch):
+        from .mixed import MixedSolver
+
+        return MixedSolver(lambda batch, **o: kind(batch, **o), A, **options)
+    return BatchDirect(kind, A, **options)
