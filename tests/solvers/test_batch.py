@@ -312,3 +312,17 @@ def test_verdicts_of_single_precision_have_residuals_of_double_precision(executo
     claimed = result.converged
     assert np.all(norms[claimed] <= 1.001e-6 * np.linalg.norm(b[claimed], axis=1))
     np.testing.assert_allclose(result.residual_norm[claimed], norms[claimed], rtol=1e-2)
+
+
+def test_a_system_that_begins_anew_in_a_lane_keeps_its_preconditioner() -> None:
+    rng, n = np.random.default_rng(3), 2
+    pattern = sp.csr_array(np.ones((n, n)))
+    data = rng.standard_normal((400, 4)).astype(np.float32)
+    b = rng.standard_normal((400, n)).astype(np.float32)
+    on = wl.OmpExecutor(threads=1)
+    options = {"M": "jacobi", "rtol": 1e-6, "maxiter": 60}
+    whole = wl.solvers.Bicgstab(batch_of(data, pattern, on), **options).solve(b)
+    assert whole.iterations.max() > 2 * n  # some begin a second cycle
+    for part in (slice(1, None), slice(None, None, -1), slice(0, 1)):
+        other = wl.solvers.Bicgstab(batch_of(data[part], pattern, on), **options).solve(b[part])
+        np.testing.assert_array_equal(other.x, whole.x[part])
