@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...core.errors import InvalidArgument, SystemNotSolved
+import numpy as np
+
+from ...core.batch import BatchCsr
+from ...core.errors import InvalidArgument, SystemNotSolved, UnsupportedOperation
 from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
@@ -65,18 +68,77 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     SystemNotSolved
         If a column is not solved.
     """
-    told = json.loads(how)
-    if "settings" in told:
-        result: Result = from_settings(told["settings"]).on(A).solve(b)
-    else:
-        if told["rtol"] is None:
-            told["rtol"] = TOLERANCES[A.dtype.name]
-        if isinstance(told["M"], dict):
-            told["M"] = from_settings({"solver": "cg", "M": told["M"]}).options["M"]
-        result = solve_by_choice(A, b, **told)
+    result: Result = _run(A, b, how)
     if not result.converged:
+        raise SystemNotSolved(_unsolved("the system was not solved", result.reason))
+    return result.x
+
+
+def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
+    """Return the solutions of many systems of one pattern, as a description says.
+
+    Parameters
+    ----------
+    A : Csr, shape (n, n)
+        The pattern.
+    values : array, shape (s, nnz)
+        Native and contiguous, of each matrix.
+    b : array, shape (s, n, k)
+        Native.
+    how : str
+        The description. A solver that has no batches solves one system after the other.
+
+    Returns
+    -------
+    array, shape (s, n, k)
+
+    Raises
+    ------
+    SystemNotSolved
+        If a system is not solved.
+    """
+    on = A.executor
+    pattern = _with_values(A, on.zeros((A.nnz,), values.dtype))
+    batch = BatchCsr._from_values(pattern, (int(values.shape[0]),), values)
+    try:
+        result = _run(batch, b, how)
+    except UnsupportedOperation:
+        made = on.allocate(b.shape, b.dtype)
+        for s in range(int(values.shape[0])):
+            on.copy_into(made[s], solved(_with_values(A, values[s]), b[s], how))
+        return made
+    failed = np.flatnonzero(~result.converged)
+    if failed.size:
+        first = int(failed[0])
         raise SystemNotSolved(
-            f"the system was not solved, so there is nothing to differentiate: {result.reason}. "
-            "Loosen rtol, raise maxiter or take another solver or preconditioner"
+            _unsolved(
+                f"{failed.size} of {result.converged.size} systems were not solved",
+                f"system {first}: {result.reason[first]}",
+            )
         )
     return result.x
+
+
+def _with_values(A: Csr, values: Any) -> Csr:
+    made = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
+    made._pattern = A._pattern
+    return made
+
+
+def _run(A: Csr | BatchCsr, b: Any, how: str) -> Any:
+    """Return the result of one system, or of a batch."""
+    told = json.loads(how)
+    if "settings" in told:
+        return from_settings(told["settings"]).on(A).solve(b)
+    if told["rtol"] is None:
+        told["rtol"] = TOLERANCES[A.dtype.name]
+    if isinstance(told["M"], dict):
+        told["M"] = from_settings({"solver": "cg", "M": told["M"]}).options["M"]
+    return solve_by_choice(A, b, **told)
+
+
+def _unsolved(who: str, reason: str) -> str:
+    return (
+        f"{who}, so there is nothing to differentiate: {reason}. "
+        "Loosen rtol, raise maxiter or take another solver or preconditioner"
+    )

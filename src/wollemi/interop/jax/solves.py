@@ -18,7 +18,7 @@ from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.executor import Array
 from ...core.foreign import Step
 from ...core.formats import Csr
-from ...solvers.differentiable.description import describe, solved
+from ...solvers.differentiable.description import describe, solved, solved_together
 from .device_kernels import apart
 from .functions import check_dense, folded
 from .host_kernels import DENSE, ENTRIES, HostKernel
@@ -47,7 +47,8 @@ def solve(
     b : array of float32 or float64, shape (n,), (n, k) or (..., n, k)
         Right-hand sides; several are solved as one block.
     values : array, shape (nse,) or (..., nse), optional
-        Used in place of the values of ``A``, in their order.
+        Used in place of the values of ``A``, in their order. The systems of many matrices are one
+        batch, with a verdict for each; so are those of the adjoint solve.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings
@@ -113,7 +114,8 @@ def _solve_kernel(A: Csr, blocks: int, values: Any, b: Any, *, how: str, adjoint
         x = _one(A, values[0], b.transpose(1, 0, 2).reshape(n, -1), how)
         return x.reshape(n, -1, k).transpose(1, 0, 2)
     whole = np.broadcast_to(b, (blocks, *b.shape[1:]))
-    return np.stack([_one(A, v, right, how) for v, right in zip(values, whole, strict=True)])
+    on = A.executor  # the data that a solver stores must not refer to memory of XLA's
+    return solved_together(A, on.copy(values), on.copy(whole), how)
 
 
 def _one(A: Csr, values: Any, b: Any, how: str) -> Any:
@@ -142,8 +144,8 @@ def _solve_steps(
             x = _one(pattern, own[0], whole, how)
             out[...] = x.reshape(n, -1, k).transpose(1, 0, 2)
         else:
-            for v, right, place in zip(own, xp.broadcast_to(b, out.shape), out, strict=True):
-                place[...] = _one(pattern, v, right, how)
+            right = xp.ascontiguousarray(xp.broadcast_to(b, out.shape))
+            out[...] = solved_together(pattern, xp.ascontiguousarray(own), right, how)
 
     return [apart(A.executor, solve_there)]
 

@@ -22,7 +22,7 @@ from ...core.interop.torch.layouts import check_dense, sparse_of
 from ...core.interop.torch.memory import native_of, tensor_of
 from ...core.interop.torch.patterns import matrix_of, transposed_of
 from ...core.interop.torch.register import Operator, define
-from ...solvers.differentiable.description import describe, solved
+from ...solvers.differentiable.description import describe, solved, solved_together
 
 
 def solve(
@@ -45,7 +45,8 @@ def solve(
     b : Tensor of float32 or float64, shape (n,), (n, k) or (..., n, k)
         Right-hand sides; several are solved as one block.
     values : Tensor, shape (nnz,) or (..., nnz), optional
-        Used in place of the values of ``A``.
+        Used in place of the values of ``A``. The systems of many matrices are one batch, with a
+        verdict for each; so are those of the adjoint solve.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings
@@ -128,12 +129,10 @@ def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
     out = torch.empty_like(b, memory_format=torch.contiguous_format)
     if out.numel() == 0:
         return out
-    if b.dim() == 2 or not shared:
-        if b.dim() > 2:
-            for v, right, place in zip(values, b, out, strict=True):
-                place.copy_(_by_matrix(A, v, right, how))
-            return out
+    if b.dim() == 2:
         return out.copy_(_one(A, values, b, how))
+    if not shared:
+        return out.copy_(_together(A, values, b, how))
     n, k = b.shape[-2:]
     block = b.reshape(-1, n, k).transpose(0, 1).reshape(n, -1)
     first = values[(0,) * (values.dim() - 1)]
@@ -147,6 +146,14 @@ def _one(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
     matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
     matrix._pattern = A._pattern
     return tensor_of(solved(matrix, native_of(on, b.contiguous()), how))
+
+
+def _together(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
+    """Solve the systems of many matrices as one batch."""
+    on = A.executor
+    data = native_of(on, values.reshape(-1, values.shape[-1]).contiguous())
+    right = native_of(on, b.reshape(-1, *b.shape[-2:]).contiguous())
+    return tensor_of(solved_together(A, data, right, how)).reshape(b.shape)
 
 
 def _solve_kernel(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
