@@ -56,7 +56,7 @@ def run_batch(target: Target, folder: Path, seed: int, count: int) -> None:
         import_module(f"wollemi.core.{name}") for name in ("formats.convert", "files.memory")
     )
     with (
-        mock.patch.object(convert, "available", lambda: MEMORY),
-        mock.patch.object(memory, "available", lambda: MEMORY),
+        mock.patch.object(convert, "available_memory", lambda: MEMORY),
+        mock.patch.object(memory, "available_memory", lambda: MEMORY),
     ):
         batch()
