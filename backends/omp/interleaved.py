@@ -251,7 +251,7 @@ def _of_lane(call: Call, arguments: Sequence[Any], c: int) -> list[Any]:
     for parameter, argument in zip(call.operation.parameters, arguments, strict=True):
         if parameter.is_status:
             views = {name: getattr(argument, name)[..., c : c + 1] for name in OF_LANE}
-            made.append(SimpleNamespace(**views, running=argument.running))
+            made.append(SimpleNamespace(**views, running=argument.running, capacity=1))
         elif parameter.is_array and parameter.dims[-1] == columns:
             made.append(argument[..., c : c + 1])
         else:
