@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(errors.UnsupportedOperation, match=r"wl\.solvers\.Cg"):
         wl.linalg.lsqr(A, b)
     with pytest.raises(errors.UnsupportedOperation, match="batch"):
-        wl.solvers.Direct(A)
+        wl.solvers.Lsqr(A)
     wide = wl.Csr((np.ones((2, 2)), [0, 1], [0, 2]), shape=(1, 2))
     with pytest.raises(errors.ShapeMismatch, match="square"):
         wl.solvers.Cg(wide)
