@@ -10,7 +10,6 @@ a page for each public class and function. Sphinx makes the HTML with the theme 
 from __future__ import annotations
 
 import argparse
-import filecmp
 import os
 import re
 import shutil
@@ -106,26 +105,9 @@ def write_generated() -> None:
     page.write_text(with_links(text, Path("docs")))
 
 
-def keep_times(before: Path) -> None:
-    """Give each page that did not change the time that it had, so that Sphinx skips it.
-
-    Parameters
-    ----------
-    before : Path
-        The folder with the pages of the last time.
-    """
-    for page in PAGES.rglob("*"):
-        old = before / page.relative_to(PAGES)
-        if page.is_file() and old.is_file() and filecmp.cmp(page, old, shallow=False):
-            shutil.copystat(old, page)
-
-
 def write_pages() -> None:
     """Write all pages into ``build/site/pages``."""
-    before = WORK / "pages-before"
-    shutil.rmtree(before, ignore_errors=True)
-    if PAGES.exists():
-        PAGES.rename(before)
+    shutil.rmtree(PAGES, ignore_errors=True)
     copy_pages()
     for about, write in (
         ("the examples run", write_gallery),
@@ -136,8 +118,6 @@ def write_pages() -> None:
     ):
         print(f"site: {about} ...", flush=True)
         write()
-    keep_times(before)
-    shutil.rmtree(before, ignore_errors=True)
 
 
 def main() -> None:
@@ -148,7 +128,9 @@ def main() -> None:
     write_pages()
     if alone:
         return
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    # pages of sources that Sphinx keeps would lack what is new: everything is read again
+    shutil.rmtree(HTML, ignore_errors=True)
+    command = [sys.executable, "-m", "sphinx", "-E", "-b", "html", "-W", "--keep-going", "-q"]
     command += ["-j", "auto", "-c", str(Path(__file__).parent), "-d", str(WORK / "doctrees")]
     status = subprocess.run([*command, str(PAGES), str(HTML)], check=False, cwd=ROOT).returncode
     if status == 0:

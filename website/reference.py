@@ -50,7 +50,7 @@ def pages() -> dict[str, str]:
 
 
 def write_reference() -> None:
-    """Write the pages; one that did not change keeps its time, so that Sphinx skips it."""
+    """Write the pages into ``build/site/pages``."""
     folder = PAGES / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in pages().items():

@@ -1,5 +1,5 @@
 // The order of search results: names and pages of the guide first, programs and records last.
-const FIRST = [["docs/troubleshooting", 12], ["docs/cuda", 12], ["docs/tutorials/", 2], ["docs/design", -4], ["docs/", 8],
+const FIRST = [["docs/troubleshooting", 9], ["docs/cuda", 10], ["docs/tutorials/", 2], ["docs/design", -4], ["docs/", 8],
   ["start", 6], ["guide", 6], ["index", 4]];
 const LAST = [["benchmarks/", -25], ["examples/", -12], ["CHANGELOG", -15], ["licenses/", -15],
   ["docs/measurements", -25], ["docs/algorithms", -15], ["docs/support-matrix", -15],
@@ -10,7 +10,7 @@ var Scorer = {
   // docname, title, anchor, description, score, file name, kind
   score: ([page, , , , score]) => {
     // of two names the shorter path is meant: wollemi.solve, not wollemi.interop.jax.solve
-    if (page.startsWith("reference/")) return score + 14 - 2 * page.split(".").length;
+    if (page.startsWith("reference/")) return score + 20 - 3 * page.split(".").length;
     const found = [...LAST, ...FIRST].find(([start]) => page.startsWith(start));
     return score + (found ? found[1] : 0);
   },
