@@ -65,7 +65,13 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         return self.matrix.on_host
 
     def mv(self, vector: Any) -> Any:
-        """Return the product with a vector."""
+        """Return the product with a vector.
+
+        Parameters
+        ----------
+        vector : array, shape (n,)
+            An array of JAX.
+        """
         return spmm(self.pattern, vector, values=self.values)
 
     def as_matrix(self) -> Any:
@@ -130,7 +136,13 @@ class Preconditioner(lx.AbstractLinearOperator):
         self.made = Made(A, M)
 
     def mv(self, vector: Any) -> Any:
-        """Return the preconditioner times a vector."""
+        """Return the preconditioner times a vector.
+
+        Parameters
+        ----------
+        vector : array, shape (n,)
+            An array of JAX.
+        """
         block = jnp.asarray(vector, self.made.dtype)[None, :, None]
         params = {"pattern": self.held, "columns": self.held.matrix.shape[1]}
         return precondition_p.bind(block, made=self.made, **params)[0, :, 0]
@@ -236,7 +248,15 @@ class Solver(lx.AbstractLinearSolver):
     maxiter: int | None = eqx.field(static=True, default=None)
 
     def init(self, operator: Any, options: dict[str, Any]) -> SparseLinearOperator:
-        """Return the operator, which must be a :class:`SparseLinearOperator`."""
+        """Return the operator, which must be a :class:`SparseLinearOperator`.
+
+        Parameters
+        ----------
+        operator : SparseLinearOperator
+            The operator, with tags or without.
+        options : dict
+            Ignored.
+        """
         if isinstance(operator, lx.TaggedLinearOperator):
             operator = operator.operator
         if not isinstance(operator, SparseLinearOperator):
@@ -248,7 +268,17 @@ class Solver(lx.AbstractLinearSolver):
     def compute(
         self, state: SparseLinearOperator, vector: Any, options: dict[str, Any]
     ) -> tuple[Any, Any, dict[str, Any]]:
-        """Solve the system."""
+        """Solve the system.
+
+        Parameters
+        ----------
+        state : SparseLinearOperator
+            The operator.
+        vector : array, shape (n,)
+            The right-hand side.
+        options : dict
+            Ignored.
+        """
         how = {"solver": self.solver, "M": self.M, "rtol": self.rtol, "atol": self.atol}
         x = solve(state.pattern, vector, values=state.values, maxiter=self.maxiter, **how)
         return x, lx.RESULTS.successful, {}
