@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import wollemi as wl
+from wollemi.backends.gpu.spmv import csr as _registered  # noqa: F401
+from wollemi.backends.gpu.table import algorithms
 from wollemi.core.executor import Array, Executor
 from wollemi.core.formats import Csr, Diagonal
 from wollemi.core.operation import KernelTable, Operation
@@ -39,6 +41,9 @@ _IN_GRAPHS = {("Fgmres", True)} | {
 IN_ONE_KERNEL = [pair for pair in SOLVES if pair not in _IN_GRAPHS]
 
 _FIRST = ("Bicgstab", "Cg", "Cgs", "Gmres")
+
+#: The algorithms of GPUs for products with vectors, by name.
+ALGORITHMS = {algorithm.name: algorithm for algorithm in algorithms.of("spmv")}
 
 
 def in_dtypes(solves: list[tuple[str, bool]]) -> list[tuple[str, bool, str]]:
@@ -111,7 +116,9 @@ def fake_matrix(rows: int, dtype: Any, kernel: str = "stream", state: Any = None
         FakeArray((rows + 1,), np.int32),
     )
     statistics = RowStatistics(rows, rows, 7 * rows, 6.9, 0.2, 7, 0.0)
-    A._plan = SimpleNamespace(kernel=kernel, state=state, statistics=statistics)
+    A._plan = SimpleNamespace(
+        kernel=kernel, state=state, statistics=statistics, algorithm=ALGORITHMS.get(kernel)
+    )
     return A
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wollemi.backends.gpu.spmv import csr as _registered  # noqa: F401
+from wollemi.backends.gpu.table import algorithms
 from wollemi.core.statistics import RowStatistics
 from wollemi.core.status import Status
 
@@ -26,6 +28,10 @@ class FakeArray:
         inner = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
         self.strides = tuple(n * self.itemsize for n in inner)
         self.data = SimpleNamespace(ptr=next(_ADDRESSES))
+
+
+#: The algorithms of plans, by name.
+ALGORITHMS = {algorithm.name: algorithm for algorithm in algorithms.of("spmv")}
 
 
 def vectors(number: int, rows: int, dtype: Any = np.float64, columns: int = 1) -> list[FakeArray]:
@@ -59,5 +65,7 @@ def fake_csr(rows: int, dtype: Any = np.float64, kernel: str = "stream", state: 
         data=FakeArray((7 * rows,), dtype),
         indices=FakeArray((7 * rows,), np.int32),
         indptr=FakeArray((rows + 1,), np.int32),
-        plan=SimpleNamespace(kernel=kernel, state=state, statistics=statistics),
+        plan=SimpleNamespace(
+            kernel=kernel, state=state, statistics=statistics, algorithm=ALGORITHMS[kernel]
+        ),
     )

@@ -14,7 +14,7 @@ from wollemi.core.program import Call
 
 from ...needs import nvrtc
 from ...recorded import SOLVES, in_dtypes, recorded
-from .fake_cuda import fake_csr, vectors
+from .fake_cuda import ALGORITHMS, fake_csr, vectors
 
 nvrtc()
 
@@ -41,7 +41,7 @@ def test_several_columns_share_no_kernel():
 def test_a_product_of_stored_values_takes_the_sum_along(kernel, stored, spelled):
     step = next(s for s in tape.steps_of(recorded("Cg", rows=1000)) if s.product and s.rows)
     A = step.product[1][0]
-    A.data.dtype, A.plan.kernel = np.dtype(stored), kernel
+    A.data.dtype, A.plan.algorithm = np.dtype(stored), ALGORITHMS[kernel]
     made = fused.product_and_rows(step, warp=32, block=128)
     assert f"const {spelled}* " in made.source.rpartition("WL_ENTRY")[2]
     assert compile_source(made.source, "sm_90", made.symbol)
@@ -73,7 +73,7 @@ def test_a_map_operation_without_a_functor_stands_alone():
 def test_shared_kernels_compile(name, jacobi, dtype, chosen):
     for step in tape.steps_of(recorded(name, dtype=dtype, jacobi=jacobi)):
         if step.product and step.rows:
-            step.product[1][0].plan.kernel = chosen
+            step.product[1][0].plan.algorithm = ALGORITHMS[chosen]
             kernel = fused.product_and_rows(step, warp=32, block=128)
             assert compile_source(kernel.source, "sm_90", kernel.symbol)
             assert kernel.source.count(kernel.symbol) == 1
