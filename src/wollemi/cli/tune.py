@@ -16,7 +16,10 @@ from .console import console
 def tune(
     executor: Annotated[str, typer.Argument(help="The executor: omp, cuda, cuda:1, hip.")] = "omp",
     seconds: Annotated[
-        float, typer.Option(help="No measurement begins after this time; call again to go on.")
+        float,
+        typer.Option(
+            help="No measurement but the first begins after this time; call again to go on."
+        ),
     ] = 60.0,
     again: Annotated[bool, typer.Option("--again", help="Repeat earlier measurements.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the file of constants.")] = False,

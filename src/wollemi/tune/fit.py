@@ -97,7 +97,7 @@ def tune(
     executor : Executor
         The device. On processors it is used with its threads.
     seconds : float
-        No experiment begins after this time.
+        No experiment but the first one begins after this time: each call measures something.
     again : bool
         Whether to repeat experiments that are in the file.
     rows : int, optional
@@ -129,15 +129,17 @@ def tune(
     base = devices.named(content["base"])
     if rows is None:
         rows = ROWS_OF_PROCESSOR if kind == "cpu" else ROWS_OF_DEVICE
+    measured = 0
     for experiment in experiments:
         if not experiment.suits(executor) or experiment.section not in base.sections:
             continue
         if experiment.name in content["experiments"] and not again:
             yield Outcome(experiment.name, "known")
             continue
-        if perf_counter() - start > seconds:
+        if measured and perf_counter() - start > seconds:
             yield Outcome(experiment.name, "left")
             continue
+        measured += 1
         began(experiment)
         outcome = _measure(experiment, executor, rows, base)
         if outcome.status == "measured":
