@@ -41,10 +41,23 @@ class SolvesSystems:
     def factorize_systems(self, layout: Layout, values: Array) -> Factors | None:
         """Factorize matrices side by side; None where the executor has no kernel for it.
 
-        ``values`` has one row for each matrix.
+        Parameters
+        ----------
+        layout : Layout
+            The positions of the entries in the factors.
+        values : array, shape (b, nnz)
+            One row for each matrix.
         """
         return None
 
     def solve_factored(self, factors: Factors, systems: FactoredSystems) -> None:
-        """Solve systems by factors that :meth:`factorize_systems` made; write their verdicts."""
+        """Solve systems by factors that :meth:`factorize_systems` made; write their verdicts.
+
+        Parameters
+        ----------
+        factors : Factors
+            The factors of all matrices.
+        systems : FactoredSystems
+            Right-hand sides, solutions and the arrays of the verdicts.
+        """
         raise NotImplementedError

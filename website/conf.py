@@ -60,7 +60,8 @@ html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "header_links_before_dropdown": 6,
     "icon_links": [
-        {"name": "Repository", "url": repository(), "icon": "fa-solid fa-code-branch"},
+        {"name": "Repository", "url": address, "icon": "fa-solid fa-code-branch"}
+        for address in filter(None, [repository()])
     ],
     "show_toc_level": 2,
     "show_nav_level": 1,

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from .places import PAGES, PROJECT, ROOT
+from .places import PAGES, ROOT
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ OF_REFERENCE = _docs("api", "support-matrix")
 
 
 def repository() -> str:
-    """Return the address of the repository: of the workflow that runs, or of pyproject.toml."""
+    """Return the address of the repository: of the workflow that runs; "" elsewhere."""
     server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    return f"{server}/{name}" if server and name else str(PROJECT["urls"]["Repository"])
+    return f"{server}/{name}" if server and name else ""
 
 
 def pages() -> set[str]:

@@ -66,13 +66,6 @@ def test_commands_of_wollemi_run(tmp_path, words):
             assert (tmp_path / file).stat().st_size
 
 
-def test_the_clone_line_names_the_repository():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    address = settings["project"]["urls"]["Repository"]
-    for page in (README, (ROOT / "website/index.md").read_text()):
-        assert f"git clone {address} && cd {address.rpartition('/')[2]}\n" in page
-
-
 def test_the_times_are_those_of_the_records():
     for page in (README, (ROOT / "docs/performance.md").read_text()):
         assert speed.table() in page
