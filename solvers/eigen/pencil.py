@@ -163,10 +163,11 @@ class Pencil:
     def orthonormal(self, X: Array) -> Numbers:
         """Return of each vector whether it is orthonormal to the others, to half of the digits.
 
-        With an ill-conditioned ``B``, inner products have rounding of their own.
+        With an ill-conditioned ``B``, inner products have rounding of their own. Plain vectors only
+        have to differ from zero.
         """
         if self.plain:
-            return np.ones(int(X.shape[1]), bool)
+            return np.asarray(self._norms(X) > 0)
         deviation = np.abs(tall.gram(self.executor, X, self.with_B(X)) - np.eye(int(X.shape[1])))
         lengths = np.ones(int(X.shape[1])) if self.B is None else self._norms(X)
         rounding = ROUNDING * self.eps * self.of_B * np.outer(lengths, lengths)

@@ -70,12 +70,15 @@ class Transformed:
         X : array, shape (n, k)
             Ritz vectors.
         values : array, shape (k,)
-            Their eigenvalues of the pencil, none of which is ``sigma``.
+            Their eigenvalues of the pencil. A vector of ``sigma`` itself stays as it is.
         """
         assert self.inverse is not None
         assert self.sigma is not None
         made = self.executor.copy(X)
         for c, value in enumerate(values):
+            factor = float(value) - self.sigma
+            if factor == 0:
+                continue
             x, y, Bx = (self.executor.zeros((int(X.shape[0]), 1), X.dtype) for _ in range(3))
             self.executor.run(vector.axpby, X[:, c : c + 1], x, 1.0, 0.0)
             if self.B is None:
@@ -83,7 +86,6 @@ class Transformed:
             else:
                 self.B._apply(x, Bx, 1.0, 0.0)
             self.inverse._apply(Bx, y, 1.0, 0.0)
-            factor = float(value) - self.sigma
             self.executor.run(vector.axpby, y, made[:, c : c + 1], factor, 0.0)
         return made
 

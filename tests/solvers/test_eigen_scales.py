@@ -213,6 +213,21 @@ def test_pairs_of_an_indefinite_preconditioner_are_not_claimed(on):
             np.testing.assert_allclose(result.eigenvalues, [-1e-2], rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["normal", "buckling", "cayley"])
+def test_vectors_of_a_shift_that_is_an_eigenvalue_are_not_zero(on, mode):
+    phase = np.exp(1j * np.arange(2))
+    D = phase[:, None] * np.array([[2.1, -2.0], [-2.0, 2.1]]) * phase.conj()
+    D = 0.5 * (D + D.conj().T)
+    for sigma in np.linalg.eigvalsh(D):
+        solver = wl.solvers.Lanczos(
+            wl.Csr(D, executor=on), k=1, which="LM", sigma=float(sigma), mode=mode, rtol=0.0
+        )
+        result = solver.solve()
+        x = np.asarray(result.eigenvectors)[:, 0]
+        np.testing.assert_allclose(np.linalg.norm(x), 1, rtol=1e-12)
+        np.testing.assert_allclose(D @ x, sigma * x, atol=1e-12)
+
+
 def test_an_ill_conditioned_inner_product(on):
     D, B = np.diag(np.arange(1.0, 7.0)), np.diag(10.0 ** np.linspace(0, -6, 6))
     for dtype in ("float32", "float64"):
