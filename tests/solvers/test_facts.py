@@ -96,6 +96,7 @@ def test_facts_follow_values_that_are_changed_through_another_matrix(on):
 
 def test_nothing_as_long_as_the_matrix_leaves_its_device(on, monkeypatch):
     A = wl.Csr(poisson(20), executor=on)
+    assert A.plan is not None  # plans read the rows once, where they are
     seen = []
     monkeypatch.setattr(type(on), "to_host", spy(type(on).to_host, seen))
     monkeypatch.setattr(type(on), "to_host_together", spy(type(on).to_host_together, seen))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.core.algorithm import Facts, candidates
+from wollemi.core.algorithm import Facts, Selection, candidates
 from wollemi.core.statistics import RowStatistics
 
 
@@ -17,7 +17,8 @@ def names(operation: str, rows: RowStatistics, columns: int) -> list[str]:
     on = wl.executor("omp:2")
     facts = Facts(rows, columns, "float32", np.dtype(np.int32))
     A = wl.Csr(np.eye(2, dtype="float32"), executor=on)  # the rule asks it for its dtypes alone
-    return [a.name for a, _ in candidates(on.algorithms, on, A, operation, facts)]
+    found = candidates(on.algorithms, Selection(on, facts), A, operation)
+    return [candidate.algorithm.name for candidate in found]
 
 
 @pytest.mark.parametrize(

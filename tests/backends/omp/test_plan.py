@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core.algorithm import Facts, candidates
+from wollemi.core.algorithm import Facts, Selection, candidates
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics
 
@@ -67,8 +67,8 @@ def statistics(**changes: Any) -> RowStatistics:
 def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
     facts = Facts(given, 1, "float64", np.dtype(np.int32))
     A = wl.Csr(np.eye(2), executor=EXECUTOR)  # the rule asks it for its dtypes alone
-    found = candidates(EXECUTOR.algorithms, EXECUTOR, A, "spmv", facts)
-    assert [algorithm.name for algorithm, _ in found] == kernels
+    found = candidates(EXECUTOR.algorithms, Selection(EXECUTOR, facts), A, "spmv")
+    assert [candidate.algorithm.name for candidate in found] == kernels
 
 
 @pytest.mark.parametrize(
