@@ -83,11 +83,7 @@ def solve(
     >>> values.grad
     tensor([-0.5000, -0.5000], dtype=torch.float64)
     """
-    if not isinstance(b, Tensor):
-        raise InvalidArgument(
-            f"b: expected a torch tensor, got {type(b).__name__}; wl.solve takes arrays"
-        )
-    check_dense("b", b)
+    _check_tensor(b)
     sparse = sparse_of(A, b.device)
     m, n = sparse.pattern.shape
     if m != n or sparse.compressed.diagonal is not None:
@@ -106,6 +102,14 @@ def solve(
     how = _described(solver, M, rtol, atol, maxiter)
     x = _solve(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
     return x[..., 0] if vector else x
+
+
+def _check_tensor(b: Any) -> None:
+    if not isinstance(b, Tensor):
+        raise InvalidArgument(
+            f"b: expected a torch tensor, got {type(b).__name__}; wl.solve takes arrays"
+        )
+    check_dense("b", b)
 
 
 #: PyTorch's compiler takes the text as a constant.
