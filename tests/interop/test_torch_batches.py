@@ -21,7 +21,12 @@ PATTERN = sp.csr_array(
 PATTERN.sort_indices()
 ROWS = np.repeat(np.arange(N), np.diff(PATTERN.indptr))
 A = wl.Csr(PATTERN)
-SOLVERS = ["auto", "direct", wl.solvers.Bicgstab(rtol=1e-12, M="jacobi"), wl.solvers.Gmres]
+SOLVERS = [
+    "auto",
+    "direct",
+    wl.solvers.Bicgstab(rtol=1e-13, M="jacobi"),
+    pytest.param(wl.solvers.Gmres, marks=pytest.mark.rare),
+]
 
 
 def operands(count: int = 3, dtype: Any = torch.float64) -> tuple[Any, Any]:
@@ -33,7 +38,7 @@ def operands(count: int = 3, dtype: Any = torch.float64) -> tuple[Any, Any]:
 
 
 def settings(solver: Any) -> Any:
-    return solver(rtol=1e-12) if isinstance(solver, type) else solver
+    return solver(rtol=1e-13) if isinstance(solver, type) else solver
 
 
 def dense(values: Any) -> Any:
@@ -47,7 +52,9 @@ def test_gradients_of_values_and_sides_of_both_orders(solver) -> None:
     values, b = operands()
 
     def f(values: Any, b: Any) -> Any:
-        return solve(A, b, values=values, solver=settings(solver))
+        # differences of 1e-6 show an error of 1e-10
+        tight = {"rtol": 1e-13} if isinstance(solver, str) else {}
+        return solve(A, b, values=values, solver=settings(solver), **tight)
 
     torch.testing.assert_close(f(values, b), torch.linalg.solve(dense(values), b))
     assert torch.autograd.gradcheck(f, (values, b))
