@@ -19,6 +19,7 @@ from ...core.stopping import AbsoluteResidual, RelativeResidual
 from ..direct.engine import LogDeterminant, chosen_engine
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .operands import Operands, operands, tolerance
+from .run import BatchRun, replacement
 
 if TYPE_CHECKING:
     from ...core.batch.csr import BatchCsr
@@ -157,12 +158,7 @@ class BatchDirect:
         if A is None:
             self._kept.clear()
             return
-        if (A.shape, A.batch_shape) != (self.shape, self.batch_shape):
-            raise ShapeMismatch(
-                f"update: expected a batch of {self.batch_shape} matrices {self.shape}, got "
-                f"{A.batch_shape} of {A.shape}"
-            )
-        self.A = A.to(self.executor)
+        self.A = replacement(self, A)
         self.layout = self._layout()
         self._kept.clear()
 
@@ -315,40 +311,23 @@ class _One:
         return self.made
 
 
-class _Run:
+class _Run(BatchRun):
     """One solve of all systems."""
 
+    solver: BatchDirect
+
     def __init__(self, solver: BatchDirect, given: Operands) -> None:
-        self.solver, self.given = solver, given
-        count = given.matrix.size
-        self.codes = np.where(given.asked, UNDECIDED, Stop.SKIPPED).astype(np.uint8)
-        self.iterations = np.zeros(count, np.int64)
-        self.norms, self.thresholds = np.full(count, np.nan), np.full(count, np.nan)
-        self.explained: dict[int, str] = {}
-        self.notes = list(solver.notes)
+        super().__init__(solver, given, list(solver.notes))
         self.A = solver.A.tocsr().astype(given.b.dtype)
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
-        solver, given = self.solver, self.given
-        for first, factors in solver._parts(self.A):
+        for first, factors in self.solver._parts(self.A):
             self._solve_part(first, factors)
-        one = _One(solver, self.A)
-        for s in np.flatnonzero(self.codes == UNDECIDED).tolist():
+        one = _One(self.solver, self.A)
+        for s in self.undecided():
             self._alone(s, one)
-        return BatchResult(
-            x=given.shaped(given.x),
-            stops=given.by_solve(self.codes),
-            column_iterations=given.by_solve(self.iterations),
-            residual_norm=given.by_solve(self.norms),
-            threshold=given.by_solve(self.thresholds),
-            seconds=time.perf_counter() - began,
-            solver=solver.kind.__name__,
-            executor=solver.executor.name,
-            batch_shape=solver.batch_shape,
-            notes=self.notes,
-            explained=self.explained,
-        )
+        return self.told(began)
 
     def _solve_part(self, first: int, factors: Factors) -> None:
         """Solve the systems of the matrices from ``first`` on."""
@@ -390,23 +369,16 @@ class _Run:
         try:
             solver = one.of(k)
         except InvalidMatrix as error:
-            self.codes[s] = Stop.UNPREPARED
-            self.explained[k] = f"{Stop.UNPREPARED.sentence}: {error}"
+            self.fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
             return
         relative, absolute = float(self.solver.rtol[k]), float(self.solver.atol[k])
         solver = solver.with_stop(RelativeResidual(relative) | AbsoluteResidual(absolute))
         try:
             found = solver.solve(given.b[s], given.x[s] if given.started else None)
         except InvalidArgument as error:
-            self.codes[s] = Stop.NOT_FINITE
-            self.explained[k] = f"not finite: {error}"
+            self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
             return
-        self.codes[s] = found.stops[0]
-        self.iterations[s] = found.iterations
-        self.norms[s], self.thresholds[s] = found.residual_norm, found.threshold
-        if not found.converged and found.reason != Stop(self.codes[s]).sentence:
-            self.explained[k] = found.reason
-        given.x[s] = found.x
+        self.take(s, found)
 
 
 def batch_direct(kind: type[Direct], A: Any, **options: Any) -> Any:

@@ -19,6 +19,7 @@ from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .member import Member, criterion
 from .operands import Operands, operands, tolerance
 from .preconditioner import BatchPreconditioner
+from .run import BatchRun, replacement
 
 if TYPE_CHECKING:
     from ...core.executor import Executor
@@ -160,12 +161,7 @@ class BatchSolver:
         """
         if A is None:
             return
-        if (A.shape, A.batch_shape) != (self.shape, self.batch_shape):
-            raise ShapeMismatch(
-                f"update: expected a batch of {self.batch_shape} matrices {self.shape}, got "
-                f"{A.batch_shape} of {A.shape}"
-            )
-        self.A = A.to(self.executor)
+        self.A = replacement(self, A)
         self._made.clear()
 
     def _remade(self, A: BatchMatrix, M: Any) -> Self:
@@ -247,39 +243,22 @@ class BatchSolver:
         return {**self.__dict__, "_made": {}}
 
 
-class _Run:
+class _Run(BatchRun):
     """One solve of all systems."""
 
+    solver: BatchSolver
+
     def __init__(self, solver: BatchSolver, given: Operands) -> None:
-        self.solver, self.given = solver, given
-        count = given.matrix.size
-        self.codes = np.where(given.asked, UNDECIDED, Stop.SKIPPED).astype(np.uint8)
-        self.iterations = np.zeros(count, np.int64)
-        self.norms, self.thresholds = np.full(count, np.nan), np.full(count, np.nan)
-        self.explained: dict[int, str] = {}
-        self.notes: list[str] = []
+        super().__init__(solver, given, [])
         self.members = solver._members(np.dtype(given.b.dtype))
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
         if self.codes.size and self.solver.shape[0] and self._together():
             self.notes.append(f"systems solved side by side: {self._count_decided()}")
-        for s in np.flatnonzero(self.codes == UNDECIDED).tolist():
+        for s in self.undecided():
             self._alone(s)
-        given = self.given
-        return BatchResult(
-            x=given.shaped(given.x),
-            stops=given.by_solve(self.codes),
-            column_iterations=given.by_solve(self.iterations),
-            residual_norm=given.by_solve(self.norms),
-            threshold=given.by_solve(self.thresholds),
-            seconds=time.perf_counter() - began,
-            solver=self.solver.kind.__name__,
-            executor=self.solver.executor.name,
-            batch_shape=self.solver.batch_shape,
-            notes=self.notes,
-            explained=self.explained,
-        )
+        return self.told(began)
 
     def _count_decided(self) -> int:
         return int(np.count_nonzero((self.codes != UNDECIDED) & self.given.asked))
@@ -365,23 +344,14 @@ class _Run:
         try:
             solver = member.load(k, self._stop(s))
         except WollemiError as error:
-            self._fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
+            self.fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
             return
         try:
             found = solver.solve(given.b[s], given.x[s] if given.started else None)
         except (InvalidArgument, FloatingPointError) as error:
-            self._fail(s, Stop.NOT_FINITE, f"not finite: {error}")
+            self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
             return
-        self.codes[s] = found.stops[0]
-        self.iterations[s] = found.iterations
-        self.norms[s], self.thresholds[s] = found.residual_norm, found.threshold
-        if not found.converged and found.reason != Stop(self.codes[s]).sentence:
-            self.explained[k] = found.reason
-        given.x[s] = found.x
-
-    def _fail(self, s: int, stop: Stop, reason: str) -> None:
-        self.codes[s] = stop
-        self.explained[int(self.given.matrix[s])] = reason
+        self.take(s, found)
 
 
 def batch_solver(kind: Any, A: Any, *arguments: Any, **options: Any) -> Any:
