@@ -70,14 +70,13 @@ def better_vector(
         G = np.block([[G, column[:-1]], [column[:-1].conj().T, column[-1:].real]])
         values, vectors = np.linalg.eigh(G)
         chosen = -1 if largest else 0
-        value, c = float(values[chosen]), vectors[:, chosen : chosen + 1 or None]
+        value, c = float(values[chosen]), vectors[:, [chosen]]
         if value > bound if largest else value < bound:
             found = executor.zeros((n, 1), basis.dtype)
             tall.times(executor, V, c, found)
             return found
         if count < steps:
-            residual = grown.S[:, k + count : k + count + 1]
-            tall.copy(executor, executor.zeros((n, 1), basis.dtype), residual)
+            residual = grown.S[:, k + count : k + count + 1]  # zero so far
             tall.times(executor, images[:, :count], c, residual)
             tall.times(executor, BV, value * c, residual, -1.0)
     return None
