@@ -22,7 +22,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 class Described:
     """The base of operators and solvers: a line with the options, and a card with them.
 
-    Classes with options keep those that were given in ``_options``.
+    Classes with options keep the given ones in ``_options``.
     """
 
     shape: tuple[int, int]

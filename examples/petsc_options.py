@@ -1,4 +1,4 @@
-"""Solve one system in a program of PETSc, with its preconditioners and with those of wollemi.
+"""Solve one system in a program of PETSc, with its preconditioners and with wollemi's.
 
     python examples/petsc_options.py [n]
 

@@ -128,7 +128,7 @@ def main() -> None:
     write_pages()
     if alone:
         return
-    # pages of sources that Sphinx keeps would lack what is new: everything is read again
+    # pages of sources that Sphinx keeps would lack new names: everything is read again
     shutil.rmtree(HTML, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-E", "-b", "html", "-W", "--keep-going", "-q"]
     command += ["-j", "auto", "-c", str(Path(__file__).parent), "-d", str(WORK / "doctrees")]

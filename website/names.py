@@ -119,7 +119,7 @@ def modules() -> dict[str, tuple[Name, ...]]:
 
 
 def missing_modules() -> list[str]:
-    """Return the public modules whose requirements are not installed."""
+    """Return the public modules with requirements that are not installed."""
     return [module for module in MODULES if module not in modules()]
 
 

@@ -1,6 +1,6 @@
 """The reference: a page for each public class and function, and summary tables.
 
-Sphinx takes signatures and docstrings from the code. The pages here say what belongs on them:
+Sphinx takes signatures and docstrings from the code. The pages here list their contents:
 the object, its methods, its inherited methods, and the pages and programs that use it.
 """
 

@@ -1,6 +1,6 @@
 // Systems of a batch in the lanes of vector registers: one thread iterates on several at once.
 //
-// Iterations run on interleaved arrays, which are those of as many columns. All else is done by the
+// Iterations run on interleaved arrays, which the steps see as columns. All else is done by the
 // member for one system at a time: its arrays are copied to a lane when a cycle begins, and back
 // when it ends. A system that has ended gives its lane to the next one of the batch. Lanes without
 // a system compute with numbers of no meaning, so that all lanes always take the same steps: the
@@ -136,7 +136,7 @@ private:
       fill(c);
   }
 
-  // The arrays of the system of a lane in those of the member.
+  // The arrays of a lane's system, among the arrays of the member.
   void put_back(const Lane& lane) {
     steps_.load_operands(lane.system.k);
     const std::byte* from = lane.kept.data();

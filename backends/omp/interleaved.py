@@ -3,7 +3,7 @@
 The operations of an iteration work on any number of columns, each with scalars and a verdict of its
 own. So the recorded iteration of one system becomes that of several: each array of one column is
 replaced by one of as many columns as there are lanes, and the product with the matrix by a product
-with several matrices of one pattern. All other programs stay those of one system.
+with several matrices of one pattern. All other programs stay programs of one system.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ struct Supernodes {
     group(n, from, to);
   }
 
-  // The rows of a column are its own entries and those of its children in the elimination tree
+  // The rows of a column are its own entries and its children's in the elimination tree
   // (Liu, The role of elimination trees in sparse factorization, 1990, section 2). A column with
   // the rows of its largest child shares them.
   void fill_columns(i64 n, i64 entries, const I* row, const I* column, std::vector<i64>& from,

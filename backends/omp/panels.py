@@ -48,7 +48,7 @@ class PanelConstants(NamedTuple):
     sddmm_fitting_bytes, sddmm_cached_bytes : int
         Bytes of B that nearly fit, and that stay in the cache without panels.
     fusedmm_piece : float
-        Entries of a piece of fusedmm, which reads B and D, and whose row of E stays in memory.
+        Entries of a piece of fusedmm, which reads B and D; the row of E stays in memory.
     fusedmm_bytes : tuple of int
         Bounds on the bytes of a panel.
     fusedmm_least_piece_bytes : float

@@ -1,4 +1,4 @@
-// Products of sparse and dense matrices whose types are known at run time only. The entries for
+// Products of sparse and dense matrices with types that are known at run time only. The entries for
 // Python and the handlers for XLA share them. Distances are in elements.
 #pragma once
 

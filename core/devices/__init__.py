@@ -2,7 +2,7 @@
 
 Each device has one JSON file in this folder. A constant is a value and the id of the benchmark
 record that it was fitted to (a heading of ``benchmarks/results/constants.md``). A file names its
-base: constants that nobody fitted on a device come from there. The files ``unknown-*`` serve
+base: constants that were not fitted on a device come from there. The files ``unknown-*`` serve
 devices without a file of their own.
 
 A rule declares its constants as a named tuple, ``SpmvConstants``, and reads the section ``spmv``

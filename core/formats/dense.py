@@ -35,7 +35,7 @@ class Dense(Matrix, metaclass=Batchable):
     Parameters
     ----------
     arg : array, shape (m, n), or any matrix
-        The entries; ``(data, (row, col))`` too, whose duplicates are added up.
+        The entries; ``(data, (row, col))`` too; duplicates are added up.
     shape : tuple of int, optional
         Rows and columns: needed with coordinates, unless the largest index tells them.
     dtype, executor

@@ -1,8 +1,8 @@
 """The estimated time of parts of a solve: products, iterations, set-ups and factorizations.
 
-The rates are rough; :mod:`wollemi.core.devices` has those of each device. Observations of attempts
-correct them: all estimates for a matrix are scaled by the observed time of iterations over the
-estimated one.
+The rates are rough; :mod:`wollemi.core.devices` has the rates of each device. Observations of
+attempts correct them: all estimates for a matrix are scaled by the observed time of iterations over
+the estimated one.
 """
 
 from __future__ import annotations

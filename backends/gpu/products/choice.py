@@ -4,7 +4,7 @@
 cuts long rows for it. ``row-team`` gives the waves of a block a
 row, where rows are so few that waves would be idle. Sums have the four of Huang et al. (2021)
 besides, see :mod:`.spmm_kernels`. They reduce in parallel up to 4 columns, and balance entries
-where rows differ. The constants are those of the device: :class:`..constants.RowProductConstants`.
+where rows differ. The device has the constants: :class:`..constants.RowProductConstants`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Experiment(NamedTuple):
     Attributes
     ----------
     name : str
-        Its name in the file: an experiment whose constants are stored is not repeated.
+        Its name in the file: an experiment is not repeated once its constants are stored.
     section : str
         The section of the constants.
     description : str

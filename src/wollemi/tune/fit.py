@@ -40,7 +40,7 @@ class Outcome:
     constants : dict
         The constants that were stored.
     dropped : dict
-        Measured constants that are too far from those of the base.
+        Measured constants that are too far from the constants of the base.
     reason : str
         Why it failed.
     """

@@ -48,7 +48,7 @@ def solve(
         Right-hand sides; several are solved as one block.
     values : array, shape (nse,) or (..., nse), optional
         Used in place of the values of ``A``, in their order. The systems of many matrices are one
-        batch, with a verdict for each; so are those of the adjoint solve.
+        batch, with a verdict for each; so are the systems of the adjoint solve.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings

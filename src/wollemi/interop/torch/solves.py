@@ -46,7 +46,7 @@ def solve(
         Right-hand sides; several are solved as one block.
     values : Tensor, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A``. The systems of many matrices are one batch, with a
-        verdict for each; so are those of the adjoint solve.
+        verdict for each; so are the systems of the adjoint solve.
     solver : str or Settings
         ``"auto"``, ``"direct"``, the name of a solver, or settings: ``wl.solvers.Cg(rtol=1e-10)``.
     M : str or Settings
