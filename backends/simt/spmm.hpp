@@ -1,6 +1,7 @@
 // C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one), or
 // each group of its lanes has one, or the waves of a block have one together.
 #pragma once
+#include "long_sums.hpp"
 #include "packs.hpp"
 
 namespace wl {
@@ -159,9 +160,17 @@ WL_DEVICE void spmm_join(const item& it, i64 cuts, i64 k, i64 batch, const I* ro
     const i64 c = w % k, i = w / k % cuts, b = w / k / cuts;
     const S* const of_block = reinterpret_cast<const S*>(partial) + b * lines * k + c;
     S sum{};
+    if constexpr (sums_in_pieces<S>) { // a piece has few entries, a row many pieces
+      long_sum<S> total{};
 #pragma unroll 8
-    for (I line = first[i]; line < first[i + 1]; ++line)
-      sum += of_block[line * k];
+      for (I line = first[i]; line < first[i + 1]; ++line)
+        total.add(of_block[line * k]);
+      sum = total.value();
+    } else {
+#pragma unroll 8
+      for (I line = first[i]; line < first[i + 1]; ++line)
+        sum += of_block[line * k];
+    }
     store_narrowed(C[b * C_step + rows[i] * C_ld + c], sum, alpha, beta);
   }
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..errors import InvalidMatrix
 from ..operations import matrix as operations
 from . import validate
@@ -134,6 +135,7 @@ class Bsr(Matrix):
 
     def eliminate_zeros(self) -> None:
         """Take blocks of zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        self.executor.refuse_capture(MAKES)
         from .csr import Csr
         from .selection import masked
 

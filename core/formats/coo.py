@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..store import PatternStore
@@ -104,6 +105,7 @@ class Coo(Matrix):
 
     def eliminate_zeros(self) -> None:
         """Take stored zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
+        self.executor.refuse_capture(MAKES)
         kept = self.data != 0
         if not bool(self.executor.xp.all(kept)):
             arrays = (self.data[kept], self.row[kept], self.col[kept])

@@ -85,5 +85,5 @@ def test_all_results_equal_those_of_a_matrix_by_rows(on: wl.Executor, shape: Any
 
 def test_a_result_of_every_row_is_refused_by_name(on: wl.Executor) -> None:
     A = wl.Coo((VALUES, PLACES["wide"][1:]), PLACES["wide"][0], executor=on)
-    with pytest.raises(wl.errors.OutOfDeviceMemory, match=r"GiB|no room"):
+    with pytest.raises(wl.errors.OutOfDeviceMemory, match=r"GiB|no room|no memory left"):
         A.sum(axis=0)

@@ -90,7 +90,9 @@ def register_handlers() -> bool:
 @cache
 def register_calls(platform: str) -> None:
     """Register the handler that calls Python, and launches kernels, for a platform of JAX."""
-    _register("wollemi.calls", native_calls.handlers(), platform)
+    # XLA's registry has the names of GPU platforms in capital letters.
+    named = platform.upper() if platform in PLATFORMS else platform
+    _register("wollemi.calls", native_calls.handlers(), named)
 
 
 def _register(state: str, handlers: Handlers, platform: str) -> None:

@@ -87,6 +87,7 @@ def record(
     xp.cuda.Device().synchronize()  # copies are made on another stream
     try:
         call, wanted = make(), []
+        xp.cuda.Device().synchronize()  # so is the object
         if warm:
             with stream:
                 call(), call()
