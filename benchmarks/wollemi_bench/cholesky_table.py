@@ -29,7 +29,7 @@ def _ours(S: Any, b: np.ndarray, executor: str) -> Taken:
     times.append(time.perf_counter())
     result = wl.solvers.Cg(A, M, rtol=RTOL, maxiter=5000).solve(b)
     times.append(time.perf_counter())
-    return Taken(result.iterations, times[1] - times[0], times[2] - times[1])
+    return Taken(result.iterations, times[1] - times[0], times[2] - times[1], result.x)
 
 
 def measured(S: Any, rounds: int, executors: list[str]) -> list[list[Taken]]:

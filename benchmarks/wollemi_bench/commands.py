@@ -180,13 +180,42 @@ def _choice(how: How, seed: int, scale: int, minutes: float | None, matrices: Pa
     print(choice.page(choice.run(where, seed, scale, minutes, matrices), title), end="")
 
 
+def _races(
+    how: How,
+    scale: int | None,
+    minutes: float | None,
+    matrices: Path | None,
+    only: list[str] | None,
+) -> None:
+    """Print a table for each race, and write the records.
+
+    Ends with status 1 if a result of ours was wrong.
+    """
+    from . import races
+    from .report import Report, environment
+
+    how.check()
+    where = executor_by_name(how.executor)
+    peers = races.peers_of(where, how.against)
+    usual = races.GPU_SCALE if where.xp is not np else races.CPU_SCALE
+    report = Report(environment(where, peers), how.json)
+    for records in races.run(where, scale or usual, minutes, matrices, only, peers):
+        for record in records:
+            report.add(record)
+        print(races.table(records), flush=True)
+    if any(record.ours and record.trouble for record in report.records):
+        raise typer.Exit(1)
+
+
 @bench.command()
 @with_options
 def suite(
     how: How,
     names: Annotated[
         list[str],
-        typer.Argument(help="Suites, such as usual, growth or dgsparse; groups alone; or all."),
+        typer.Argument(
+            help="Suites, such as usual or growth; all; or alone: choice, races, groups."
+        ),
     ],
     scale: Annotated[
         int | None, typer.Option(help="Divide the sizes by this; 1 keeps the paper's.", min=1)
@@ -207,13 +236,20 @@ def suite(
     every_file: Annotated[
         bool, typer.Option("--every-file", help="Of tca-dlmc: all .smtx files below the folder.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Of races: only systems with this word; may be repeated."),
+    ] = None,
 ) -> None:
-    """Measure named suites: the usual one, growth, choice, or the tables of papers."""
+    """Measure named suites: the usual one, growth, choice, races, or the tables of papers."""
     from . import runs, suites
     from .matrices import Matrices
 
     if names == ["choice"]:
         _choice(how, seed, scale or 1, minutes, matrices)
+        return
+    if names == ["races"]:
+        _races(how, scale, minutes, matrices or Matrices.usual().folder, only)
         return
     if names == ["groups"]:
         from . import groups

@@ -1,4 +1,4 @@
-"""CG of PETSc on one thread, in a Python of its own that has ``petsc4py``.
+"""Krylov solvers of PETSc on one thread, in a Python of its own that has ``petsc4py``.
 
 Debian has it: ``apt-get install python3-petsc4py``.
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .peers import Absent
 
 #: The Python that has petsc4py, where Debian puts it.
 PYTHON = "/usr/bin/python3"
@@ -44,21 +46,33 @@ solver.setUp()
 times.append(time.perf_counter())
 solver.solve(b, x)
 times.append(time.perf_counter())
+np.save(sys.argv[4], x.getArray())
 print(json.dumps([solver.getIterationNumber(), times[1] - times[0], times[2] - times[1]]))
 """
 
+_VERSION = "from petsc4py import PETSc; print('.'.join(map(str, PETSc.Sys.getVersion())))"
+
 
 class Taken(NamedTuple):
-    """Iterations, seconds of the set-up, seconds of the solve."""
+    """Iterations, seconds of the set-up, seconds of the solve, the solution."""
 
     iterations: int
     setup: float
     solve: float
+    x: np.ndarray[Any, Any]
 
 
 def is_here() -> bool:
     """Return whether there is a Python with petsc4py where Debian puts it."""
     return Path(PYTHON).exists() and _run("-c", "import petsc4py").returncode == 0
+
+
+def version() -> str:
+    """Return PETSc's version; raises Absent if there is no petsc4py."""
+    done = _run("-c", _VERSION) if Path(PYTHON).exists() else None
+    if done is None or done.returncode:
+        raise Absent("not installed: apt-get install python3-petsc4py")
+    return done.stdout.strip()
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -73,7 +87,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def cg(S: Any, b: np.ndarray[Any, Any], options: Mapping[str, str], rtol: float) -> Taken:
-    """Return the result of CG to a true residual.
+    """Return the result of CG, or of the method of ``ksp_type``, to a true residual.
 
     Parameters
     ----------
@@ -96,8 +110,9 @@ def cg(S: Any, b: np.ndarray[Any, Any], options: Mapping[str, str], rtol: float)
         path = Path(folder) / "system.npz"
         np.savez(path, data=S.data, indices=indices, indptr=indptr, b=b)
         given = json.dumps({"ksp_type": "cg", **options})
-        done = _run("-c", _SCRIPT, str(path), given, str(rtol))
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip() or "PETSc failed").splitlines()[-1])
+        done = _run("-c", _SCRIPT, str(path), given, str(rtol), f"{folder}/x.npy")
+        if done.returncode:
+            raise RuntimeError((done.stderr.strip() or "PETSc failed").splitlines()[-1])
+        x = np.load(f"{folder}/x.npy")
     iterations, setup, solve = json.loads(done.stdout)
-    return Taken(int(iterations), float(setup), float(solve))
+    return Taken(int(iterations), float(setup), float(solve), x)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from rich import box
@@ -27,7 +27,7 @@ from wollemi.core.executor import Executor
 
 from .cases import Case
 from .contest import Outcome, Settings
-from .peers import Absent, Peer
+from .peers import Absent
 from .problem import GPUS, OURS, Problem
 from .worker import Runners
 
@@ -345,7 +345,16 @@ def is_ours(name: str) -> bool:
     return name.partition(" ")[0] == OURS
 
 
-def environment(executor: Executor, peers: Iterable[Peer]) -> dict[str, Any]:
+class Versioned(Protocol):
+    """A library that tells its version, or raises Absent."""
+
+    name: str
+
+    def version(self) -> str:
+        """Return the version."""
+
+
+def environment(executor: Executor, peers: Iterable[Versioned]) -> dict[str, Any]:
     """Return the environment of a run: versions and hardware."""
     found = {}
     for peer in peers:
