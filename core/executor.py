@@ -113,6 +113,10 @@ class Executor(SolvesSystems, ABC):
         made.links = links
         return made
 
+    def brought(self, source: Executor, array: Array) -> Array:
+        """Return an array of another executor here; itself where both have the same memory."""
+        return array if source.name == self.name else self.from_host(source.to_host(array))
+
     def make_current(self) -> None:
         """Make the device the current one of the calling thread, which stays with it."""
 

@@ -35,6 +35,8 @@ class Links(ABC):
     ----------
     rank, size : int
         Which member this is, and how many there are.
+    one_process : bool
+        Whether the members are threads of one process: an object that they hand over is shared.
     alone : bool
         Whether this member is the whole group and its own sums are the totals. Operations then run
         as on an executor without links.
@@ -53,6 +55,7 @@ class Links(ABC):
 
     rank: int = 0
     size: int = 1
+    one_process: bool = False
     alone: bool = False
     on_device: bool = False
     fuses: bool = False

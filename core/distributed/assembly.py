@@ -33,9 +33,7 @@ class Blocks:
     """The pattern of a member's rows, cut into a head, an interior and a tail.
 
     Rows ``begin:end`` are the interior: its columns belong to the member. The columns of head and
-    tail are renumbered: first the member's own that occur there, ``touched``, then ghosts. The
-    columns of head and tail are numbered anew: first the member's own that occur there,
-    ``touched``, then ghosts.
+    tail are numbered anew: first the member's own that occur there, ``touched``, then ghosts.
 
     Where links are work on the stream of a device, rows are not cut: one kernel multiplies all of
     them, and the next operation on the rows shares that kernel. Columns are the member's own, then
@@ -49,8 +47,9 @@ class Blocks:
         Where rows begin.
     numbers : array of int64
         Columns: the member's own from 0 on, and after them its ghosts.
-    ghosts : array of int64
-        The new numbers of the columns that belong to others, in rising order.
+    ghosts : array of int64, or None
+        The new numbers of the columns that belong to others, in rising order; None where the rows
+        of all members have own columns alone, which takes no message.
 
     Attributes
     ----------
@@ -68,20 +67,25 @@ class Blocks:
         partition: Partition,
         indptr: HostArray,
         numbers: HostArray,
-        ghosts: HostArray,
+        ghosts: HostArray | None,
     ) -> None:
         links = executor.links
         assert links is not None
         self.column_partition, self.rank = partition, links.rank
         self.rows, self.columns = int(indptr.size) - 1, partition.count(links.rank)
-        self.ghosts = ghosts
         self.whole = keeps_whole(executor)
-        inner = interior(executor, indptr, numbers, self.columns)
+        self.ghosts = np.zeros(0, np.int64) if ghosts is None else ghosts
+        inner = (0, self.rows)
+        if self.ghosts.size:
+            inner = interior(executor, indptr, numbers, self.columns)
         if self.whole:
             self._keep_whole(executor, indptr, numbers)
         else:
             self._cut(executor, indptr, numbers, inner)
-        self.halo = _halo(executor, links, partition, self.ghosts)
+        if ghosts is None:
+            self.halo = idle_halo(executor, self.columns)
+        else:
+            self.halo = _halo(executor, links, partition, self.ghosts)
         self.halo.interior = inner
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
@@ -97,6 +101,11 @@ class Blocks:
     ) -> None:
         """Cut the rows into head, interior and tail."""
         self.begin, self.end = inner
+        if not self.ghosts.size:
+            kind = index_dtype(max(self.columns, numbers.size))
+            self.indptr, self.indices = (stored(executor, a, kind) for a in (indptr, numbers))
+            self.touched, self.touched_rows = executor.from_host(np.zeros(0, kind)), 0
+            return
         outer = np.ones(numbers.size, bool)
         outer[indptr[self.begin] : indptr[self.end]] = False
         beside = numbers[outer]
@@ -227,10 +236,20 @@ def _halo(executor: Executor, links: Links, partition: Partition, ghosts: HostAr
     owners = partition.owner(ghosts)
     offsets = partition.offsets
     asked = [ghosts[owners == rank] - offsets[rank] for rank in range(links.size)]
-    wanted = links.alltoall(asked)
+    needs = bool(ghosts.size)
+    wanted = links.alltoall([(rows, needs) for rows in asked])
     counts = [found.size for found in asked]
-    made = Halo(executor, wanted, counts, partition.count(links.rank))
-    made.idle = not links.any(made.ghosts > 0)
+    made = Halo(executor, [rows for rows, _ in wanted], counts, partition.count(links.rank))
+    made.idle = not any(other for _, other in wanted)
+    return made
+
+
+def idle_halo(executor: Executor, columns: int) -> Halo:
+    """Return the halo of matrices of which every member has own columns alone."""
+    links = executor.links
+    assert links is not None
+    made = Halo(executor, [np.zeros(0, np.int64)] * links.size, [0] * links.size, columns)
+    made.idle = True
     return made
 
 

@@ -351,8 +351,7 @@ class Csr(LinOp):
     ) -> Csr:
         """Return the matrix of a member's rows that have columns of the member alone."""
         indptr, numbers = (here(self.executor, a) for a in (rows.indptr, rows.indices))
-        none = np.zeros(0, np.int64)
-        blocks = Blocks(self.executor, column_partition, indptr, numbers, none)
+        blocks = Blocks(self.executor, column_partition, indptr, numbers, None)
         return Csr(self.executor, partition, column_partition, blocks, data)
 
     @property
@@ -401,10 +400,24 @@ class Csr(LinOp):
 
     def to_local(self) -> Any:
         """Return the whole matrix as a SciPy array on every member; all must ask."""
+        return self._stacked(self._links.all(self._lengths_and_entries()))
+
+    def to_first(self) -> Any:
+        """Return the whole matrix on the first member, and None on the others; all must ask."""
+        sent: list[Any] = [None] * self._links.size
+        sent[0] = self._lengths_and_entries()
+        parts = self._links.alltoall(sent)
+        return self._stacked(parts) if self._links.rank == 0 else None
+
+    def _lengths_and_entries(self) -> tuple[HostArray, HostArray, HostArray]:
+        """Return the lengths, columns and values of this member's rows."""
+        indptr, columns, data = self._global_rows()
+        return np.diff(indptr), columns, data
+
+    def _stacked(self, parts: list[tuple[HostArray, HostArray, HostArray]]) -> Any:
+        """Return the rows of all members as one SciPy array."""
         from scipy.sparse import csr_array
 
-        indptr, columns, data = self._global_rows()
-        parts = self._links.all((np.diff(indptr), columns, data))
         lengths = np.concatenate([part[0] for part in parts])
         stacked = csr_array(
             (

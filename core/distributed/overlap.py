@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..formats import Csr as LocalCsr
 from ..operations import vector
 from . import halo as exchange
 from .halo import index_dtype
+from .index_arrays import host, like
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -47,7 +48,7 @@ def overlapping_block(A: Csr) -> LocalCsr:
 
 
 def rows_of_ghosts(
-    A: Csr, indptr: HostArray, taken: Callable[[HostArray], tuple[HostArray, HostArray]]
+    A: Csr, indptr: Array, taken: Callable[[HostArray], tuple[HostArray, HostArray]]
 ) -> tuple[HostArray, HostArray, HostArray]:
     """Return the rows of the ghosts of a matrix, of which each member has its own; all must ask.
 
@@ -56,8 +57,8 @@ def rows_of_ghosts(
     A : Csr
         The matrix that the ghosts belong to.
     indptr : array
-        Where the member's own rows begin: as many rows as it has of the vectors that ``A`` is
-        applied to.
+        Where the member's own rows begin, on the host or on its executor: as many rows as it has of
+        the vectors that ``A`` is applied to.
     taken : callable
         Returns the columns and the values of entries of those rows.
 
@@ -66,11 +67,12 @@ def rows_of_ghosts(
     lengths, columns, data : arrays
         Of the rows of the ghosts, in their order.
     """
-    links: Any = A.executor.links
-    sent = np.asarray(A.executor.to_host(A.halo.send_index)).astype(np.int64)
-    counts = np.asarray(indptr[sent + 1] - indptr[sent], np.int64)
+    executor, links = A.executor, cast(Any, A.executor.links)
+    sent = like(executor, A.halo.send_index, indptr)
+    first, last = (host(executor, indptr[at]).astype(np.int64) for at in (sent, sent + 1))
+    counts = last - first
     ends = np.cumsum(counts)
-    entries = np.repeat(indptr[sent] - (ends - counts), counts) + np.arange(int(counts.sum()))
+    entries = np.repeat(first - (ends - counts), counts) + np.arange(int(counts.sum()))
     columns, data = taken(entries)
     starts = np.concatenate([[0], ends])
     asked: list[Any] = [None] * links.size

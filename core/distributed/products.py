@@ -12,10 +12,11 @@ from ..formats import Csr as LocalCsr
 from ..formats.arithmetic import matmul as local_product
 from .assembly import Blocks
 from .halo import index_dtype
-from .index_arrays import here, host, like, namespace, numbered, stored, values_here
+from .index_arrays import distinct, here, host, like, namespace, stored, values_here
 from .overlap import rows_of_ghosts
 
 if TYPE_CHECKING:
+    from ..executor import Array, Executor
     from .matrix import Csr
 
 HostArray = np.ndarray[Any, Any]
@@ -52,13 +53,9 @@ def matmul(A: Csr, B: Csr) -> Csr:
 
     executor = A.executor
     indptr, found = here(executor, product.indptr), here(executor, product.indices)
-    numbers = found - known.below
-    away = (numbers < 0) | (numbers >= known.own)
-    others = found[away]
-    xp = namespace(executor, found)
-    beside = xp.where(others < known.below, others, others - known.own)
-    used = numbered(executor, away, beside, known.own, numbers)
-    blocks = Blocks(executor, B.column_partition, indptr, numbers, known.beside[used])
+    numbers, used = known.numbered(executor, found)
+    ghosts = None if A.halo.idle and B.halo.idle else known.beside[used]
+    blocks = Blocks(executor, B.column_partition, indptr, numbers, ghosts)
     return SharedCsr(executor, A.partition, B.column_partition, blocks, product.data)
 
 
@@ -78,10 +75,40 @@ class _Known:
     below: int
     own: int
 
-    def at(self, places: HostArray) -> HostArray:
-        """Return where columns of other members stand."""
-        found = np.searchsorted(self.beside, places)
-        return np.where(found < self.below, found, found + self.own)
+    def after_own(self, at: HostArray) -> HostArray:
+        """Return the positions among all columns of positions among those of other members."""
+        return np.where(at < self.below, at, at + self.own)
+
+    def numbered(self, executor: Executor, found: Any) -> tuple[Any, HostArray]:
+        """Return the columns of a product as own ones and ghosts, and the ghosts that occur.
+
+        Parameters
+        ----------
+        executor : Executor
+            Of the member.
+        found : array of int
+            The columns of all entries, by their positions among all columns.
+
+        Returns
+        -------
+        numbers : array of int
+            The member's own columns from 0 on, then its ghosts.
+        used : array of int64
+            The positions of the ghosts among the columns of other members.
+        """
+        if not self.beside.size:
+            return found, np.zeros(0, np.int64)
+        xp = namespace(executor, found)
+        own = found - self.below
+        away = (own < 0) | (own >= self.own)
+        beside = xp.where(found < self.below, found, own - self.own + self.below)
+        flags = xp.zeros(self.beside.size, np.int8)
+        flags[beside[away]] = 1
+        occurs = host(executor, flags) != 0
+        ghosts = self.own + np.cumsum(occurs) - 1
+        table = like(executor, ghosts.astype(found.dtype), found)
+        numbers = xp.where(away, table[xp.where(away, beside, 0)], own)
+        return numbers, np.flatnonzero(occurs)
 
 
 def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
@@ -92,9 +119,10 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
     executor, partition = A.executor, B.column_partition
     rank = executor.links.rank  # type: ignore[union-attr]
     first, own = int(partition.offsets[rank]), partition.count(rank)
+    if A.halo.idle and not B.ghosts.size:
+        return _Known(B.ghosts, 0, own), B.extended
     indptr, numbers = B._blocks.numbers_here(executor)
     data = values_here(executor, B.data)
-    pointers = host(executor, indptr)
 
     def taken(entries: HostArray) -> tuple[HostArray, HostArray]:
         at = like(executor, entries, numbers)
@@ -103,29 +131,48 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
         places[outside] = B.ghosts[found[outside] - own]
         return places, host(executor, data[like(executor, entries, data)])
 
-    lengths, others, values = rows_of_ghosts(A, pointers, taken)
+    none = np.zeros(0, np.int64)
+    lengths, others, values = none, none, np.zeros(0, B.dtype)
+    if not A.halo.idle:
+        lengths, others, values = rows_of_ghosts(A, indptr, taken)
     outside = (others < first) | (others >= first + own)
-    beside = np.union1d(B.ghosts, others[outside])
-    known = _Known(beside, int(np.searchsorted(beside, first)), own)
-    mine = numbers + known.below
-    if B.ghosts.size:
-        away = numbers >= own
-        where = like(executor, known.at(B.ghosts).astype(mine.dtype), mine)
-        mine[away] = where[numbers[away] - own]
-    theirs = others - first + known.below
-    theirs[outside] = known.at(others[outside])
-    alone, xp = executor.as_member(None), namespace(executor, mine)
-    size = int(mine.size) + theirs.size
-    kind = index_dtype(max(beside.size + own, size))
-    columns = xp.concatenate([mine.astype(kind), like(executor, theirs.astype(kind), mine)])
-    ends = np.concatenate([pointers, pointers[-1] + np.cumsum(lengths)])
-    if values.size:
-        data = namespace(executor, data).concatenate([data, like(executor, values, data)])
+    places = np.concatenate([B.ghosts, others[outside]])
+    # own columns lie between those of other members: without them the numbers are closer
+    beside, at = distinct(np.where(places >= first + own, places - own, places))
+    below = int(np.searchsorted(beside, first))
+    known = _Known(np.where(beside < first, beside, beside + own), below, own)
+    at = known.after_own(at)
+    theirs = others - first + below
+    theirs[outside] = at[B.ghosts.size :]
+    kind = index_dtype(max(beside.size + own, int(numbers.size) + theirs.size))
+    entries = int(numbers.size)
+    numbers = numbers.astype(kind, copy=False)
+    columns = _own_columns(executor, numbers, at[: B.ghosts.size], below, own)
+    if lengths.size:
+        columns, data = _joined(executor, columns, theirs), _joined(executor, data, values)
+        ends = entries + np.cumsum(lengths)
+        indptr = _joined(executor, indptr.astype(kind, copy=False), ends)
     stacked = LocalCsr._from_arrays(
-        alone,
-        (ends.size - 1, beside.size + own),
+        executor.as_member(None),
+        (int(indptr.size) - 1, beside.size + own),
         like(executor, data, B.data),
         stored(executor, columns, kind),
-        stored(executor, ends, kind),
+        stored(executor, indptr, kind),
     )
     return known, stacked
+
+
+def _own_columns(executor: Executor, numbers: Any, ghosts: HostArray, below: int, own: int) -> Any:
+    """Return the positions among all columns of the columns of a member's own rows."""
+    if not ghosts.size:
+        return numbers + below
+    xp = namespace(executor, numbers)
+    away = numbers >= own
+    table = like(executor, ghosts.astype(numbers.dtype), numbers)
+    return xp.where(away, table[xp.where(away, numbers - own, 0)], numbers + below)
+
+
+def _joined(executor: Executor, own: Array, others: HostArray) -> Any:
+    """Return a member's own numbers, and after them those that the host has."""
+    more = like(executor, others.astype(own.dtype, copy=False), own)
+    return namespace(executor, own).concatenate([own, more])

@@ -117,6 +117,8 @@ def _did(task: Any) -> bool:
 class ThreadLinks(HostLinks):
     """The links of a member that is a thread."""
 
+    one_process = True
+
     def __init__(self, stage: Stage, executor: Executor, rank: int, block: int) -> None:
         super().__init__(executor, rank, stage.size, block)
         self.stage = stage

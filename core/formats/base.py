@@ -272,9 +272,10 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         if target == self.executor:
             return self
         made = self._with_arrays(
-            target, *(target.from_host(self.executor.to_host(a)) for a in self._native_arrays())
+            target, *(target.brought(self.executor, a) for a in self._native_arrays())
         )
-        return self._share_values(made) if same_memory(self.data, made.data) else made
+        shared = made.data is self.data or same_memory(self.data, made.data)
+        return self._share_values(made) if shared else made
 
     def copy(self) -> Self:
         """Return a copy that shares no memory with this matrix."""

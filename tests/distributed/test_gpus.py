@@ -78,7 +78,7 @@ def test_solvers_on_gpus(gpus: wl.distributed.Group, name: str, columns: int, rn
 def test_multigrid_on_gpus(
     gpus: wl.distributed.Group, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levels_of_groups, "GATHERED", 150)
+    monkeypatch.setattr(levels_of_groups, "ENTRIES_ON_DEVICES", 1500)
     S, b = grid(24), rng.standard_normal(576)
     A, alone = wl.distribute(S, gpus), wl.Csr(S, executor="omp")
     np.testing.assert_allclose((A @ A).to_local().toarray(), (S @ S).toarray(), atol=1e-10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers.auto import plan
-from wollemi.solvers.preconditioners.multigrid import groups
+from wollemi.solvers.preconditioners.multigrid import amg, groups
 
 from .conftest import SIZES, grid
 
@@ -18,7 +20,7 @@ from .conftest import SIZES, grid
 @pytest.fixture(autouse=True)
 def few_rows_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small systems have levels of both kinds."""
-    monkeypatch.setattr(groups, "GATHERED", 150)
+    monkeypatch.setattr(groups, "ROWS_ON_HOSTS", 150)
 
 
 def iterations(A: Any, b: Any, M: Any, solver: str = "Cg") -> int:
@@ -134,3 +136,36 @@ def test_solve_takes_it_for_what_looks_elliptic(
     found = wl.solve(wl.distribute(S, [kind] * 2), b, rtol=1e-8)
     assert found.converged
     assert found.attempts[0].M == "amg"
+
+
+def test_levels_are_freed_with_the_operator(kind: str) -> None:
+    """No reference cycle keeps them: the garbage collector rests while a group of GPUs works."""
+    A = wl.distribute(grid(24), [kind] * 2)
+    M = wl.preconditioners.Amg(A, coarse_rows=20)
+    members = [weakref.ref(member) for member in M.members]
+    gc.collect()
+    gc.disable()
+    try:
+        del M
+        assert [member() for member in members] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_members_of_a_process_have_copies_of_the_gathered_levels(kind: str) -> None:
+    made = []
+    A = wl.distribute(grid(24), [kind] * 3)
+
+    class Counted(wl.preconditioners.Amg):
+        """Notes where levels are made."""
+
+        def _hierarchy(self, A: Any) -> Any:
+            made.append(A.partition is None)
+            return super()._hierarchy(A)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amg, "Amg", Counted)
+        M = Counted(A, coarse_rows=20)
+    assert made.count(True) == 1 and made.count(False) == 3
+    x = np.arange(576.0)
+    np.testing.assert_array_equal(M @ x, wl.preconditioners.Amg(A, coarse_rows=20) @ x)

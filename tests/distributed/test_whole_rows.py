@@ -95,7 +95,8 @@ def test_solvers_do_the_iterations_of_one_executor(
 def test_preconditioners(
     kind_of_links: None, M: str, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levels, "GATHERED", 60)
+    monkeypatch.setattr(levels, "ENTRIES_ON_DEVICES", 400)
+    monkeypatch.setattr(levels, "ROWS_ON_HOSTS", 60)
     S, b = grid(20), rng.standard_normal(400)
     A = wl.distribute(S, ["omp:1"] * 3)
     found = wl.solvers.Gmres(A, M=M, rtol=1e-8).solve(b)

@@ -345,6 +345,23 @@ class CudaExecutor(GpuExecutor):
                 self.overwrite_together((made, source))
             return made
 
+    def brought(self, source: Executor, array: Array) -> Array:
+        """Return an array of another executor here; another GPU of the process sends a copy."""
+        near = not isinstance(source, CudaExecutor) or source.ordinal == self.ordinal
+        if near or not array.flags.c_contiguous:
+            return super().brought(source, array)
+        self.refuse_capture(COPIES)
+        source.synchronize()
+        with self._here("copy from another GPU", array.nbytes):
+            made = self.allocate(array.shape, array.dtype)
+            if array.nbytes:
+                runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
+                runtime.memcpyAsync(
+                    made.data.ptr, array.data.ptr, made.nbytes, runtime.memcpyDefault, stream.ptr
+                )
+                stream.synchronize()  # the owner may free the array from now on
+            return made
+
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
         """Overwrite ``target`` with ``source`` of the same shape and dtype."""
         plain = not isinstance(source, np.ndarray) and target.dtype == source.dtype

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,9 @@ class Amg(Multigrid):
     For a matrix that a group shares, each member makes coarse rows or aggregates of its own rows
     alone, and treats couplings to other members as if they were on the diagonal: so interpolation
     needs no other member, and the constant is still interpolated exactly. A level of at most 8,192
-    rows is gathered: every member has all further levels, and does their work. The levels depend on
-    the members, and iterations grow a little with their number.
+    rows, or of at most a million entries on GPUs, is gathered: every member has all further levels,
+    and does their work. The levels depend on the members, and iterations grow a little with their
+    number.
 
     References
     ----------
@@ -205,8 +207,8 @@ class Amg(Multigrid):
     #: Entries of a row of the interpolation at most, on every level.
     _width: int
 
-    #: Gathers a matrix and makes its further levels, where a group shares the first ones.
-    _gathering: Callable[[Any], LinOp]
+    #: The options of the levels of a gathered matrix, where a group shares the first ones.
+    _gathering: _Further
 
     def _setup(self, A: Matrix) -> None:
         self.seconds = {}
@@ -242,7 +244,7 @@ class Amg(Multigrid):
         found: Parts = []
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
-        while matrix.shape[0] > self._fewest(shared) and len(found) < MOST_LEVELS:
+        while not self._is_last(matrix) and len(found) < MOST_LEVELS:
             rows = groups.lumped(matrix) if shared else matrix
             P: Any
             below = near
@@ -267,15 +269,17 @@ class Amg(Multigrid):
             matrix, near = coarse, below
             size = size if near is None else int(near.shape[1])
         if shared:
-            self._gathering = partial(self._further_levels, near, size, len(found))
+            self._gathering = _Further(near, size, len(found))
         return [*found, (matrix if found else A, None, None)]
 
-    def _fewest(self, shared: bool) -> int:
-        """Return how many rows a matrix has that is not made coarser, or not by its members."""
-        return max(self.coarse_rows, groups.GATHERED) if shared else self.coarse_rows
+    def _is_last(self, A: Any) -> bool:
+        """Return whether a matrix is not made coarser, or not by the members that share it."""
+        few: bool = A.shape[0] <= self.coarse_rows
+        return few or (A.partition is not None and groups.is_gathered(A))
 
-    def _further_levels(self, near: Array | None, size: int, level: int, A: Any) -> LinOp:
-        """Return the levels of a matrix that is gathered: every member makes them."""
+    def _further_levels(self, A: Any) -> LinOp:
+        """Return the levels of a matrix that is gathered."""
+        near, size, level = self._gathering.near, self._gathering.size, self._gathering.level
         theta = self.theta
         if near is not None:
             theta = (COUPLED if size > 1 else 0.0) if theta is None else theta
@@ -294,7 +298,7 @@ class Amg(Multigrid):
             coarsest=self.coarse_solver,
             coarse_rows=self.coarse_rows,
         )
-        return groups.gathered(A, make)
+        return groups.gathered(A, self._inner_dtype(A.dtype), make)
 
     def _coarsest(self, A: Matrix) -> LinOp:
         if A.partition is None:
@@ -302,7 +306,7 @@ class Amg(Multigrid):
                 return inverse_of_large(A)  # nothing is left to make coarser
             return super()._coarsest(A)
         with self._timed("gathered levels"):
-            return self._gathering(A)
+            return self._further_levels(A)
 
     def _classical(self, A: Csr) -> Csr:
         with self._timed("coarsening"):
@@ -385,6 +389,25 @@ class Amg(Multigrid):
         given = native(executor, given, "near_null")
         given = given.reshape(-1, 1) if given.ndim == 1 else given
         return executor.copy(given.astype(A.dtype))
+
+
+@dataclass(frozen=True)
+class _Further:
+    """The options of the levels of a matrix that is gathered.
+
+    Attributes
+    ----------
+    near : Array or None
+        The near null space on the matrix's level; this member's rows.
+    size : int
+        Unknowns of a node.
+    level : int
+        The number of the level.
+    """
+
+    near: Array | None
+    size: int
+    level: int
 
 
 class _Timed:

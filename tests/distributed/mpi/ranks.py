@@ -47,7 +47,7 @@ def everything(group: Any) -> None:
 
 def multigrid(group: Any, kind: str) -> None:
     """A matrix of more rows than are gathered, and its square."""
-    n = groups.GATHERED + 8
+    n = groups.ROWS_ON_HOSTS + 8
     S, b = line(n) - 0.49 * sp.eye_array(n), np.random.default_rng(0).standard_normal(n)
     A, alone = wl.distribute(S, group), wl.Csr(S, executor=kind)
     assert abs((A @ A).to_local() - (alone @ alone).to_scipy()).max() == 0
