@@ -18,19 +18,26 @@ if TYPE_CHECKING:
     from .linop import LinOp
 
 
+#: The names of vectors with the rows of an operator; others have its columns.
+_OF_ROWS = ("out", "x0")
+
+
 class Edge:
     """The edge of an operator on one executor, and on a member within a solve."""
 
     def __init__(self, operator: LinOp) -> None:
         self.executor: Executor = operator.executor
-        self.rows = operator.local_rows
+        self.rows, self.columns = operator.local_rows, operator.local_columns
 
     def enter(self, about: str = "", **given: Any) -> list[Array | None]:
-        """Return blocks of shape (rows, k) for vectors; None stays."""
+        """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays."""
         return [
-            None if array is None else as_block(self.executor, array, self.rows, name)
+            None if array is None else as_block(self.executor, array, self._length(name), name)
             for name, array in given.items()
         ]
+
+    def _length(self, name: str) -> int:
+        return self.rows if name in _OF_ROWS else self.columns
 
     def again(self, array: Any) -> Array:
         """Return the block of a vector of the kind that entered before."""
@@ -68,7 +75,8 @@ class GroupEdge(Edge):
         about : str
             The other values that the members must agree on, such as the solver and its tolerance.
         **given
-            The vectors by name; ``out`` has the rows of the operator, others its columns.
+            The vectors by name; ``out`` and ``x0`` have the rows of the operator, others its
+            columns.
         """
         error: Exception | None = None
         arrays: dict[str, Any] = {}
@@ -104,7 +112,7 @@ class GroupEdge(Edge):
         """Return whether the members gave whole vectors; None where both are the same."""
         if found[0] == (None, None):
             return None
-        partition = self.partition if name == "out" else self.of_input
+        partition = self.partition if name in _OF_ROWS else self.of_input
         rows = [int(count) for count, _ in found]
         parts = [partition.count(rank) for rank in range(partition.size)]
         if rows == parts:
@@ -117,7 +125,7 @@ class GroupEdge(Edge):
         )
 
     def _block(self, name: str, array: Array) -> Array:
-        partition = self.partition if name == "out" else self.of_input
+        partition = self.partition if name in _OF_ROWS else self.of_input
         rank = self.links.rank
         if self.whole:
             host = array if isinstance(array, np.ndarray) else self.executor.to_host(array)

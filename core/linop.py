@@ -124,6 +124,15 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         """Who has which rows of the vectors that the operator is applied to, or None."""
         return self.partition
 
+    @property
+    def local_columns(self) -> int:
+        """The length of this executor's part of the vectors that the operator is applied to."""
+        partition, links = self.column_partition, self.executor.links
+        if partition is None or links is None:
+            return self.shape[1]
+        count: int = partition.count(links.rank)
+        return count
+
     # methods of a subclass
 
     @required

@@ -92,8 +92,7 @@ class TrueResidual:
         """
         A, executor = self.operator, self.executor
         rank = 0 if executor.links is None else executor.links.rank
-        length = A.local_rows if A.shape[0] == A.shape[1] else A.shape[1]
-        random = np.random.default_rng((SEED, rank)).standard_normal((length, PROBES))
+        random = np.random.default_rng((SEED, rank)).standard_normal((A.local_columns, PROBES))
         x = executor.copy(executor.from_host(random.astype(A.dtype)))
         y = executor.allocate((A.local_rows, PROBES), A.dtype)
         A._apply(x, y, 1.0, 0.0)

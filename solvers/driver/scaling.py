@@ -142,8 +142,7 @@ def size_of(operator: LinOp) -> float:
         Any operator, also one that a group shares; then all members must ask.
     """
     executor, dtype = operator.executor, operator.dtype
-    square = operator.shape[0] == operator.shape[1]
-    columns = operator.local_rows if square else operator.shape[1]
+    columns = operator.local_columns
     rank = 0 if executor.links is None else executor.links.rank
     random = np.random.default_rng((SEED, rank))
     values = random.uniform(0.5, 1.0, (columns, 1)) * random.choice([-1.0, 1.0], (columns, 1))

@@ -98,8 +98,7 @@ class Workspace:
         self.n, self.k, self.room = A.local_rows, columns, A.room
         self.dtype = A.dtype
         self.measured: int | None = None
-        length = A.shape[1] if A.shape[0] != A.shape[1] else A.local_rows
-        self.residual = TrueResidual(self.A, A.local_rows, length, columns)
+        self.residual = TrueResidual(self.A, A.local_rows, A.local_columns, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
         self.holds_copies, self.updates = False, 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ...core.capture import SOLVES
+from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import common_dtype
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
@@ -22,7 +23,6 @@ from ...core.operator import as_linop
 from ...core.precision import in_double, in_precision
 from ...core.progress import Progress
 from ...core.settings import Configurable, Settings, settings_of
-from ..driver.alone import require_one_executor
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
@@ -56,7 +56,7 @@ class LeastSquaresWorkspace(Workspace):
 
     def __init__(self, A: LinOp, AH: LinOp, M: LinOp | None, columns: int, scales: Scales) -> None:
         super().__init__(A, None, columns, scales)
-        self.n, self.AH = A.shape[1], times(scales.A, AH)
+        self.n, self.AH = A.local_columns, times(scales.A, AH)
         M = self.M = None if M is None else times(scales.M, M)
         self.residual = NormalResidual(self.A, self.AH, A.local_rows, self.n, columns)
         self.vectors("u", "q", "t", "p")
@@ -69,7 +69,7 @@ class LeastSquaresWorkspace(Workspace):
     def vectors(self, *names: str) -> None:
         """Make blocks of as many rows as their names ask for."""
         for name in names:
-            rows = self.A.local_rows if name in _LONG else self.A.shape[1]
+            rows = self.A.local_rows if name in _LONG else self.A.local_columns
             self._make((name,), (rows, self.k), self.dtype)
 
 
@@ -80,6 +80,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     ``work.t = A^H r``, and ``iterate``, one iteration. A solver is an operator, ``solver @ b``,
     and made without a matrix, ``Lsmr(damp=0.1)``, it is :class:`wollemi.Settings`.
     """
+
+    SHARED = True
 
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
@@ -103,7 +105,6 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         if maxiter is not None and (maxiter < 0 or maxiter % 1):
             raise InvalidArgument(f"maxiter: expected an integer of at least 0, got {maxiter!r}")
         self.A = as_linop(A, executor)
-        require_one_executor(type(self).__name__, self.A)
         if self.A._follows and isinstance(M, LinOp):
             self.A, M = brought_together("the solver", self.A, M)
         self.damp, self.atol, self.btol, self.conlim = map(float, (damp, atol, btol, conlim))
@@ -209,8 +210,23 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         from .loop import solve
 
-        solution = solve(self, x, None, Watchers(None, None, ())).x
+        solution = solve(self, x, None, Watchers(None, None, ()), within=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows of solutions, where a group of executors shares ``A``."""
+        return self.A.column_partition
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of right-hand sides, where a group of executors shares ``A``."""
+        return self.A.partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of this executor's part of solutions."""
+        return self.A.local_columns
 
     @property
     def resident(self) -> bool:
@@ -333,6 +349,12 @@ class _Square(LinOp):
     def __init__(self, A: LinOp) -> None:
         self.shape = (A.shape[1], A.shape[1])
         self.dtype, self.executor, self._follows = A.dtype, A.executor, A._follows
+        self._partition = A.column_partition
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows."""
+        return self._partition
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         raise NotImplementedError
@@ -355,19 +377,30 @@ def column_scaling(A: LinOp, damp: float = 0.0) -> Diagonal:
     InvalidArgument
         If the columns are not known.
     """
-    if not isinstance(A, Matrix):
-        raise InvalidArgument(
-            f'M="columns" needs a matrix to read its columns; got {type(A).__name__}. Pass '
-            "wl.Diagonal(1 / squares of their norms)"
-        )
-    lengths = np.asarray(A.executor.to_host(norm(A, axis=0)), np.float64)
-    lengths = np.hypot(lengths, damp)
+    lengths = np.hypot(_column_norms(A), damp)
     known = np.where((lengths > 0) & np.isfinite(lengths), lengths, 1.0)
-    known = known * power_of_two(float(np.max(known, initial=1.0 if not known.size else 0.0)))
+    largest = float(np.max(known, initial=0.0))
+    if A.executor.links is not None:
+        largest = max(A.executor.links.all(largest))
+    known = known * power_of_two(largest or 1.0)
     real = np.zeros(0, A.dtype).real.dtype
     with np.errstate(over="ignore", under="ignore"):
         inverse = np.clip(known**-2.0, np.finfo(real).tiny, np.finfo(real).max)
     return Diagonal(inverse.astype(A.dtype), executor=A.executor)
+
+
+def _column_norms(A: LinOp) -> np.ndarray[Any, Any]:
+    """Return the norms of the columns of a matrix; on a member of a group, of its columns."""
+    if isinstance(A, SharedCsr):
+        found = norm(A.H.extended, axis=1)
+    elif isinstance(A, Matrix):
+        found = norm(A, axis=0)
+    else:
+        raise InvalidArgument(
+            f'M="columns" needs a matrix to read its columns; got {type(A).__name__}. Pass '
+            "wl.Diagonal(1 / squares of their norms)"
+        )
+    return np.asarray(A.executor.to_host(found), np.float64)
 
 
 class Damped(LinOp):
@@ -384,9 +417,21 @@ class Damped(LinOp):
     def __init__(self, A: LinOp, AH: LinOp, damp: float, *, adjoint: bool = False) -> None:
         self.operator, self.conjugate, self.damp, self.adjoint = A, AH, damp, adjoint
         m, n = A.shape
-        self.m = m
+        self.m = A.local_rows
         self.shape = (n, m + n) if adjoint else (m + n, n)
         self.dtype, self.executor = A.dtype, A.executor
+
+    @property
+    def local_rows(self) -> int:
+        """The length of this executor's part of the vectors that the operator makes."""
+        n = self.operator.local_columns
+        return n if self.adjoint else self.m + n
+
+    @property
+    def local_columns(self) -> int:
+        """The length of this executor's part of the vectors that the operator is applied to."""
+        n = self.operator.local_columns
+        return self.m + n if self.adjoint else n
 
     @property
     def resident(self) -> bool:

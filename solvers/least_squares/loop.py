@@ -8,16 +8,18 @@ on brings nothing.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.capture import SOLVES
+from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import common_dtype, real_dtype
+from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
 from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
-from ...core.operands import as_block, like
 from ...core.operations import vector
 from ...core.status import Stop
 from ..driver.scaling import (
@@ -49,16 +51,32 @@ TWICE = 2.0
 NEAR_ONE = (0.25, 4.0)
 
 
-def solve(solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers) -> LeastSquaresResult:
-    """Solve with a solver; see :meth:`LeastSquaresSolver.solve`."""
+def solve(
+    solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers, within: bool = False
+) -> LeastSquaresResult:
+    """Solve with a solver; see :meth:`LeastSquaresSolver.solve`.
+
+    ``within`` says that another solve of a group asks, with this member's part of ``b``.
+    """
     solver.executor.refuse_host(SOLVES)
-    with memory_events(solver.executor, watchers.loggers):
-        made = LeastSquaresSolve(solver, b, x0, watchers)
+    links = solver.executor.links
+    guard = nullcontext() if within or links is None else links.guarded()
+    with guard, memory_events(solver.executor, watchers.loggers):
+        made = LeastSquaresSolve(solver, b, x0, watchers, within)
         try:
             with watchers.on(made.work):
                 return made.run()
         finally:
             solver.give_back(made.work)
+
+
+def _agreement(solver: LeastSquaresSolver, watchers: Watchers) -> str:
+    """Return the values on which all members of a group must agree, since they share sums."""
+    if solver.executor.links is None:
+        return ""
+    options = (type(solver).__name__, solver.atol, solver.btol, solver.conlim, solver.damp)
+    watched = watchers.periods(True), watchers.callback is not None
+    return f"{options}, {solver.maxiter} iterations of {solver.dtype}, watched {watched}"
 
 
 class LeastSquaresSolve(LeastSquaresVerdict):
@@ -70,12 +88,14 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         b: Any,
         x0: Any,
         watchers: Watchers,
+        within: bool,
     ) -> None:
         self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
-        n, m = solver.shape
-        block = as_block(self.executor, b, m, "b")
-        start = None if x0 is None else as_block(self.executor, x0, n, "x0")
+        n = solver.shape[0]
+        self.edge = Edge(solver) if within else edge_of(solver)
+        block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+        assert block is not None
         if start is not None and (start.shape[1] != block.shape[1] or np.ndim(x0) != np.ndim(b)):
             raise ShapeMismatch(
                 f"x0 has shape {tuple(np.shape(x0))}; {block.shape[1]} right-hand sides of "
@@ -268,8 +288,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             self.running = self._take_norms()
             if self._done > before:
                 self._tell("iteration", self.watchers.looking(self._done), None)
-            if callback is not None and says_stop(
-                callback(like(self.executor, self._solution(), self.asked))
+            if callback is not None and self.executor.agreed(
+                says_stop(callback(self.edge.leave(self._solution(), self.asked)))
             ):
                 self.halt = Stop.CALLBACK
                 return
@@ -377,7 +397,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             return float(values[0]) if one else np.array(values)
 
         return LeastSquaresResult(
-            x=like(executor, solution, self.asked),
+            x=self.edge.leave(solution, self.asked),
             stops=[Stop(int(code)) for code in self.final],
             column_iterations=np.array(self.iterations),
             residual_norm=shaped(given(upper)),
@@ -398,16 +418,16 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             ),
             variance=None
             if variance is None
-            else like(executor, executor.copy(variance), self.asked),
+            else self.edge.leave(executor.copy(variance), self.asked),
             notes=self._notes(),
         )
 
     def _notes(self) -> list[str]:
         """Name entries of the matrix that are not finite, where a column ended because of them."""
         A = self.solver.A
-        if Stop.NOT_FINITE not in self.final or not isinstance(A, Matrix):
+        if Stop.NOT_FINITE not in self.final or not isinstance(A, (Matrix, SharedCsr)):
             return []
         xp = A.executor.xp
-        if bool(xp.all(xp.isfinite(A.data))):
+        if not A.executor.agreed(not xp.all(xp.isfinite(A.data))):
             return []
         return ["A has NaN or Inf: there is no solution; numpy.isfinite(A.data) shows the entries"]
