@@ -22,6 +22,7 @@ from .program import Call, Program, expanded, record, recording
 from .side_by_side import SolvesSystems
 
 if TYPE_CHECKING:
+    from .energy import EnergyCounter
     from .iteration import Cycles, Iteration, Replay
     from .operator import LinearOperator
 
@@ -517,6 +518,13 @@ class Executor(SolvesSystems, ABC):
             Whether any were run. If not, as here, the host goes from one to the next itself.
         """
         return False
+
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the counter of the energy that the device uses, or None if it has none here.
+
+        The default has none.
+        """
+        return None
 
     def play(self, replay: Replay) -> None:
         """Run a replay without a loop of its own, perhaps from a recording."""

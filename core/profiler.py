@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .described import rows_table, side_by_side
+from .energy import Energy, EnergyMeasurement
 from .executor import Executor
 from .operation import Cost, Operation
+from .registry import executor as executor_by_name
+from .registry import get_default_executor
 
 
 @dataclass
@@ -33,9 +36,18 @@ class Entry:
 
 @dataclass(repr=False)
 class Profile:
-    """The result of :func:`profile`; print it for the table."""
+    """The result of :func:`profile`; print it for the table.
+
+    Attributes
+    ----------
+    entries : dict
+        The measurements by operation and executor.
+    energy : Energy or None
+        With ``energy=``: joules and seconds of the block, complete after it.
+    """
 
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    energy: Energy | None = None
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: -e.seconds))
@@ -48,6 +60,8 @@ class Profile:
         raise KeyError(f"{operation} was not seen; seen: {seen}")
 
     def __str__(self) -> str:
+        if self.energy is not None:
+            return str(self.energy)
         total = sum(e.seconds for e in self) or 1.0
         lines = [
             f"{'operation':22} {'executor':12} {'calls':>7} {'ms':>10} {'share':>6} {'GB/s':>8}"
@@ -60,12 +74,21 @@ class Profile:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
+        if self.energy is not None:
+            return f"<Profile: {self.energy}>"
         calls = sum(entry.calls for entry in self.entries.values())
         seconds = sum(entry.seconds for entry in self.entries.values())
         return f"<Profile of {len(self.entries)} operations, {calls} calls, {seconds:.3g} s>"
 
     def _repr_html_(self) -> str:
         """Return the table of :func:`print` as the card of a notebook."""
+        if self.energy is not None:
+            used = self.energy
+            numbers = [f"{n:.4g}" for n in (used.joules, used.seconds, used.watts)]
+            units = ("executor", "counter", "J", "s", "W")
+            return side_by_side(
+                rows_table("Energy", units, [(used.executor, used.source, *numbers)])
+            )
         total = sum(e.seconds for e in self) or 1.0
         rows = [
             (
@@ -116,12 +139,25 @@ def _observe(
 
 
 @contextmanager
-def profile() -> Iterator[Profile]:
-    """Watch all operations within a ``with`` block.
+def profile(*, energy: bool | str | Executor = False) -> Iterator[Profile]:
+    """Watch all operations within a ``with`` block, or measure the energy of the block.
 
     Each operation is waited for, so device queues and recorded loops are switched off: shares and
     bandwidths are true, the sum is slower than an unwatched run. Operations of all threads are
     seen, and by every profile that is open.
+
+    Parameters
+    ----------
+    energy : bool, str or Executor
+        An executor, or True for the default one: measure the energy of its device instead. The
+        block then runs as ever, no operation is watched, and ``.energy`` has joules, seconds and
+        watts after it. GPUs count by NVML, processors by RAPL; the counters advance in steps of
+        20 to 100 ms, so measure blocks of a second or more.
+
+    Raises
+    ------
+    UnsupportedOperation
+        With ``energy``, if the device has no counter that this process may read.
 
     Examples
     --------
@@ -132,6 +168,14 @@ def profile() -> Iterator[Profile]:
     >>> seen["csr.spmv"].calls
     1
     """
+    if energy is not False:
+        where = get_default_executor() if energy is True else executor_by_name(energy)
+        measurement = EnergyMeasurement(where)
+        try:
+            yield Profile(energy=measurement.energy)
+        finally:
+            measurement.end()
+        return
     seen = Profile()
     with _CHANGING:
         _OPEN.append(seen)

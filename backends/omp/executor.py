@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from ...core.devices.processor import processor
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.energy import EnergyCounter, package_counter
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.foreign import ForeignProduct, Handlers
@@ -104,6 +105,10 @@ class OmpExecutor(Executor):
     def device_key(self) -> tuple[str, str]:
         """The kind and the name of the processor in files of constants."""
         return "cpu", processor()
+
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the energy counter of the processor, or None if this process may not read it."""
+        return package_counter()
 
     # ---- memory
 

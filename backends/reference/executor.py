@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
+from ...core.energy import EnergyCounter, package_counter
 from ...core.executor import Array, Executor
 from ...core.links import total_of_terms
 from ...core.operation import Operation
@@ -45,6 +46,10 @@ class ReferenceExecutor(Executor):
     def xp(self) -> Any:
         """NumPy."""
         return np
+
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the energy counter of the processor, or None if this process may not read it."""
+        return package_counter()
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""

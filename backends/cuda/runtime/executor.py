@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ....core.capture import COPIES, FROM_HOST, TO_HOST, recorded_call, refused
+from ....core.energy import EnergyCounter
 from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
@@ -28,6 +29,7 @@ from . import later
 from .capture import CapturedStream, Captures, allowing_allocations
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
+from .energy import counter_of
 from .graphs import OwnMemory, unused
 
 if TYPE_CHECKING:
@@ -263,6 +265,10 @@ class CudaExecutor(GpuExecutor):
             if made is not None:
                 return made
         return None
+
+    def energy_counter(self) -> EnergyCounter | None:
+        """Return the energy counter of the GPU, or None if NVML has none."""
+        return counter_of(self.device.handle.pci_bus_id)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""
