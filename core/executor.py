@@ -22,6 +22,7 @@ from .program import Call, Program, expanded, record, recording
 from .side_by_side import SolvesSystems
 
 if TYPE_CHECKING:
+    from .distributed.ranks import RankLinks
     from .energy import EnergyCounter
     from .iteration import Cycles, Iteration, Replay
     from .operator import LinearOperator
@@ -129,6 +130,14 @@ class Executor(SolvesSystems, ABC):
         Called for the first of the members that one process drives, which meet at ``stage``.
         ``kind`` names the links that are wanted; None asks for the fastest. The default knows none:
         the host makes the totals.
+        """
+        return None
+
+    def link_ranks(self, host: RankLinks) -> Links | None:
+        """Return links of this executor, one of a process, with those of other processes, or None.
+
+        All ranks of ``host``, which carries messages of their hosts, call this. The default knows
+        none: the host makes the totals.
         """
         return None
 

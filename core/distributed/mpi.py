@@ -1,7 +1,4 @@
-"""Members that are ranks of MPI, by mpi4py.
-
-Messages are started and then polled, so that a waiting rank hears of failed ranks, and of Ctrl-C.
-"""
+"""Members that are ranks of MPI, by mpi4py. Messages are started and then polled."""
 
 from __future__ import annotations
 
@@ -10,22 +7,20 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ExecutorUnavailable, MemberFailed
+from ..errors import ExecutorUnavailable
 from ..executor import Executor
 from ..host import cores as usable_cores
-from ..registry import backend_names, host_name
 from ..registry import executor as executor_by_name
-from .group import PATIENCE, checked_block
-from .host_links import HostLinks
-from .signals import interrupts_go_to
+from .launched import from_torch, was_launched
+from .ranks import GRACE, RankGroup, RankLinks, default_executor
 
 if TYPE_CHECKING:
     from .halo import Halo
@@ -38,9 +33,6 @@ ROWS, FAILED = 1, 2
 #: How often a waiting rank asks before it lets others have the core between two questions (sooner
 #: where ranks share cores), and how often before it looks whether another rank has failed.
 SPINS, LOOKS = 200, 50
-
-#: Seconds that a message may still take after a rank is known to have failed.
-GRACE = 1.0
 
 
 def _mpi() -> Any:
@@ -59,7 +51,7 @@ def _mpi() -> Any:
     return MPI
 
 
-class MpiLinks(HostLinks):
+class MpiLinks(RankLinks):
     """The links of a member that is a rank of MPI.
 
     Parameters
@@ -80,11 +72,7 @@ class MpiLinks(HostLinks):
         crowded = host.size > usable_cores()
         host.Free()
         self._spins = 2 if crowded else SPINS
-        self.asked = 0
-        #: The reason why the group cannot go on, and the messages of the failed ranks.
-        self.failed: str | None = None
-        self.heard: dict[int, str] = {}
-        self._told: list[Any] = []
+        self._sent: list[Any] = []
 
     # ---- waiting, and failing
 
@@ -94,82 +82,35 @@ class MpiLinks(HostLinks):
         for turn in range(sys.maxsize):
             if every(waiting):
                 return
-            if turn % LOOKS == LOOKS - 1 and self._listen():
+            if turn % LOOKS == LOOKS - 1 and self.listen():
                 # Who has failed may have sent this message before.
                 since = since or time.perf_counter()
                 if time.perf_counter() - since > GRACE:
-                    self.failed = next(iter(self.heard.values()))
-                    self._raise()
+                    self.give_up()
             if turn >= self._spins:
                 time.sleep(0 if turn < 10 * self._spins else 1e-4)
 
-    def _listen(self) -> bool:
+    def listen(self) -> bool:
         """Take the news that have come; return whether a rank has failed."""
         status = self.MPI.Status()
         while self.news.Iprobe(source=self.MPI.ANY_SOURCE, tag=FAILED, status=status):
             self.heard[status.source] = str(self.news.recv(source=status.source, tag=FAILED))
         return bool(self.heard)
 
-    def _raise(self) -> None:
-        raise MemberFailed(
-            f"another rank failed: {self.failed}; the group is of no more use, and all ranks end "
-            "when this one does"
-        )
+    def announce(self, message: str) -> None:
+        """Send the news that this rank has failed to all others."""
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        self._sent = [self.news.isend(message, dest=r, tag=FAILED) for r in others]
 
-    def tell(self, error: BaseException) -> None:
-        """Tell the other ranks that this one has failed."""
-        if self.failed is None:
-            name = f"rank {self.rank} of {self.size}, {self.executor.name}"
-            self.failed = f"{name}: {type(error).__name__}: {error}"
-            others = [rank for rank in range(self.size) if rank != self.rank]
-            self._told = [self.news.isend(self.failed, dest=r, tag=FAILED) for r in others]
-
-    def recover(self, patience: float = PATIENCE) -> bool:
-        """Return whether messages may be sent: no rank failed, or all did in the same call.
-
-        All ranks raise errors that follow from sums, such as a right-hand side that is not finite.
-        Then no rank waits for another one. Then none of them waits for another one.
-        """
-        if self.failed is None:
-            return True
-        until = time.perf_counter() + patience
-        while self._told and time.perf_counter() < until:
-            self._listen()
-            if len(self.heard) == self.size - 1:
-                self.failed, self.heard, self._told = None, {}, []
-                return True
-            time.sleep(1e-3)
-        return self.size == 1
-
-    def _usable(self) -> None:
-        if not self.recover():
-            self._raise()
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Within, Ctrl-C is a request to stop, and errors are told to the other ranks."""
-        before = self.interrupts_seen
-
-        def asked(times: int) -> None:
-            self.asked += 1
-
-        with interrupts_go_to(asked) as mine:
-            try:
-                yield
-            except (KeyboardInterrupt, MemberFailed):
-                self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
-                raise
-            except Exception as error:  # the other members must hear of any error
-                self.tell(error)
-                raise
-        if mine and self.interrupts_seen == before:
-            raise KeyboardInterrupt
+    def forget(self) -> None:
+        """Forget the news that were sent."""
+        self._sent = []
 
     # ---- messages
 
     def arrays(self, array: HostArray) -> list[HostArray]:
         """Return the arrays of all ranks, in order of ranks."""
-        self._usable()
+        self.require_usable()
         found = np.empty((self.size, array.size), array.dtype)
         self.wait(self.comm.Iallgather(np.ascontiguousarray(array), found))
         return [row.reshape(array.shape) for row in found]
@@ -189,7 +130,7 @@ class MpiLinks(HostLinks):
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
         """Send ``things[r]`` to rank ``r``; return the objects that the ranks sent to this one."""
-        self._usable()
+        self.require_usable()
         texts = [pickle.dumps(thing, pickle.HIGHEST_PROTOCOL) for thing in things]
         sent = np.array([len(text) for text in texts], np.int64)
         received = np.empty_like(sent)
@@ -213,13 +154,9 @@ class MpiLinks(HostLinks):
         found = self._gatherv(mine.reshape(-1).view(np.uint8), sizes)
         return found.view(mine.dtype).reshape(-1, *mine.shape[1:])
 
-    def interrupts(self) -> int:
-        """Return how often this rank was asked to stop."""
-        return self.asked
-
     def begin(self, halo: Halo, packed: HostArray) -> None:
         """Start to send rows, and to receive the rows of others."""
-        self._usable()
+        self.require_usable()
         width = int(np.prod(packed.shape[1:])) * packed.itemsize
         halo.mine = (packed, np.empty(halo.ghosts * width, np.uint8), [])
         _, arriving, requests = halo.mine
@@ -242,57 +179,10 @@ def _starts(sizes: HostArray) -> HostArray:
     return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
 
 
-class MpiGroup:
-    """The ranks of a communicator as members of a group; every rank has one of its own.
+class MpiGroup(RankGroup):
+    """The ranks of a communicator as members of a group; every rank has one of its own."""
 
-    Made by :func:`world`.
-
-    Attributes
-    ----------
-    executor : Executor
-        This rank's member.
-    rank, size : int
-        Which rank this is, and of how many.
-    """
-
-    def __init__(self, communicator: Any, executor: Executor, reproducible: bool) -> None:
-        alone = executor.as_member(None)
-        self.links = MpiLinks(communicator, alone, checked_block([alone], reproducible))
-        self.reproducible = reproducible
-        self.executor = alone.as_member(self.links)
-        self.rank, self.size = self.links.rank, self.links.size
-
-    @property
-    def block(self) -> int:
-        """Rows of a block of reproducible sums, or 0."""
-        return self.links.block
-
-    @property
-    def name(self) -> str:
-        """Its kind, and this rank's executor."""
-        return f"mpi:{self.size} ({self.executor.name} on rank {self.rank})"
-
-    @property
-    def full_name(self) -> str:
-        """The name, as messages have it."""
-        return f"a group of {self.size} ranks"
-
-    def __repr__(self) -> str:
-        return f"<MpiGroup of {self.size}: rank {self.rank} on {self.executor.name}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from ..errors import InvalidArgument
-
-        raise InvalidArgument("a group cannot be pickled; pickle A.to_local()")
-
-    def run(self, program: Callable[[Executor], Any]) -> Any:
-        """Run a function on this rank's member and return its result.
-
-        While it runs, Ctrl-C is a request that all ranks obey in the same sum, and an exception of
-        this rank is sent to the others, which raise :class:`wollemi.errors.MemberFailed`.
-        """
-        with self.links.guarded():
-            return program(self.executor)
+    kind = "mpi"
 
 
 def world(
@@ -300,14 +190,18 @@ def world(
     *,
     communicator: Any = None,
     reproducible: bool = False,
-) -> MpiGroup:
-    """Return the ranks of MPI as a group.
+) -> RankGroup:
+    """Return the ranks of MPI as a group, or those of ``torchrun``.
+
+    Where a launcher has set ``RANK``, ``WORLD_SIZE`` and ``MASTER_ADDR``, and MPI has not started
+    this process, the ranks are those of :func:`wollemi.distributed.from_torch`.
 
     Parameters
     ----------
     executor : Executor or str, optional
         Of this rank. By default its GPU, by the number of the rank on its host, where there are
-        GPUs for all ranks of the host, else ``omp`` with its share of the cores.
+        GPUs for all ranks of the host, else ``omp`` with its share of the cores. NVIDIA GPUs
+        exchange by NCCL.
     communicator : mpi4py.MPI.Comm, optional
         The communicator with the members as ranks; ``MPI.COMM_WORLD`` by default.
     reproducible : bool
@@ -323,13 +217,25 @@ def world(
     ExecutorUnavailable
         If mpi4py or MPI is missing.
     """
+    if communicator is None and was_launched() and not _started_by_mpi():
+        return from_torch(None, executor, reproducible=reproducible)
     MPI = _mpi()
     communicator = MPI.COMM_WORLD if communicator is None else communicator
     member = executor_by_name(_own_executor(communicator) if executor is None else executor)
-    group = MpiGroup(communicator, member, reproducible)
+    group = MpiGroup(partial(MpiLinks, communicator), member, reproducible)
     _end_all_on_errors(MPI)
-    atexit.register(_end_if_failed, MPI, group.links)
+    atexit.register(_end_if_failed, MPI, group.host)
     return group
+
+
+#: The variables by which the launchers of MPI tell a process its rank.
+_MPI_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+
+
+def _started_by_mpi() -> bool:
+    """Return whether MPI runs in this process, or its launcher has started the process."""
+    loaded = "mpi4py.MPI" in sys.modules
+    return loaded or any(name in os.environ for name in _MPI_VARIABLES)
 
 
 def _own_executor(communicator: Any) -> str:
@@ -337,24 +243,7 @@ def _own_executor(communicator: Any) -> str:
     host = communicator.Split_type(_mpi().COMM_TYPE_SHARED)
     rank, size = host.rank, host.size
     host.Free()
-    for name in ("cuda", "hip"):
-        if name in backend_names():
-            try:
-                from ..registry import backend
-
-                devices = backend(name).devices()
-            except Exception:  # no library, no driver or no device: each vendor has its own errors
-                continue
-            if len(devices) >= size:
-                return devices[rank]
-            if len(devices) == 1 and os.environ.get("SLURM_JOB_ID"):
-                return devices[0]  # the system shows each rank its own
-    cores = usable_cores()
-    everybody = os.cpu_count() or cores
-    if host_name() != "omp":
-        return host_name()
-    # Ranks with cores of their own use them all; others share the available cores.
-    return f"omp:{max(1, cores if cores <= everybody // size else cores // size)}"
+    return default_executor(rank, size)
 
 
 _HOOKED: list[Any] = []

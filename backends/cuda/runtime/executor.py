@@ -34,6 +34,7 @@ from .graphs import OwnMemory, unused
 
 if TYPE_CHECKING:
     from ....core.batch.systems import MemberPrograms, Systems
+    from ....core.distributed.ranks import RankLinks
     from ....core.operator import LinearOperator
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
@@ -269,6 +270,12 @@ class CudaExecutor(GpuExecutor):
     def energy_counter(self) -> EnergyCounter | None:
         """Return the energy counter of the GPU, or None if NVML has none."""
         return counter_of(self.device.handle.pci_bus_id)
+
+    def link_ranks(self, host: RankLinks) -> Links | None:
+        """Return links by NCCL with the GPUs of other processes, if every rank has its own."""
+        from . import nccl
+
+        return nccl.linked_ranks(host)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""

@@ -7,23 +7,24 @@ from typing import Any
 
 from ....core.distributed.threads import Stage, ThreadLinks
 from ....core.executor import Array, Executor
+from ....core.links import Links
 from .graphs import unused
 
 #: The kinds of totals, as the kernels of all transports number them.
 _SUM, _LARGEST, _NORM = 0, 1, 2
 
 
-class GpuLinks(ThreadLinks):
-    """The links of a member that has a GPU of its own.
+class DeviceLinks(Links):
+    """The part of links that is work on the stream of a GPU, for all transports.
 
-    Messages of the hosts go through the threads' meetings, as for other members.
+    Attributes
+    ----------
+    gpu : Executor
+        The member's GPU, as an executor that is alone.
     """
 
     on_device = True
-
-    def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
-        super().__init__(stage, executor, rank, 0)
-        self.gpu: Any = executor
+    gpu: Any
 
     # ---- totals
 
@@ -43,18 +44,6 @@ class GpuLinks(ThreadLinks):
         """Replace a real array by the root of the sum of the squares."""
         self._total(array, _NORM)
 
-    # ---- programs
-
-    def begin_program(self) -> None:
-        """Begin in step with the other members; no graph is destroyed before the end."""
-        super().begin_program()
-        unused.begin_member()
-
-    def end_program(self, ended: bool) -> None:
-        """Let memory without an owner be given back, unless a member is still at work."""
-        unused.end_member(ended)
-        super().end_program(ended)
-
     @property
     def capturing(self) -> bool:
         """Whether launches become part of a graph."""
@@ -68,3 +57,26 @@ class GpuLinks(ThreadLinks):
         """
         if not self.capturing:
             (stream or self.gpu.xp.cuda.get_current_stream()).synchronize()
+
+
+class GpuLinks(DeviceLinks, ThreadLinks):
+    """The links of a member that has a GPU of its own, and is a thread.
+
+    Messages of the hosts go through the threads' meetings, as for other members.
+    """
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
+        super().__init__(stage, executor, rank, 0)
+        self.gpu = executor
+
+    # ---- programs
+
+    def begin_program(self) -> None:
+        """Begin in step with the other members; no graph is destroyed before the end."""
+        super().begin_program()
+        unused.begin_member()
+
+    def end_program(self, ended: bool) -> None:
+        """Let memory without an owner be given back, unless a member is still at work."""
+        unused.end_member(ended)
+        super().end_program(ended)

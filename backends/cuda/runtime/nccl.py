@@ -1,4 +1,4 @@
-"""Links between the GPUs of one process: NCCL, by CuPy, on the members' streams.
+"""Links between GPUs, of one process or of many: NCCL, by CuPy, on the members' streams.
 
 Totals are gathered from all members and added up in the order of ranks by a small kernel, so that
 all hold the same bits. All of it can be captured: a solver's loop stays one graph.
@@ -17,10 +17,11 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import socket
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +30,10 @@ from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
 from ....core.links import Links
-from .gpu_links import GpuLinks
+from .gpu_links import DeviceLinks, GpuLinks
+
+if TYPE_CHECKING:
+    from ....core.distributed.ranks import RankLinks
 
 _SOURCE = r"""
 // all: the numbers of each member, one member after the other; kind 0 sum, 1 largest, 2 norm.
@@ -114,27 +118,16 @@ def _give_back(health: _Health, free: list[list[Any]], communicators: list[Any])
         free.append(communicators)
 
 
-class NcclLinks(GpuLinks):
-    """Links by collective operations of NCCL."""
+class Transport(DeviceLinks):
+    """Totals and rows of vectors by collective operations of NCCL."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        executor: Executor,
-        rank: int,
-        communicator: Any,
-        nccl: Any,
-        health: _Health,
-    ) -> None:
-        super().__init__(stage, executor, rank)
-        self.communicator, self.nccl, self.health = communicator, nccl, health
-        self._buffers: dict[tuple[int, str], Array] = {}
+    communicator: Any
+    nccl: Any
+    _buffers: dict[tuple[int, str], Array]
 
-    def abort(self) -> None:
-        """End device work that waits for a member that will not come."""
-        if not self.health.aborted:
-            self.health.aborted = True
-            self.communicator.abort()
+    def use(self, communicator: Any, nccl: Any) -> None:
+        """Take the communicator of this member; NCCL's functions are those of ``nccl``."""
+        self.communicator, self.nccl, self._buffers = communicator, nccl, {}
 
     # ---- totals
 
@@ -201,3 +194,81 @@ class NcclLinks(GpuLinks):
                 ghosts.data.ptr + begin * width, (end - begin) * numbers, kind, rank, stream
             )
         self.nccl.groupEnd()
+
+
+class NcclLinks(Transport, GpuLinks):
+    """Links by NCCL between the GPUs of one process."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        executor: Executor,
+        rank: int,
+        communicator: Any,
+        nccl: Any,
+        health: _Health,
+    ) -> None:
+        super().__init__(stage, executor, rank)
+        self.use(communicator, nccl)
+        self.health = health
+
+    def abort(self) -> None:
+        """End device work that waits for a member that will not come."""
+        if not self.health.aborted:
+            self.health.aborted = True
+            self.communicator.abort()
+
+
+class RankNcclLinks(Transport):
+    """Links by NCCL between the GPUs of processes.
+
+    Parameters
+    ----------
+    host : RankLinks
+        Carries messages of the hosts.
+    """
+
+    def __init__(self, host: RankLinks, communicator: Any, nccl: Any) -> None:
+        self.host, self.gpu = host, host.executor
+        self.rank, self.size, self.block = host.rank, host.size, host.block
+        self.use(communicator, nccl)
+
+    def all(self, thing: Any) -> list[Any]:
+        """Return the small objects of the host that the ranks hand over, in order of ranks."""
+        return self.host.all(thing)
+
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Send ``things[r]`` to rank ``r``; return the objects sent to this one."""
+        return self.host.alltoall(things)
+
+    def gathered(self, blocks: Array) -> Array:
+        """Return the rows of the NumPy arrays of all ranks, one below the other."""
+        return self.host.gathered(blocks)
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt on all ranks if one of them was asked to stop."""
+        self.host.check()
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Return a context in which the other ranks hear of it if this one fails."""
+        return self.host.guarded()
+
+
+def linked_ranks(host: RankLinks) -> RankNcclLinks | None:
+    """Return links by NCCL between ranks, or None where two share a GPU, or NCCL is missing.
+
+    All ranks call this: NCCL's number of the communicator comes from the first.
+    """
+    gpu: Any = host.executor
+    nccl = _nccl() if gpu.backend == "cuda" else None
+    device = None
+    if nccl is not None:
+        gpu.make_current()
+        device = gpu.xp.cuda.runtime.deviceGetPCIBusId(gpu.ordinal)
+    places = host.all(None if device is None else (socket.gethostname(), device))
+    if host.size == 1 or None in places or len(set(places)) < host.size:
+        return None
+    number = host.all(nccl.get_unique_id() if host.rank == 0 else None)[0]
+    communicator = nccl.NcclCommunicator(host.size, number, host.rank)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(communicator))  # graphs may outlive the links
+    return RankNcclLinks(host, communicator, nccl)

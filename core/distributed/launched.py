@@ -1,0 +1,74 @@
+"""Processes that a launcher has started: torchrun, a batch script of SLURM, or a program."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ExecutorUnavailable, InvalidArgument
+
+if TYPE_CHECKING:
+    from ..executor import Executor
+    from .ranks import RankGroup
+
+#: The variables that launchers set.
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR")
+
+
+def was_launched() -> bool:
+    """Return whether a launcher has told this process its rank."""
+    return all(name in os.environ for name in VARIABLES)
+
+
+def require_launched() -> None:
+    """Raise InvalidArgument unless a launcher has told this process its rank."""
+    if not was_launched():
+        raise InvalidArgument(
+            f"from_torch: no launcher has set {', '.join(VARIABLES)} for this process; start it by "
+            "torchrun --nproc-per-node=4 solve.py, or call "
+            "torch.distributed.init_process_group first"
+        )
+
+
+def from_torch(
+    process_group: Any = None,
+    executor: Executor | str | None = None,
+    *,
+    reproducible: bool = False,
+) -> RankGroup:
+    """Return the ranks of a process group of PyTorch as a group.
+
+    All ranks of the process group must call this.
+
+    Parameters
+    ----------
+    process_group : torch.distributed.ProcessGroup, optional
+        The ranks; those of ``torch.distributed.init_process_group`` by default, which is called
+        here if it was not. Any backend: hosts exchange by gloo, NVIDIA GPUs by NCCL.
+    executor : Executor or str, optional
+        Of this rank. By default its GPU, by ``LOCAL_RANK``, where there are GPUs for all ranks of
+        the host, else ``omp`` with its share of the cores.
+    reproducible : bool
+        As for :class:`wollemi.distributed.Group`.
+
+    Raises
+    ------
+    ExecutorUnavailable
+        If PyTorch is missing or has no gloo.
+    InvalidArgument
+        If this process is no rank of the process group, or no launcher has started it.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> group = wl.distributed.from_torch()  # doctest: +SKIP
+    >>> A = wl.read("A.mtx", executor=group)  # doctest: +SKIP
+    """
+    try:
+        from ..interop.torch.ranks import group_of
+    except ImportError:
+        raise ExecutorUnavailable(
+            "groups of PyTorch's processes need PyTorch: pip install torch, or start the ranks by "
+            "MPI (mpiexec -n 4 python -m mpi4py solve.py)"
+        ) from None
+    return group_of(process_group, executor, reproducible)

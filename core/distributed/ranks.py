@@ -1,0 +1,245 @@
+"""Members that are processes: how they hear of each other's failures, and the group of them.
+
+A rank waits by asking again and again, so that it hears of failed ranks, and of Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgument, MemberFailed
+from ..executor import Executor
+from ..host import cores
+from ..links import Links
+from ..registry import backend, backend_names, host_name
+from .group import PATIENCE, checked_block
+from .host_links import HostLinks
+from .signals import interrupts_go_to
+
+HostArray = np.ndarray[Any, Any]
+
+#: Seconds that a message may still take after a rank is known to have failed.
+GRACE = 1.0
+
+
+class RankLinks(HostLinks):
+    """The links of a member that is a process.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of this rank, as one that is alone.
+    rank, size : int
+        Which rank it is, and of how many.
+    block : int
+        Rows of a block of reproducible sums, or 0.
+
+    Attributes
+    ----------
+    failed : str or None
+        The reason why the group cannot go on.
+    heard : dict
+        The messages of the failed ranks, by rank.
+    asked : int
+        How often this rank was asked to stop.
+    """
+
+    def __init__(self, executor: Executor, rank: int, size: int, block: int) -> None:
+        super().__init__(executor, rank, size, block)
+        self.asked = 0
+        self._told = False
+        self.failed: str | None = None
+        self.heard: dict[int, str] = {}
+
+    # methods of a subclass
+
+    @abstractmethod
+    def announce(self, message: str) -> None:
+        """Send the news that this rank has failed to all others, without waiting."""
+
+    @abstractmethod
+    def listen(self) -> bool:
+        """Take the news that have come into ``heard``; return whether a rank has failed."""
+
+    def forget(self) -> None:
+        """Forget the news: all ranks failed in the same call, and go on."""
+
+    # ---- failing
+
+    def give_up(self) -> None:
+        """Raise MemberFailed: a message does not come because a rank has failed."""
+        self.failed = self.failed or next(iter(self.heard.values()), "its connection is lost")
+        raise MemberFailed(
+            f"another rank failed: {self.failed}; the group is of no more use, and all ranks end "
+            "when this one does"
+        )
+
+    def tell(self, error: BaseException) -> None:
+        """Tell the other ranks that this one has failed."""
+        if self.failed is None:
+            name = f"rank {self.rank} of {self.size}, {self.executor.name}"
+            self.failed, self._told = f"{name}: {type(error).__name__}: {error}", True
+            self.announce(self.failed)
+
+    def recover(self, patience: float = PATIENCE) -> bool:
+        """Return whether messages may be sent: no rank failed, or all did in the same call.
+
+        All ranks raise errors that follow from sums, such as a right-hand side that is not finite.
+        Then none of them waits for another one.
+        """
+        if self.failed is None:
+            return True
+        until = time.perf_counter() + patience
+        while self._told and time.perf_counter() < until:
+            self.listen()
+            if len(self.heard) == self.size - 1:
+                self.failed, self.heard, self._told = None, {}, False
+                self.forget()
+                return True
+            time.sleep(1e-3)
+        return self.size == 1
+
+    def require_usable(self) -> None:
+        """Raise MemberFailed if a rank failed before."""
+        if not self.recover():
+            self.give_up()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Within, Ctrl-C is a request to stop, and errors are told to the other ranks."""
+        before = self.interrupts_seen
+
+        def asked(times: int) -> None:
+            self.asked += 1
+
+        with interrupts_go_to(asked) as mine:
+            try:
+                yield
+            except (KeyboardInterrupt, MemberFailed):
+                self.asked = self.interrupts_seen = max(self.asked, self.interrupts_seen)
+                raise
+            except Exception as error:  # the other members must hear of any error
+                self.tell(error)
+                raise
+        if mine and self.interrupts_seen == before:
+            raise KeyboardInterrupt
+
+    def interrupts(self) -> int:
+        """Return how often this rank was asked to stop."""
+        return self.asked
+
+
+class RankGroup:
+    """Processes as members of a group; every rank has an object of its own.
+
+    Made by :func:`wollemi.distributed.world` and :func:`wollemi.distributed.from_torch`.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the links of this rank's executor for the rows of a block of reproducible sums.
+    executor : Executor
+        Of this rank.
+    reproducible : bool
+        As for :class:`wollemi.distributed.Group`.
+
+    Attributes
+    ----------
+    executor : Executor
+        This rank's member.
+    rank, size : int
+        Which rank this is, and of how many.
+    """
+
+    #: The name of the processes' library, in the name of the group.
+    kind = "ranks"
+
+    def __init__(
+        self, make: Callable[[Executor, int], RankLinks], executor: Executor, reproducible: bool
+    ) -> None:
+        alone = executor.as_member(None)
+        #: The links that carry messages of the hosts.
+        self.host = make(alone, checked_block([alone], reproducible))
+        self.links: Links = self.host
+        if set(self.host.all(alone.backend)) == {alone.backend}:
+            self.links = alone.link_ranks(self.host) or self.host
+        self.reproducible = reproducible
+        self.executor = alone.as_member(self.links)
+        self.rank, self.size = self.links.rank, self.links.size
+
+    @property
+    def block(self) -> int:
+        """Rows of a block of reproducible sums, or 0."""
+        return self.links.block
+
+    @property
+    def name(self) -> str:
+        """Its kind, and this rank's executor."""
+        return f"{self.kind}:{self.size} ({self.executor.name} on rank {self.rank})"
+
+    @property
+    def full_name(self) -> str:
+        """The name, as messages have it."""
+        return f"a group of {self.size} ranks"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size}: rank {self.rank} on {self.executor.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InvalidArgument("a group cannot be pickled; pickle A.to_local()")
+
+    def run(self, program: Callable[[Executor], Any]) -> Any:
+        """Run a function on this rank's member and return its result.
+
+        While it runs, Ctrl-C is a request that all ranks obey in the same sum, and an exception of
+        this rank is sent to the others, which raise :class:`wollemi.errors.MemberFailed`.
+        """
+        with self.links.guarded():
+            return program(self.executor)
+
+
+def device_of_rank(rank: int, size: int) -> str | None:
+    """Return the name of the GPU that a rank of a host takes by default, or None.
+
+    Parameters
+    ----------
+    rank, size : int
+        The number of the rank on its host, and the number of ranks there.
+    """
+    for name in ("cuda", "hip"):
+        if name in backend_names():
+            try:
+                devices = backend(name).devices()
+            except Exception:  # no library, no driver or no device: each vendor has its own errors
+                continue
+            if len(devices) >= size:
+                return devices[rank]
+            if len(devices) == 1 and os.environ.get("SLURM_JOB_ID"):
+                return devices[0]  # the system shows each rank its own
+    return None
+
+
+def default_executor(rank: int, size: int) -> str:
+    """Return the executor that a rank has by default: its GPU, or its share of the cores.
+
+    Parameters
+    ----------
+    rank, size : int
+        As for :func:`device_of_rank`.
+    """
+    gpu = device_of_rank(rank, size)
+    if gpu is not None:
+        return gpu
+    if host_name() != "omp":
+        return host_name()
+    usable = cores()
+    everybody = os.cpu_count() or usable
+    # Ranks with cores of their own use them all; others share the available cores.
+    return f"omp:{max(1, usable if usable <= everybody // size else usable // size)}"

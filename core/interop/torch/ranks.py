@@ -1,0 +1,241 @@
+"""Members that are processes of PyTorch: ``torchrun``, SLURM, or a process group of the user.
+
+Messages of the hosts go by gloo, as tensors of bytes; news of failures by the store of the process
+group.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...distributed.launched import require_launched
+from ...distributed.ranks import GRACE, RankGroup, RankLinks, default_executor
+from ...errors import ExecutorUnavailable, InvalidArgument
+from ...executor import Executor
+from ...registry import executor as executor_by_name
+
+if TYPE_CHECKING:
+    from ...distributed.halo import Halo
+
+HostArray = np.ndarray[Any, Any]
+
+#: How often a waiting rank asks before it lets others have the core between two questions, and
+#: seconds between two looks at the news.
+SPINS, LOOK = 200, 0.05
+
+#: Numbers of groups, the same on all ranks: members of a group make their groups in one order.
+_NUMBERS = count()
+
+
+def _torch() -> Any:
+    """Return torch.distributed."""
+    import torch.distributed as found
+
+    if not found.is_available() or not found.is_gloo_available():
+        raise ExecutorUnavailable(
+            "this build of PyTorch has no gloo, by which the hosts exchange; install another one"
+        )
+    return found
+
+
+class TorchLinks(RankLinks):
+    """The links of a member that is a rank of a process group of PyTorch.
+
+    Parameters
+    ----------
+    group : torch.distributed.ProcessGroup
+        With gloo for tensors of the host.
+    store : torch.distributed.Store
+        Where news of failures are.
+    executor : Executor
+        Of this rank, as one that is alone.
+    block : int
+        Rows of a block of reproducible sums, or 0.
+    """
+
+    def __init__(self, group: Any, store: Any, executor: Executor, block: int) -> None:
+        self.distributed = _torch()
+        super().__init__(executor, group.rank(), group.size(), block)
+        self.group, self.store = group, store
+        self._epoch = 0
+
+    # ---- waiting, and failing
+
+    def wait(self, *works: Any) -> None:
+        """Wait for messages; raise MemberFailed if they do not come because a rank has failed."""
+        since, looked = None, time.perf_counter()
+        for turn in range(sys.maxsize):
+            if all(work.is_completed() for work in works):
+                break
+            now = time.perf_counter()
+            if now - looked > LOOK:
+                looked = now
+                if self.listen():
+                    # Who has failed may have sent this message before.
+                    since = since or now
+                    if now - since > GRACE:
+                        self.give_up()
+            if turn >= SPINS:
+                time.sleep(0 if turn < 10 * SPINS else 1e-4)
+        try:
+            for work in works:
+                work.wait()
+        except RuntimeError as error:  # the connection to a process that has ended
+            self.listen()
+            self.heard.setdefault(-1, f"a connection was lost: {error}")
+            self.give_up()
+
+    def listen(self) -> bool:
+        """Take the news that have come; return whether a rank has failed."""
+        for rank in range(self.size):
+            if rank != self.rank and rank not in self.heard and self.store.check([self._key(rank)]):
+                self.heard[rank] = self.store.get(self._key(rank)).decode()
+        return bool(self.heard)
+
+    def _key(self, rank: int) -> str:
+        return f"failed/{self._epoch}/{rank}"
+
+    def announce(self, message: str) -> None:
+        """Leave the news that this rank has failed in the store."""
+        self.store.set(self._key(self.rank), message)
+
+    def forget(self) -> None:
+        """Begin a new list of news."""
+        self._epoch += 1
+
+    # ---- messages
+
+    def arrays(self, array: HostArray) -> list[HostArray]:
+        """Return the arrays of all ranks, in order of ranks."""
+        self.require_usable()
+        return [found.view(array.dtype).reshape(array.shape) for found in self._bytes_of_all(array)]
+
+    def _bytes_of_all(self, array: HostArray) -> list[HostArray]:
+        """Return the bytes of arrays of one size."""
+        mine = _tensor(array)
+        found = [mine.new_empty(mine.shape) for _ in range(self.size)]
+        self.wait(self.distributed.all_gather(found, mine, group=self.group, async_op=True))
+        return [one.numpy() for one in found]
+
+    def all(self, thing: Any) -> list[Any]:
+        """Return the objects that the ranks hand over, in order of ranks."""
+        return [pickle.loads(text.data) for text in self._of_all_sizes(_pickled(thing))]
+
+    def _of_all_sizes(self, mine: HostArray) -> list[HostArray]:
+        """Return arrays of bytes of all ranks: gloo gathers arrays of one size."""
+        sizes = [int(size[0]) for size in self.arrays(np.array([mine.size], np.int64))]
+        padded = np.zeros(max(*sizes, 1), np.uint8)
+        padded[: mine.size] = mine
+        found = self._bytes_of_all(padded)
+        return [one[:size] for one, size in zip(found, sizes, strict=True)]
+
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Send ``things[r]`` to rank ``r``; return the objects that the ranks sent to this one."""
+        texts = [_pickled(thing) for thing in things]
+        sizes = self.arrays(np.array([text.size for text in texts], np.int64))
+        arriving = [int(row[self.rank]) for row in sizes]
+        found = np.empty(sum(arriving), np.uint8)
+        self.wait(self._sent(np.concatenate(texts), [text.size for text in texts], found, arriving))
+        ends = np.cumsum([0, *arriving])
+        return [pickle.loads(found[a:b].data) for a, b in pairwise(ends)]
+
+    def _sent(
+        self, mine: HostArray, leaving: list[int], found: HostArray, arriving: list[int]
+    ) -> Any:
+        """Begin to send numbers of bytes to each rank, and to receive theirs.
+
+        Gloo's messages from one rank to another cannot be asked whether they have come.
+        """
+        return self.distributed.all_to_all_single(
+            _tensor(found), _tensor(mine), arriving, leaving, group=self.group, async_op=True
+        )
+
+    def gathered(self, blocks: HostArray) -> HostArray:
+        """Return the rows of the arrays of all ranks, one below the other."""
+        mine = np.ascontiguousarray(blocks)
+        parts = self._of_all_sizes(mine.reshape(-1).view(np.uint8))
+        return np.concatenate(parts).view(mine.dtype).reshape(-1, *mine.shape[1:])
+
+    def begin(self, halo: Halo, packed: HostArray) -> None:
+        """Start to send rows, and to receive the rows of others."""
+        self.require_usable()
+        width = int(np.prod(packed.shape[1:])) * packed.itemsize
+        arriving = np.empty(halo.ghosts * width, np.uint8)
+        leaving = _of_ranks(halo.sends, self.size, width)
+        work = self._sent(packed, leaving, arriving, _of_ranks(halo.receives, self.size, width))
+        halo.mine = (packed, arriving, work)
+
+    def finish(self, halo: Halo, ghosts: HostArray) -> None:
+        """Wait for the rows of others, and write them."""
+        _, arriving, work = halo.mine
+        self.wait(work)
+        ghosts[...] = arriving.view(ghosts.dtype).reshape(ghosts.shape)
+        halo.mine = None
+
+
+def _of_ranks(runs: list[tuple[int, int, int]], size: int, width: int) -> list[int]:
+    """Return the bytes of each rank's rows, 0 where it has none."""
+    found = [0] * size
+    for rank, begin, end in runs:
+        found[rank] = (end - begin) * width
+    return found
+
+
+def _tensor(array: HostArray) -> Any:
+    """Return the bytes of an array as a tensor, which shares its memory if it is contiguous."""
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def _pickled(thing: Any) -> HostArray:
+    return np.frombuffer(bytearray(pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)), np.uint8)
+
+
+class TorchGroup(RankGroup):
+    """The ranks of a process group as members of a group; every rank has one of its own."""
+
+    kind = "torch"
+
+
+def group_of(process_group: Any, executor: Executor | str | None, reproducible: bool) -> TorchGroup:
+    """Return the ranks of a process group; see :func:`wollemi.distributed.from_torch`."""
+    distributed = _torch()
+    if not distributed.is_initialized():
+        require_launched()
+        distributed.init_process_group("gloo")
+    world = distributed.group.WORLD
+    asked = world if process_group is None else process_group
+    if asked == distributed.GroupMember.NON_GROUP_MEMBER or distributed.get_rank(asked) < 0:
+        raise InvalidArgument("from_torch: this process is no rank of the process group")
+    ranks = distributed.get_process_group_ranks(asked)
+    hosts = asked
+    if "gloo" not in distributed.get_backend(asked):
+        hosts = distributed.new_group(ranks, backend="gloo", use_local_synchronization=True)
+    number = next(_NUMBERS)
+    name = f"wollemi/{number}/{'-'.join(map(str, ranks))}"
+    store = distributed.PrefixStore(name, distributed.distributed_c10d._get_default_store())
+    local, count_of_host = _place_on_host(distributed.get_rank(asked), len(ranks))
+    asked_executor = default_executor(local, count_of_host) if executor is None else executor
+    member = executor_by_name(asked_executor)
+    return TorchGroup(partial(TorchLinks, hosts, store), member, reproducible)
+
+
+def _place_on_host(rank: int, size: int) -> tuple[int, int]:
+    """Return the number of this rank on its host, and how many ranks the host has."""
+    for mine, whole in (
+        ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+        ("SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+    ):
+        if mine in os.environ:
+            return int(os.environ[mine]), int(os.environ.get(whole, size))
+    return rank, size
