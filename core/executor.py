@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -422,6 +423,11 @@ class Executor(SolvesSystems, ABC):
             The dtypes of values and of indices.
         """
 
+    @cached_property
+    def array_type(self) -> type:
+        """The class of native arrays; the default is NumPy's."""
+        return np.ndarray
+
     def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
         """Return the product of a matrix by rows and a vector in a vector, or None.
 
@@ -527,6 +533,13 @@ class Executor(SolvesSystems, ABC):
             Whether any were run. If not, as here, the host goes from one to the next itself.
         """
         return False
+
+    def uncaptured(self) -> AbstractContextManager[None]:
+        """Return a block of work without calls of users, before which captures are looked for.
+
+        The default has no captures.
+        """
+        return nullcontext()
 
     def energy_counter(self) -> EnergyCounter | None:
         """Return the counter of the energy that the device uses, or None if it has none here.

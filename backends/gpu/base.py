@@ -338,6 +338,70 @@ class GpuExecutor(Executor):
 
         return repeat
 
+    @cached_property
+    def array_type(self) -> type:
+        """The class of native arrays."""
+        found: type = self.xp.ndarray
+        return found
+
+    def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
+        """Return ``A @ x`` by a launch that the plan of the matrix keeps.
+
+        None where anything needs a closer look: operands to convert, a recording, a capture, a
+        profiler, or the first product.
+        """
+        plan = A._plan
+        known = None if plan is None else plan.prepared.get(1)
+        if known is None or not (known.data is None or known.data is A.data):
+            return None
+        straight, (rows, columns) = known.straight, A.shape
+        dtype = straight.dtype
+        if dtype != A.dtype or not self._reads(x, columns, dtype) or not self._goes_straight():
+            return None
+        try:
+            if out is None:
+                out = self.xp.ndarray((rows,), dtype)
+            elif out is x or not self._reads(out, rows, dtype):
+                return None
+            straight.launch(x.data.ptr, out.data.ptr)
+        except Exception as error:
+            made = translate(error, self.name, "csr.spmv", rows * np.dtype(dtype).itemsize)
+            if made is None:
+                raise
+            raise made from error
+        return out
+
+    def _reads(self, vector: Any, count: int, dtype: Any) -> bool:
+        """Return whether kernels read a vector as it is: native, contiguous, of this dtype."""
+        if type(vector) is not self.array_type:
+            return False
+        array: Array = vector
+        return bool(
+            array.shape == (count,)
+            and array.dtype == dtype
+            and array.strides == (array.itemsize,)
+            and self.owns(array)
+        )
+
+    def _goes_straight(self) -> bool:
+        """Return whether nothing in this thread needs to know of a launch."""
+        mine = self._mine
+        return (
+            self._observer is None
+            and self.links is None
+            and mine.capture is None
+            and mine.scratch is None
+            and mine.launches is None
+            and mine.noted is None
+            and not mine.dry
+            and self.device.is_current()
+            and not self._is_captured()
+        )
+
+    def _is_captured(self) -> bool:
+        """Return whether this thread's work is captured; the default has no captures."""
+        return False
+
     # ---- programs of other libraries
 
     def at(self, ordinal: int) -> GpuExecutor:

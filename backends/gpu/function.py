@@ -19,7 +19,9 @@ import numpy as np
 SLOT = 8
 
 #: How arguments lie in their slots.
-_FORMATS = {int: "q", np.int32: "i4x", np.float64: "d", np.float32: "f4x"}
+_FORMATS = {
+    int: "q", np.int32: "i4x", np.uint32: "I4x", np.float64: "d", np.float32: "f4x",
+}  # fmt: skip
 
 
 class Slots(threading.local):
@@ -74,7 +76,7 @@ class Function:
         The driver's handle.
     """
 
-    __slots__ = ("_launch", "_loaded", "_stream", "ptr")
+    __slots__ = ("_launch", "_launch_together", "_loaded", "_stream", "ptr")
 
     slots = Slots()
 
@@ -82,6 +84,7 @@ class Function:
         from cupy.cuda import driver, get_current_stream
 
         self._launch, self._stream = driver.launchKernel, get_current_stream
+        self._launch_together = driver.launchCooperativeKernel
         self._loaded = loaded
         self.ptr: int = loaded.ptr
 
@@ -96,11 +99,31 @@ class Function:
     ) -> None:
         """Launch it, on the current stream if none is given."""
         layout = packing(*map(type, arguments))
-        if layout is None or cooperative:
+        if layout is None:
             self._loaded(grid, block, arguments, shared, stream, cooperative)
+            return
+        where = (self._stream() if stream is None else stream).ptr
+        if not cooperative:
+            self.launch_packed(layout, grid[0], block[0], arguments, shared, where)
             return
         slots = self.slots
         slots.reserve(len(arguments))
         layout.pack_into(slots.memory, 0, *arguments)
-        where = (self._stream() if stream is None else stream).ptr
-        self._launch(self.ptr, grid[0], 1, 1, block[0], 1, 1, shared, where, slots.address, 0)
+        shape = (grid[0], 1, 1, block[0], 1, 1)
+        self._launch_together(self.ptr, *shape, shared, where, slots.address)
+
+    def launch_packed(
+        self,
+        layout: Struct,
+        blocks: int,
+        block: int,
+        arguments: Sequence[Any],
+        shared: int = 0,
+        stream: int | None = None,
+    ) -> None:
+        """Launch it on arguments with a known layout, on the current stream if none is given."""
+        slots = self.slots
+        slots.reserve(len(arguments))
+        layout.pack_into(slots.memory, 0, *arguments)
+        where = self._stream().ptr if stream is None else stream
+        self._launch(self.ptr, blocks, 1, 1, block, 1, 1, shared, where, slots.address, 0)

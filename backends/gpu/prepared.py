@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..unified.wrappers import SimtKernel
-from .arguments import flatten, row_distance
+from .arguments import At, flatten, row_distance
+from .function import Function, packing
 
 if TYPE_CHECKING:
     from ...core.calls import SpmvCall
@@ -43,8 +44,18 @@ class Prepared:
     """
 
     __slots__ = (
-        "arguments", "block", "blocks", "data", "dtype", "executor", "function", "head", "in_lines",
-        "others", "tail",
+        "_straight",
+        "arguments",
+        "block",
+        "blocks",
+        "data",
+        "dtype",
+        "executor",
+        "function",
+        "head",
+        "in_lines",
+        "others",
+        "tail",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +78,14 @@ class Prepared:
         self.arguments, self.others = (*arguments, *last), kernel.parameters[count:end]
         self.head = flatten(kernel.parameters[:count], arguments, dtype)
         self.tail = flatten(kernel.parameters[end:], last, dtype)
+        self._straight: Straight | None = None
+
+    @property
+    def straight(self) -> Straight:
+        """The same launch for contiguous vectors and the factors 1 and 0."""
+        if self._straight is None:
+            self._straight = Straight(self)
+        return self._straight
 
     def serves(self, data: Any, x: Any, y: Any) -> bool:
         """Return whether it is the launch for these values and vectors."""
@@ -82,6 +101,48 @@ class Prepared:
         """Launch it with vectors and their factors."""
         flat = self.head + flatten(self.others, (x, y, alpha, beta), self.dtype) + self.tail
         self.executor.launch(self.function, self.blocks, flat, self.block)
+
+
+#: Stand for the addresses of the vectors in a list of arguments.
+_X, _Y = 2**62 + 1, 2**62 + 2
+
+
+class Straight:
+    """A prepared launch for contiguous vectors and the factors 1 and 0.
+
+    All arguments but two addresses are known, with their layout, so that ``A @ x`` is one look at
+    its operands and one call of the driver.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The launch.
+    """
+
+    __slots__ = ("block", "blocks", "data", "dtype", "function", "layout", "values", "x", "y")
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.function, self.dtype, self.data = prepared.function, prepared.dtype, prepared.data
+        self.blocks, self.block = prepared.blocks, prepared.block
+        between = (At(_X, 1), At(_Y, 1), 1.0, 0.0)
+        given = [
+            place if parameter.is_block or not isinstance(place, At) else place.address
+            for parameter, place in zip(prepared.others, between, strict=True)
+        ]
+        flat = flatten(prepared.others, given, prepared.dtype)
+        self.values = [*prepared.head, *flat, *prepared.tail]
+        self.x, self.y = self.values.index(_X), self.values.index(_Y)
+        known = isinstance(self.function, Function)
+        self.layout = packing(*map(type, self.values)) if known else None
+
+    def launch(self, x: int, y: int) -> None:
+        """Launch it for vectors at these addresses."""
+        values = self.values.copy()
+        values[self.x], values[self.y] = x, y
+        if self.layout is None:
+            self.function((self.blocks,), (self.block,), values)
+        else:
+            self.function.launch_packed(self.layout, self.blocks, self.block, values)
 
 
 def prepare(

@@ -199,7 +199,7 @@ def _races(
     peers = races.peers_of(where, how.against)
     usual = races.GPU_SCALE if where.xp is not np else races.CPU_SCALE
     report = Report(environment(where, peers), how.json)
-    for records in races.run(where, scale or usual, minutes, matrices, only, peers):
+    for records in races.run(where, scale or usual, minutes, matrices, only, peers, how.budget):
         for record in records:
             report.add(record)
         print(races.table(records), flush=True)

@@ -76,13 +76,13 @@ class RacePeer(ABC):
         Its name in records.
     methods : tuple of str
         That it takes part in.
-    large : bool
-        Whether it takes part in large systems.
+    most_rows : int
+        It takes no part in larger systems, where one solve takes tens of seconds.
     """
 
     name: str
     methods: tuple[str, ...]
-    large: bool = False
+    most_rows: int = 2_000_000
 
     @abstractmethod
     def version(self) -> str:
@@ -131,7 +131,7 @@ class Wollemi(RacePeer):
 
     name = "wollemi"
     methods = METHODS
-    large = True
+    most_rows = 2**31
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
@@ -204,6 +204,7 @@ class SciPy(RacePeer):
 
     name = "scipy"
     methods = ("cg-jacobi", "bicgstab-jacobi", "solve")
+    most_rows = 300_000
 
     def version(self) -> str:
         """Return SciPy's version."""
@@ -266,6 +267,7 @@ class Pardiso(RacePeer):
 
     name = "pypardiso"
     methods = ("solve",)
+    most_rows = 300_000
 
     def version(self) -> str:
         """Return the versions of pypardiso and of MKL."""
@@ -325,7 +327,7 @@ class CuPy(RacePeer):
 
     name = "cupy"
     methods = ("cg-jacobi",)
-    large = True
+    most_rows = 2**31
 
     def version(self) -> str:
         """Return CuPy's version."""
@@ -372,7 +374,7 @@ class Warp(RacePeer):
 
     name = "warp"
     methods = ("cg-jacobi", "bicgstab-jacobi")
-    large = True
+    most_rows = 2**31
 
     def __init__(self, device: str = "cuda") -> None:
         self.device = device
@@ -429,7 +431,7 @@ class TorchSla(RacePeer):
 
     name = "torch-sla"
     methods = ("cg-jacobi", "bicgstab-jacobi")
-    large = True
+    most_rows = 2**31
 
     def __init__(self, device: str = "cuda") -> None:
         self.device = device

@@ -32,8 +32,6 @@ class RaceSystem:
         Whether the matrix is symmetric and positive definite; None if that is not known.
     rtol : float
         The relative residual to reach.
-    large : bool
-        Whether direct solvers are left out: their factors take minutes or do not fit.
     """
 
     family: str
@@ -41,7 +39,6 @@ class RaceSystem:
     make: Callable[[], sp.csr_array]
     definite: bool | None = True
     rtol: float = 1e-8
-    large: bool = False
 
     def matrix(self) -> sp.csr_array:
         """Return the matrix in float64 with 32-bit indices where they suffice."""
@@ -93,11 +90,11 @@ def systems(scale: int = 1) -> Iterator[RaceSystem]:
     for n in (1000, 4000):
         m = side(n, 2)
         make = partial(plane, m)
-        yield RaceSystem("Poisson, plane", f"Poisson {m}^2", make, rtol=1e-6, large=n > 2000)
+        yield RaceSystem("Poisson, plane", f"Poisson {m}^2", make, rtol=1e-6)
     for n in (64, 100, 128, 200):
         m = side(n, 3)
         made = case(f"stencil7:{m}")
-        yield RaceSystem("Poisson, space", f"Poisson {m}^3", made.matrix, large=n > 100)
+        yield RaceSystem("Poisson, space", f"Poisson {m}^3", made.matrix)
     m = side(100, 3)
     yield RaceSystem("jumps", f"boxes 1e6, {m}^3", partial(elliptic.boxes, m, 1e6))
     yield RaceSystem("anisotropy", f"anisotropic 1e-3, {m}^3", partial(elliptic.cube, m, z=1e-3))

@@ -64,22 +64,28 @@ def residual(S: sp.csr_array, b: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) 
     return float(np.linalg.norm(b - S @ x) / np.linalg.norm(b))
 
 
-def timed(call: Callable[[], Solved]) -> tuple[Solved, list[Solved]]:
+def timed(call: Callable[[], Solved], budget: float = BUDGET) -> tuple[Solved, list[Solved]]:
     """Return the first outcome, and the outcomes of the timed calls that followed it."""
     first = call()
     if first.seconds > LONG:
         return first, [first]
     found: list[Solved] = []
-    ends = time.perf_counter() + BUDGET
+    ends = time.perf_counter() + budget
     while len(found) < ROUNDS and (not found or time.perf_counter() < ends):
         found.append(call())
     return first, found
 
 
 def record_of(
-    system: RaceSystem, S: sp.csr_array, b: Any, method: str, peer: RacePeer, executor: Executor
+    system: RaceSystem,
+    S: sp.csr_array,
+    method: str,
+    peer: RacePeer,
+    executor: Executor,
+    budget: float = BUDGET,
 ) -> Record:
     """Return the record of one library in one contest."""
+    b = system.right_side(S)
     ours = isinstance(peer, Wollemi)
     about: dict[str, Any] = {
         "benchmark": f"race/{method}",
@@ -97,7 +103,7 @@ def record_of(
     }
     try:
         peer.version()
-        first, found = timed(peer.entry(method, S, b, system.rtol))
+        first, found = timed(peer.entry(method, S, b, system.rtol), budget)
         reached = residual(S, b, found[-1].x())
     except Absent as error:
         return Record(**about, trouble=f"absent: {error}")
@@ -124,15 +130,19 @@ def record_of(
 
 
 def contest(
-    system: RaceSystem, S: sp.csr_array, method: str, executor: Executor, peers: Sequence[RacePeer]
+    system: RaceSystem,
+    S: sp.csr_array,
+    method: str,
+    executor: Executor,
+    peers: Sequence[RacePeer],
+    budget: float = BUDGET,
 ) -> list[Record]:
     """Return the records of one contest; ours is the first."""
-    b = system.right_side(S)
     found: list[Record] = []
     for peer in (Wollemi(executor), *peers):
-        if method not in peer.methods or (system.large and not peer.large):
+        if method not in peer.methods or S.shape[0] > peer.most_rows:
             continue
-        found.append(record_of(system, S, b, method, peer, executor))
+        found.append(record_of(system, S, method, peer, executor, budget))
         gc.collect()
     ours = found[0].seconds
     return [
@@ -148,6 +158,7 @@ def run(
     folder: Path | None = None,
     only: Sequence[str] | None = None,
     peers: Sequence[RacePeer] = (),
+    budget: float | None = None,
 ) -> Iterator[list[Record]]:
     """Yield the records of each contest.
 
@@ -165,6 +176,8 @@ def run(
         Systems with one of these words in their name or family.
     peers : sequence of RacePeer
         Other libraries.
+    budget : float, optional
+        Seconds of the timed calls of a contender, about.
     """
     began = time.perf_counter()
     for system in _every(scale, folder):
@@ -175,7 +188,7 @@ def run(
         S = system.matrix()
         for method in METHODS:
             if method in methods_of(system):
-                yield contest(system, S, method, executor, peers)
+                yield contest(system, S, method, executor, peers, budget or BUDGET)
 
 
 def _every(scale: int, folder: Path | None) -> Iterator[RaceSystem]:

@@ -268,15 +268,16 @@ class CompressedRows(Matrix):
         return np.dtype(self.data.dtype)
 
     def __matmul__(self, other: Any) -> Any:
-        if type(other) is np.ndarray and recording() is None:
+        if type(other) is self.executor.array_type and recording() is None:
             made = self.executor.product(self, other, None)
             if made is not None:
                 return made
         return super().__matmul__(other)
 
     def _fast_product(self, x: Any, out: Any) -> Array | None:
-        host = type(x) is np.ndarray and (out is None or type(out) is np.ndarray)
-        if host and recording() is None:
+        kind = self.executor.array_type
+        native = type(x) is kind and (out is None or type(out) is kind)
+        if native and recording() is None:
             made = self.executor.product(self, x, out)
             if made is not None:
                 return made

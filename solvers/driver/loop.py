@@ -143,7 +143,10 @@ class Solve(Verification):
 
     def run(self) -> Result:
         """Cycle until every column has its verdict."""
-        ahead = go_straight(self) if may_go_straight(self) else None
+        ahead = None
+        if may_go_straight(self):
+            with self.executor.uncaptured():
+                ahead = go_straight(self)
         if isinstance(ahead, Result):
             return ahead
         self._prepare()

@@ -188,6 +188,23 @@ class CudaExecutor(GpuExecutor):
         if capture is not None or self._captured.find() is not None:
             raise refused(reason)
 
+    def _is_captured(self) -> bool:
+        """Return whether this thread's work is captured."""
+        return self._captured.find() is not None
+
+    @contextmanager
+    def uncaptured(self) -> Iterator[None]:
+        """Look for captures once, at the start of a block in which none can begin or end."""
+        mine = self._mine
+        if mine.capture is not None or self._captured.find() is not None:
+            yield
+            return
+        mine.capture = FREE
+        try:
+            yield
+        finally:
+            mine.capture = None
+
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether loops hold the function of an operator; it is recorded once to find out.
 

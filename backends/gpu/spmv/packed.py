@@ -14,6 +14,7 @@ import numpy as np
 from ....core.algorithm import Unsuited
 from ...simt import kernels as simt
 from .. import launch
+from ..arguments import address, flatten
 from ..base import GpuExecutor
 from . import on_device
 from .selection import MOST_PATTERNS
@@ -72,6 +73,8 @@ class Packed:
     empty_rows: Any = None
     gathered: Any = None
     cached = 0
+    #: The addresses of the last new values, and the launch that copied them.
+    _refill: tuple[Any, Any, int, list[Any]] | None = None
 
     def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
         self.executor = executor
@@ -139,25 +142,31 @@ class Packed:
             )
 
     def update_values(self, matrix: Any) -> None:
-        """Copy the matrix's new values to their positions."""
-        self._fill(matrix, PATTERN)
+        """Copy the new values of the matrix to their positions; repeats reuse the launch."""
+        executor = self.executor
+        key = (matrix.dtype, *map(address, (matrix.data, matrix.indices, self.values, self.start)))
+        if self._refill is None or self._refill[0] != key:
+            function, blocks, values = self._filling(matrix, PATTERN)
+            self._refill = (key, function, blocks, values)
+        _, function, blocks, values = self._refill
+        executor.launch(function, blocks, values, simt.sell_fill.block)
 
     def _fill(self, matrix: Any, code: int) -> None:
-        executor = self.executor
+        function, blocks, values = self._filling(matrix, code)
+        self.executor.launch(function, blocks, values, simt.sell_fill.block)
+
+    def _filling(self, matrix: Any, code: int) -> tuple[Any, int, list[Any]]:
+        """Return the kernel that fills the slices, its blocks and its arguments."""
         codes = self.codes if code != PATTERN else None
         arguments = (
             self.lanes, self.slice_ptr, self.start, self.length, self.target, self.column,
             matrix.indices, matrix.data, codes, self.values,
         )  # fmt: skip
-        executor.launch_simt(
-            simt.sell_fill,
-            launch.row_blocks(self.lanes),
-            arguments,
-            matrix.dtype,
-            matrix.indices.dtype,
-            self.dtype,
-            CODE=code,
+        function = self.executor.simt_function(
+            simt.sell_fill, matrix.dtype, matrix.indices.dtype, self.dtype, {"CODE": code}
         )
+        flat = flatten(simt.sell_fill.parameters, arguments, matrix.dtype)
+        return function, launch.row_blocks(self.lanes), flat
 
     def without_sources(self) -> Packed:
         """Return the same copy without the positions for new values; it shares the arrays."""

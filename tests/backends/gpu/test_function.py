@@ -22,7 +22,7 @@ class Driver:
     def __init__(self, *types):
         self.types = types
 
-    def __call__(self, ptr, x, y, z, bx, by, bz, shared, stream, arguments, extra):
+    def __call__(self, ptr, x, y, z, bx, by, bz, shared, stream, arguments, extra=None):
         self.shape = (ptr, (x, y, z), (bx, by, bz), shared, stream, extra)
         places = (ctypes.c_void_p * len(self.types)).from_address(arguments)
         pairs = zip(self.types, places, strict=True)
@@ -39,7 +39,8 @@ def launched(monkeypatch):
 
     def launch(types, *arguments, **options):
         driver = Driver(*types)
-        monkeypatch.setattr(function, "_launch", driver)
+        together = options.get("cooperative", False)
+        monkeypatch.setattr(function, "_launch_together" if together else "_launch", driver)
         function((3,), (128,), arguments, **options)
         return driver
 
@@ -80,10 +81,17 @@ def test_what_only_cupy_knows_is_left_to_it(launched):
     assert own == [((3,), (128,), (np.uint8(3),), 0, None, False)]
 
 
-def test_a_cooperative_launch_is_left_to_cupy(launched):
+def test_a_cooperative_launch_goes_to_the_driver_too(launched):
     launch, own = launched
-    launch([], 1, cooperative=True)
-    assert own == [((3,), (128,), (1,), 0, None, True)]
+    driver = launch([ctypes.c_longlong, ctypes.c_uint], 1, np.uint32(2**32 - 1), cooperative=True)
+    assert driver.seen == [1, 2**32 - 1] and not own
+    assert driver.shape == (77, (3, 1, 1), (128, 1, 1), 0, 5, None)
+
+
+def test_a_cooperative_launch_with_another_argument_is_left_to_cupy(launched):
+    launch, own = launched
+    launch([], np.uint8(3), cooperative=True)
+    assert own == [((3,), (128,), (np.uint8(3),), 0, None, True)]
 
 
 def test_a_number_that_fits_no_slot_is_refused(launched):

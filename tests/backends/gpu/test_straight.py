@@ -1,0 +1,173 @@
+"""Products by a launch that the plan keeps, and new values by the launch of the last time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.backends.gpu.base import FREE
+from wollemi.backends.gpu.prepared import Prepared
+from wollemi.backends.gpu.spmv.packed import Packed
+
+from ..lockstep.build import compiler
+from ..lockstep.executor import LockstepExecutor
+from ..needs import cuda, tool
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+class Current(LockstepExecutor):
+    """An emulated GPU that is the current one, as a GPU mostly is."""
+
+    def _goes_straight(self) -> bool:
+        self._properties = self._properties or {}
+        return self._mine.capture is None and self._observer is None
+
+
+EXECUTORS = [
+    pytest.param(
+        lambda: Current(32),
+        id="waves",
+        marks=tool(compiler() is not None, "no C++ compiler: install g++, or set CXX"),
+    ),
+    pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
+]
+
+
+@pytest.fixture(params=EXECUTORS)
+def gpu(request: pytest.FixtureRequest) -> Any:
+    """Return a GPU."""
+    return request.param()
+
+
+def stencil(dtype: str) -> sp.csr_array:
+    """Return a matrix of three diagonals."""
+    diagonals = [-1.0, 2.5, -0.5]
+    made: Any = sp.diags_array(diagonals, offsets=[-1, 0, 9], shape=(100, 100))
+    return sp.csr_array(made, dtype=dtype) * (1 + 2j if dtype.startswith("complex") else 1)
+
+
+def uneven(dtype: str) -> sp.csr_array:
+    """Return a matrix with a few long rows."""
+    rng = np.random.default_rng(3)
+    S: Any = sp.random_array((60, 40), density=0.1, rng=rng)
+    dense = S.toarray()
+    dense[7] = rng.standard_normal(40)
+    return sp.csr_array(dense.astype(dtype))
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that gets an item for each product by a kept launch."""
+    from wollemi.backends.gpu.prepared import Straight
+
+    seen: list[Any] = []
+    launch = Straight.launch
+    monkeypatch.setattr(
+        Straight, "launch", lambda self, x, y: (seen.append(self), launch(self, x, y))[1]
+    )
+    return seen
+
+
+@pytest.mark.parametrize("make", [stencil, uneven])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_second_product_is_a_kept_launch_with_the_same_bits(
+    gpu: Any, monkeypatch: pytest.MonkeyPatch, dtype: str, make: Any
+) -> None:
+    S = make(dtype)
+    A = wl.Csr(S, executor=gpu)
+    x = gpu.from_host(np.random.default_rng(0).standard_normal(S.shape[1]).astype(dtype))
+    first = gpu.to_host(A @ x)
+    seen = counted(monkeypatch)
+    second = gpu.to_host(A @ x)
+    known = A.plan.prepared.get(1)
+    assert len(seen) == (known is not None)
+    np.testing.assert_array_equal(first, second)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(second, S @ gpu.to_host(x), rtol=100 * eps, atol=100 * eps)
+
+
+def test_out_is_overwritten_without_being_read(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    S = stencil("float64")
+    A = wl.Csr(S, executor=gpu)
+    x = gpu.from_host(np.arange(100.0))
+    A @ x
+    seen = counted(monkeypatch)
+    y = gpu.from_host(np.full(100, np.nan))
+    assert A.apply(x, out=y) is y
+    assert len(seen) == 1
+    np.testing.assert_allclose(gpu.to_host(y), S @ np.arange(100.0))
+
+
+@pytest.mark.parametrize(
+    "operand",
+    ["host", "strided", "other dtype", "block", "alpha", "same memory", "captured"],
+)
+def test_other_operands_take_the_usual_way(
+    gpu: Any, monkeypatch: pytest.MonkeyPatch, operand: str
+) -> None:
+    S = stencil("float64")
+    A = wl.Csr(S, executor=gpu)
+    host = np.random.default_rng(1).standard_normal(100)
+    x = gpu.from_host(host)
+    A @ x
+    seen = counted(monkeypatch)
+    expected = S @ host
+    if operand == "host":
+        found = A @ host
+    elif operand == "strided":
+        found = A @ gpu.from_host(np.repeat(host, 2))[::2]
+    elif operand == "other dtype":
+        found = A @ gpu.from_host(host.astype(np.float32))
+        expected = S @ host.astype(np.float32)
+    elif operand == "block":
+        found, expected = A @ x.reshape(-1, 1), expected[:, None]
+    elif operand == "alpha":
+        found, expected = A.apply(x, alpha=2.0), 2 * expected
+    elif operand == "same memory":
+        found = A.apply(x, out=x)
+    else:
+        monkeypatch.setattr(gpu._mine, "capture", FREE)
+        found = A @ x
+    assert not seen
+    np.testing.assert_allclose(gpu.to_host(found), expected, rtol=1e-6)
+
+
+def test_errors_are_those_of_the_usual_way(gpu: Any) -> None:
+    A = wl.Csr(stencil("float64"), executor=gpu)
+    A @ gpu.from_host(np.ones(100))
+    with pytest.raises(wl.errors.ShapeMismatch):
+        A @ gpu.from_host(np.ones(99))
+    with pytest.raises(wl.errors.ShapeMismatch):
+        A.apply(gpu.from_host(np.ones(100)), out=gpu.from_host(np.ones(99)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kernel", ["auto", "sell", "sell-near", "sell-pattern"])
+def test_products_follow_new_values_again_and_again(gpu: Any, dtype: str, kernel: str) -> None:
+    S = stencil(dtype)
+    A = wl.Csr(S, executor=gpu)
+    A = A if kernel == "auto" else A.with_kernel(kernel)
+    x = np.arange(1.0, 101.0).astype(dtype)
+    place = gpu.from_host(x)
+    for factor in (1.0, 2.0, -3.0):
+        data = (factor * S.data).astype(dtype)
+        A.update_values(gpu.from_host(data))
+        np.testing.assert_allclose(gpu.to_host(A @ place), factor * (S @ x), rtol=1e-5)
+
+
+def test_the_launch_of_new_values_is_kept(gpu: Any) -> None:
+    S = stencil("float64")
+    A = wl.Csr(S, executor=gpu).with_kernel("sell")
+    x = gpu.from_host(np.ones(100))
+    A @ x
+    A.update_values(gpu.from_host(2 * S.data))
+    state = A.plan.state
+    assert isinstance(state, Packed) and isinstance(A.plan.prepared[1], Prepared)
+    kept = state._refill
+    A.update_values(gpu.from_host(3 * S.data))
+    assert state._refill is kept
+    np.testing.assert_allclose(gpu.to_host(A @ x), 3 * (S @ np.ones(100)))
