@@ -160,5 +160,18 @@ def killed(group: Any) -> None:
     A @ np.ones(N)
 
 
+def parts_of_a_process_group(group: Any) -> None:
+    import torch.distributed as processes
+
+    first, others = processes.new_group([0]), processes.new_group([1, 2])
+    asked = first if group.rank == 0 else others
+    mine = wl.distributed.from_torch(asked, "omp:1")
+    assert mine.size == (1 if group.rank == 0 else 2)
+    b = np.random.default_rng(0).standard_normal(N)
+    found = wl.solvers.Cg(wl.distribute(line(), mine), rtol=1e-8).solve(b)
+    np.testing.assert_allclose(line() @ found.x, b, atol=1e-6)
+    say(group, "solved")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](wl.distributed.world(sys.argv[2] if len(sys.argv) > 2 else "omp:1"))

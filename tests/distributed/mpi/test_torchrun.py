@@ -1,0 +1,87 @@
+"""Groups of torchrun's ranks, each test a run of two processes: the programs in ranks.py."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wollemi as wl
+
+from ...backends.needs import rarely, tool
+
+PROGRAMS = Path(__file__).with_name("ranks.py")
+
+
+def has_gloo() -> bool:
+    try:
+        import torch.distributed as found
+    except ImportError:
+        return False
+    return bool(found.is_available() and found.is_gloo_available())
+
+
+pytestmark = tool(has_gloo(), "no PyTorch with gloo: pip install torch")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def run(ranks: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program on ranks."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
+    return subprocess.run(
+        [*launcher, f"--master-port={free_port()}", str(PROGRAMS), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("ranks", "kind"), [(2, "omp:1"), rarely((3, "reference"))])
+def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
+    done = run(ranks, "everything", kind)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.rare
+def test_ctrl_c_on_one_rank_ends_the_solve_on_all() -> None:
+    done = run(2, "interrupt")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("interrupted") == 2
+
+
+def test_ranks_that_catch_errors_hear_of_the_one_that_failed() -> None:
+    done = run(3, "caught")
+    assert done.stdout.count("heard of it") == 2 and done.stdout.count("failed") == 1, done.stderr
+
+
+@pytest.mark.parametrize("program", ["outside", rarely("killed")])
+def test_a_rank_that_ends_ends_all(program: str) -> None:
+    done = run(2, program)
+    assert done.returncode != 0
+
+
+def test_a_process_group_of_the_user(tmp_path: Path) -> None:
+    """Of three ranks, the last two are a group, and the first has one of its own."""
+    done = run(3, "parts_of_a_process_group")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("solved") == 3
+
+
+def test_without_a_launcher_the_error_says_so(monkeypatch: Any) -> None:
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(wl.errors.InvalidArgument, match="torchrun --nproc-per-node"):
+        wl.distributed.from_torch()
