@@ -137,10 +137,15 @@ def rows_of(partition: Partition, rank: int, *rows: HostArray) -> Rows:
         begin, end = (int(at) for at in partition.offsets[rank : rank + 2])
         first, last = indptr[begin], indptr[end]
         return indptr[begin : end + 1] - first, indices[first:last], data[first:last]
-    mine = partition.rows(rank)
-    lengths = indptr[mine + 1] - indptr[mine]
+    return rows_of_places(partition.rows(rank), *rows)
+
+
+def rows_of_places(places: HostArray, *rows: HostArray) -> Rows:
+    """Return rows of a matrix by their numbers."""
+    indptr, indices, data = rows
+    lengths = indptr[places + 1] - indptr[places]
     pointers = np.concatenate([[0], np.cumsum(lengths)])
-    entries = np.repeat(indptr[mine] - pointers[:-1], lengths) + np.arange(pointers[-1])
+    entries = np.repeat(indptr[places] - pointers[:-1], lengths) + np.arange(pointers[-1])
     return pointers, indices[entries], data[entries]
 
 

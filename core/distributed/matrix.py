@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,9 @@ from ..errors import (
     InvalidMatrix,
     UnsupportedOperation,
 )
+from ..factors import number
 from ..formats import Csr as LocalCsr
+from ..formats.elementwise import scaled
 from ..formats.stored import StoredCsr, computing_in
 from ..lazy import Temporary
 from ..linop import FACTS, LinOp
@@ -373,6 +376,35 @@ class Csr(LinOp):
 
             return matmul(self, other)
         return super()._after(other)
+
+    def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
+        """Return the sum with ``factor`` times another operator; that of matrices is a matrix."""
+        if isinstance(other, Csr):
+            from .sums import add
+
+            return add(self, other, factor)
+        return super()._plus(other, factor)
+
+    def __mul__(self, factor: Any) -> Any:
+        """Return this matrix times a number."""
+        if not isinstance(factor, Number):
+            return super().__mul__(factor)
+        return self._with_data(scaled(self.extended, number(factor, "factor")).data)
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return rows and columns, which stay with their members; all members must ask.
+
+        Parameters
+        ----------
+        key : slice, array of int or bool, or a pair of those
+            Rows and columns, each of them once; a pair of integers asks for one value.
+        """
+        from .selection import selected
+
+        with self._links.guarded():
+            return selected(self, key)
 
     @property
     def local(self) -> LocalCsr:

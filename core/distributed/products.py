@@ -18,6 +18,7 @@ from .overlap import rows_of_ghosts
 if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .matrix import Csr
+    from .partition import Partition
 
 HostArray = np.ndarray[Any, Any]
 
@@ -49,19 +50,41 @@ def matmul(A: Csr, B: Csr) -> Csr:
     A, B = A.astype(dtype), B.astype(dtype)
     known, rows = _rows_needed(A, B)
     product = local_product(A.extended, rows)
+    idle = A.halo.idle and B.halo.idle
+    return shared_rows(A, B.column_partition, product, known, idle)
+
+
+def shared_rows(
+    A: Csr, column_partition: Partition, rows: LocalCsr, known: Columns, idle: bool
+) -> Csr:
+    """Return the matrix of a member's rows, which has the rows of ``A``; all members must ask.
+
+    Parameters
+    ----------
+    A : Csr
+        Members have the same rows of it.
+    column_partition : Partition
+        Who has which columns.
+    rows : Csr of this member's executor
+        The rows, with columns by their positions in ``known``.
+    known : Columns
+        The columns of the rows.
+    idle : bool
+        Whether the rows of all members have own columns alone.
+    """
     from .matrix import Csr as SharedCsr
 
     executor = A.executor
-    indptr, found = here(executor, product.indptr), here(executor, product.indices)
+    indptr, found = here(executor, rows.indptr), here(executor, rows.indices)
     numbers, used = known.numbered(executor, found)
-    ghosts = None if A.halo.idle and B.halo.idle else known.beside[used]
-    blocks = Blocks(executor, B.column_partition, indptr, numbers, ghosts)
-    return SharedCsr(executor, A.partition, B.column_partition, blocks, product.data)
+    ghosts = None if idle else known.beside[used]
+    blocks = Blocks(executor, column_partition, indptr, numbers, ghosts)
+    return SharedCsr(executor, A.partition, column_partition, blocks, rows.data)
 
 
 @dataclass(frozen=True)
-class _Known:
-    """The columns of a product on a member, in the order of their new numbers.
+class Columns:
+    """The columns of a product or a sum on a member, in the order of their new numbers.
 
     Attributes
     ----------
@@ -75,9 +98,49 @@ class _Known:
     below: int
     own: int
 
-    def after_own(self, at: HostArray) -> HostArray:
-        """Return the positions among all columns of positions among those of other members."""
-        return np.where(at < self.below, at, at + self.own)
+    @classmethod
+    def of(cls, partition: Partition, rank: int, places: HostArray) -> tuple[Columns, HostArray]:
+        """Return a member's own columns with those of others, and the positions of the latter.
+
+        Parameters
+        ----------
+        partition : Partition
+            Who has which columns.
+        rank : int
+            The member.
+        places : array of int64
+            The new numbers of columns of other members, in any order.
+        """
+        first, own = int(partition.offsets[rank]), partition.count(rank)
+        # own columns lie between those of other members: without them the numbers are closer
+        beside, at = distinct(np.where(places >= first + own, places - own, places))
+        below = int(np.searchsorted(beside, first))
+        made = cls(np.where(beside < first, beside, beside + own), below, own)
+        return made, np.where(at < below, at, at + own)
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return int(self.beside.size) + self.own
+
+    def positions(self, executor: Executor, numbers: Any, ghosts: HostArray) -> Any:
+        """Return the positions among all columns of the columns of a member's own rows.
+
+        Parameters
+        ----------
+        executor : Executor
+            Of the member.
+        numbers : array of int
+            The member's own columns from 0 on, then its ghosts.
+        ghosts : array of int64
+            The positions of the ghosts.
+        """
+        if not ghosts.size:
+            return numbers + self.below
+        xp = namespace(executor, numbers)
+        away = numbers >= self.own
+        table = like(executor, ghosts.astype(numbers.dtype), numbers)
+        return xp.where(away, table[xp.where(away, numbers - self.own, 0)], numbers + self.below)
 
     def numbered(self, executor: Executor, found: Any) -> tuple[Any, HostArray]:
         """Return the columns of a product as own ones and ghosts, and the ghosts that occur.
@@ -111,7 +174,7 @@ class _Known:
         return numbers, np.flatnonzero(occurs)
 
 
-def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
+def _rows_needed(A: Csr, B: Csr) -> tuple[Columns, LocalCsr]:
     """Return the rows of ``B`` for the columns of ``A.extended``, and which columns they have.
 
     Columns are in the order of their new numbers, so that rows of the product are sorted by them.
@@ -120,7 +183,7 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
     rank = executor.links.rank  # type: ignore[union-attr]
     first, own = int(partition.offsets[rank]), partition.count(rank)
     if A.halo.idle and not B.ghosts.size:
-        return _Known(B.ghosts, 0, own), B.extended
+        return Columns(B.ghosts, 0, own), B.extended
     indptr, numbers = B._blocks.numbers_here(executor)
     data = values_here(executor, B.data)
 
@@ -136,40 +199,25 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[_Known, LocalCsr]:
     if not A.halo.idle:
         lengths, others, values = rows_of_ghosts(A, indptr, taken)
     outside = (others < first) | (others >= first + own)
-    places = np.concatenate([B.ghosts, others[outside]])
-    # own columns lie between those of other members: without them the numbers are closer
-    beside, at = distinct(np.where(places >= first + own, places - own, places))
-    below = int(np.searchsorted(beside, first))
-    known = _Known(np.where(beside < first, beside, beside + own), below, own)
-    at = known.after_own(at)
-    theirs = others - first + below
+    known, at = Columns.of(partition, rank, np.concatenate([B.ghosts, others[outside]]))
+    theirs = others - first + known.below
     theirs[outside] = at[B.ghosts.size :]
-    kind = index_dtype(max(beside.size + own, int(numbers.size) + theirs.size))
+    kind = index_dtype(max(known.count, int(numbers.size) + theirs.size))
     entries = int(numbers.size)
     numbers = numbers.astype(kind, copy=False)
-    columns = _own_columns(executor, numbers, at[: B.ghosts.size], below, own)
+    columns = known.positions(executor, numbers, at[: B.ghosts.size])
     if lengths.size:
         columns, data = _joined(executor, columns, theirs), _joined(executor, data, values)
         ends = entries + np.cumsum(lengths)
         indptr = _joined(executor, indptr.astype(kind, copy=False), ends)
     stacked = LocalCsr._from_arrays(
         executor.as_member(None),
-        (int(indptr.size) - 1, beside.size + own),
+        (int(indptr.size) - 1, known.count),
         like(executor, data, B.data),
         stored(executor, columns, kind),
         stored(executor, indptr, kind),
     )
     return known, stacked
-
-
-def _own_columns(executor: Executor, numbers: Any, ghosts: HostArray, below: int, own: int) -> Any:
-    """Return the positions among all columns of the columns of a member's own rows."""
-    if not ghosts.size:
-        return numbers + below
-    xp = namespace(executor, numbers)
-    away = numbers >= own
-    table = like(executor, ghosts.astype(numbers.dtype), numbers)
-    return xp.where(away, table[xp.where(away, numbers - own, 0)], numbers + below)
 
 
 def _joined(executor: Executor, own: Array, others: HostArray) -> Any:

@@ -156,6 +156,10 @@ class Shared(LinOp):
 
     __rmul__ = __mul__
 
+    def __getitem__(self, key: Any) -> Any:
+        """Return rows and columns, which stay with their members, or one value."""
+        return _one(self.group, self._run(lambda part: part[key]))
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         kind = type(self.members[0]).__name__

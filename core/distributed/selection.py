@@ -1,0 +1,95 @@
+"""Rows and columns of matrices that a group shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidArgument, UnsupportedOperation
+from .assembly import assembled
+from .build import rows_of_places
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from .matrix import Csr
+
+HostArray = np.ndarray[Any, Any]
+
+
+def selected(A: Csr, key: Any) -> Any:
+    """Return ``A[rows, columns]``; all members must ask.
+
+    Rows stay with their members, and so do columns.
+
+    Parameters
+    ----------
+    A : Csr, shape (m, n)
+        The matrix.
+    key : slice, array of int or bool, or a pair of those
+        Rows and columns, each of them once; a pair of integers asks for one value.
+
+    Raises
+    ------
+    InvalidArgument
+        If a row or a column is asked for twice.
+    UnsupportedOperation
+        For one row or one column by its number: a group shares no sparse vectors.
+    """
+    asked, other = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+    if isinstance(key, tuple) and len(key) != 2:
+        raise InvalidArgument(f"A[...]: expected rows, or rows and columns, got {len(key)} keys")
+    single = [isinstance(one, (int, np.integer)) for one in (asked, other)]
+    if all(single):
+        return _value(A, int(asked), int(other))
+    if any(single):
+        raise UnsupportedOperation(
+            "a group shares no single row or column: take A[i:i + 1], a matrix of one row"
+        )
+    rows = _numbers(asked, A.shape[0], "rows")
+    columns = _numbers(other, A.shape[1], "columns")
+    partition = _of_selected(A.partition, rows)
+    same = A.partition == A.column_partition and np.array_equal(rows, columns)
+    beside = partition if same else _of_selected(A.column_partition, columns)
+    rank = A.executor.links.rank  # type: ignore[union-attr]
+    local = A.partition.places(rows[partition.rows(rank)]) - int(A.partition.offsets[rank])
+    indptr, found, data = rows_of_places(local, *A._global_rows())
+    position = np.full(A.shape[1], -1)
+    position[columns] = np.arange(columns.size)
+    numbers = position[found]
+    kept = numbers >= 0
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return assembled(A.executor, partition, beside, before[indptr], numbers[kept], data[kept])
+
+
+def _numbers(asked: Any, n: int, what: str) -> HostArray:
+    """Return the numbers of rows or columns that a key asks for."""
+    found = np.arange(n)[asked if isinstance(asked, slice) else np.asarray(asked)]
+    if found.ndim != 1 or np.unique(found).size != found.size:
+        raise InvalidArgument(f"A[...]: expected each of the {what} once, got {asked!r}")
+    return found
+
+
+def _of_selected(partition: Partition, numbers: HostArray) -> Partition:
+    """Return the partition in which rows stay with the members that have them."""
+    owners = partition.owner(partition.places(numbers))
+    counts = np.bincount(owners, minlength=partition.size)
+    if np.all(np.diff(owners) >= 0):
+        return Partition([0, *np.cumsum(counts).tolist()])
+    return Partition.of_owners(owners, partition.size)
+
+
+def _value(A: Csr, i: int, j: int) -> Any:
+    """Return one value, on every member."""
+    m, n = A.shape
+    if not (-m <= i < m and -n <= j < n):
+        raise InvalidArgument(f"A[{i}, {j}]: the matrix has shape ({m}, {n})")
+    links: Any = A.executor.links
+    place = int(A.partition.places(np.array([i % m]))[0])
+    local = place - int(A.partition.offsets[links.rank])
+    mine = None
+    if 0 <= local < A.local_rows:
+        indptr, columns, data = A._global_rows()
+        part = slice(int(indptr[local]), int(indptr[local + 1]))
+        mine = data[part][columns[part] == j % n].sum(dtype=A.dtype)
+    return next(value for value in links.all(mine) if value is not None)
