@@ -20,6 +20,7 @@ from ..errors import InvalidArgument, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger
 from ..operands import is_array
+from ..settings import Configurable
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -29,6 +30,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Arguments that only the first member calls; the others have substitutes that keep them in step.
 _CALLED = ("callback", "norm_callback")
+
+
+#: The fields of results of eigenvalue solvers that are vectors.
+_VECTORS = ("eigenvectors", "u", "vt")
 
 
 class Parts(list[Any]):
@@ -243,16 +248,27 @@ def _joined(group: Group, results: list[Any]) -> Any:
 def _one(group: Group, results: list[Any], whole: bool = False) -> Any:
     """Return the results of all members as one; arrays are whole on each of them, or parts."""
     first = results[0]
-    if isinstance(first, LinOp):
+    if isinstance(first, LinOp) or isinstance(type(first), Configurable):
         return Shared(group, results)
     if is_dataclass(first) and not isinstance(first, type) and hasattr(first, "residual_norm"):
         x = _one(group, [result.x for result in results], whole)
         return replace(first, x=x, executor=group.name)
+    if vectors := _vectors_of(first):
+        made = {n: _one(group, [getattr(r, n) for r in results], whole) for n in vectors}
+        found: Any = first
+        return replace(found, **made, executor=group.name)
     if isinstance(first, tuple) and len(first) == 2:
         return _one(group, [r[0] for r in results], whole), first[1]
     if whole or not group.members[0].owns(first):
         return first
     return Parts(results)
+
+
+def _vectors_of(result: Any) -> list[str]:
+    """Return the fields of a result that are vectors of a solver of eigenvalues."""
+    if not is_dataclass(result) or isinstance(result, type):
+        return []
+    return [name for name in _VECTORS if hasattr(result, name)]
 
 
 def _called(
@@ -274,7 +290,9 @@ def _called(
     arrays = any(is_array(argument) for argument in given if not isinstance(argument, Number))
     whole = arrays and not parts
     try:
-        return _one(group, group.run(program), whole)
+        results = group.run(program)
+        # without a start, solvers of eigenvalues give whole vectors
+        return _one(group, results, whole or (bool(_vectors_of(results[0])) and not parts))
     except SolveInterrupted as interrupted:
         if whole:
             result: Any = interrupted.result

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.described import Described
 from ...core.dtypes import common_dtype
+from ...core.edges import Edge, GroupEdge
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.linop import LinOp
@@ -16,7 +17,7 @@ from ...core.operands import is_host
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
 from ...core.status import Stop
-from ..driver.alone import require_one_executor
+from ..driver.scaling import largest_values
 from .pencil import Pencil
 from .result import EigenResult
 from .scale import IDENTITY, Measure, measured
@@ -36,6 +37,8 @@ NOTED = 64.0
 class EigenSolver(Described):
     """The base of solvers for ``A x = lambda B x`` with Hermitian ``A`` and ``B > 0``."""
 
+    SHARED = True
+
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "eigensolver"
 
@@ -52,7 +55,6 @@ class EigenSolver(Described):
 
     def _take(self, A: Any, B: Any, executor: Executor | str | None) -> None:
         self.A = as_linop(A, executor)
-        require_one_executor(type(self).__name__, self.A)
         rows, columns = self.A.shape
         if rows != columns:
             raise ShapeMismatch(
@@ -75,6 +77,16 @@ class EigenSolver(Described):
     def settings(self) -> Settings:
         """The class and the options that this solver was made with, without the matrix."""
         return settings_of(self)
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows of vectors, where a group of executors shares ``A``."""
+        return self.A.partition
+
+    def agreement(self) -> str:
+        """Return the values on which all members of a group must agree, since they share sums."""
+        given = {name: value for name, value in self._options.items() if np.isscalar(value)}
+        return f"{type(self).__name__}{given}"
 
     def _size(self, k: Any, limit: int) -> int:
         """Return how many pairs are asked for, or raise."""
@@ -125,13 +137,14 @@ class EigenSolver(Described):
         limits: Numbers,
         why: Stop,
         asked: Any,
+        edge: Edge,
         **report: Any,
     ) -> EigenResult:
         """Return pairs in the user's units with a verdict each.
 
         ``X``, ``values``, ``norms`` and ``limits`` are in the units of the pencil, ``why`` is the
-        reason of pairs that did not converge, ``asked`` the user's start, and ``report`` the
-        remaining fields of the result.
+        reason of pairs that did not converge, ``asked`` the user's start, which came in by
+        ``edge``, and ``report`` the remaining fields of the result.
         """
         stops = pencil.stops(X, values, norms, limits, why)
         asymmetry = self.measures()[0].asymmetry
@@ -143,9 +156,7 @@ class EigenSolver(Described):
         X = pencil.vectors(X)
         return EigenResult(
             eigenvalues=pencil.values(values),
-            eigenvectors=X
-            if asked is not None and not is_host(asked)
-            else self.executor.to_host(X),
+            eigenvectors=left_at(edge, X, asked),
             residual_norms=pencil.lengths(norms),
             thresholds=pencil.lengths(limits),
             stops=stops,
@@ -153,6 +164,31 @@ class EigenSolver(Described):
             executor=self.executor.name,
             **report,
         )
+
+
+def started(edge: Edge, about: str, v0: Any) -> Array | None:
+    """Return the user's first vector as a block, or None.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidArgument
+        If it does not fit, is not finite, or is zero.
+    """
+    (start,) = edge.enter(about, v0=v0)
+    if start is not None:
+        largest = largest_values(edge.executor, start)
+        if start.shape[1] != 1 or not 0 < largest[0] < np.inf:
+            raise InvalidArgument("v0: expected one finite vector that is not zero")
+    return start
+
+
+def left_at(edge: Edge, X: Array, asked: Any) -> Any:
+    """Return vectors where the user's start is; whole ones on the host without a start."""
+    if isinstance(edge, GroupEdge) and (asked is None or edge.whole):
+        edge.whole = True
+        return edge.leave(X, np.empty((0, 0)) if asked is None else np.atleast_2d(asked))
+    at_home = asked is not None and not is_host(asked)
+    return X if at_home else edge.executor.to_host(X)
 
 
 def require_tolerances(rtol: Any, atol: Any, maxiter: Any) -> None:

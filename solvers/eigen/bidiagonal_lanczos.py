@@ -9,14 +9,13 @@ import numpy as np
 
 from ...core.described import Described
 from ...core.dtypes import common_dtype
+from ...core.edges import GroupEdge, edge_of
 from ...core.errors import InvalidArgument
-from ...core.operands import as_block, is_host
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
-from ..driver.alone import require_one_executor
 from . import residual, tall
-from .base import basis_size, require_tolerances
+from .base import basis_size, left_at, require_tolerances, started
 from .pencil import survive, verdicts
 from .result import SingularResult
 from .scale import ROUNDING, exponent_of, rescaled
@@ -73,6 +72,8 @@ class SingularValues(Described, metaclass=Configurable):
     (array([39., 40.]), True)
     """
 
+    SHARED = True
+
     #: The key of its name in dictionaries of settings.
     ROLE: ClassVar[str] = "eigensolver"
 
@@ -93,7 +94,6 @@ class SingularValues(Described, metaclass=Configurable):
     ) -> None:
         require_tolerances(rtol, atol, 0 if maxiter is None else maxiter)
         self.A = as_linop(A, executor)
-        require_one_executor("SingularValues", self.A)
         rows, columns = self.A.shape
         least = min(rows, columns)
         if not isinstance(k, (int, np.integer)) or not 1 <= k <= least:
@@ -140,12 +140,9 @@ class SingularValues(Described, metaclass=Configurable):
             If ``v0`` does not fit, is not finite, or is zero.
         """
         began = time.perf_counter()
-        least = min(self.A.shape)
-        start = None if v0 is None else as_block(self.executor, v0, least, "v0")
-        if start is not None:
-            host = self.executor.to_host(start)
-            if start.shape[1] != 1 or not np.all(np.isfinite(host)) or not np.any(host):
-                raise InvalidArgument("v0: expected one finite vector that is not zero")
+        edge = edge_of(self.tall)
+        given = {name: value for name, value in self._options.items() if np.isscalar(value)}
+        start = started(edge, f"SingularValues{given}", v0)
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
@@ -160,9 +157,12 @@ class SingularValues(Described, metaclass=Configurable):
         limits = np.maximum(limits, ROUNDING * eps * process.largest)
         why = Stop.MAX_ITERATIONS if restarts >= self.maxiter else Stop.STAGNATED
         stops = process.stops(left, right, s, norms, limits, why)
+        # left vectors have the rows of the tall operator, right ones its columns
+        other = edge_of(self.wide)
+        if isinstance(other, GroupEdge):
+            other.whole = v0 is None or edge.whole  # type: ignore[attr-defined]
+        left, right = left_at(edge, left, v0), left_at(other, right, v0)
         u, v = (right, left) if self.turned else (left, right)
-        if v0 is None or is_host(v0):
-            u, v = self.executor.to_host(u), self.executor.to_host(v)
         return SingularResult(
             u=u,
             s=np.ldexp(s, process.exponent),
@@ -220,8 +220,9 @@ class _Process:
         self.dtype = np.dtype(dtype)
         m, n = self.A.shape
         executor, size = solver.executor, solver.ncv
-        self.U = Vectors(executor, m, size, dtype, None, solver.seed + 1)
-        self.V = Vectors(executor, n, size, dtype, None, solver.seed)
+        rows, columns = self.A.local_rows, self.A.local_columns
+        self.U = Vectors(executor, rows, size, dtype, None, solver.seed + 1, dimension=m)
+        self.V = Vectors(executor, columns, size, dtype, None, solver.seed, dimension=n)
         self.size = self.used = size
         self.B = np.zeros((size, size), self.V.small)
         self.beta = self.largest = 0.0

@@ -48,8 +48,11 @@ class BlockBasis:
         Whether the last vectors that were to be made orthonormal had NaN or Inf.
     """
 
-    def __init__(self, pencil: Pencil, n: int, width: int) -> None:
-        self.pencil, self.executor, self.n = pencil, pencil.executor, n
+    def __init__(self, pencil: Pencil, width: int) -> None:
+        self.pencil, self.executor = pencil, pencil.executor
+        n = self.n = pencil.A.local_rows
+        #: The length of vectors on all members of a group together.
+        self.dimension = pencil.A.shape[0]
         self.dtype, self.eps = pencil.dtype, pencil.eps
         self.S = self.executor.zeros((n, width), self.dtype)
         self.BS = self.S if pencil.B is None else self.executor.zeros((n, width), self.dtype)
@@ -102,7 +105,7 @@ class BlockBasis:
         """Make ``new`` vectors orthonormal, and to the ``old`` before; return how many are left."""
         S, BS = self.S, self.BS
         self.overflowed = False
-        free = self.n - old - (0 if self.Y is None else int(self.Y.shape[1]))
+        free = self.dimension - old - (0 if self.Y is None else int(self.Y.shape[1]))
         for turn in range(PASSES):
             T = self._inner_products(old, new, first=turn == 0)
             E, G = T[:old], T[old:]

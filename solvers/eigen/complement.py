@@ -49,13 +49,13 @@ def better_vector(
     method of Lanczos where ``B`` is the identity.
     """
     pencil, executor, n = basis.pencil, basis.executor, basis.n
-    steps = min(steps, n)
-    grown = BlockBasis(pencil, n, k + steps)
+    steps = min(steps, basis.dimension)
+    grown = BlockBasis(pencil, k + steps)
     grown.Y, grown.BY = basis.Y, basis.BY
     tall.copy(executor, basis.S[:, :k], grown.S[:, :k])
     if grown.orthonormalize(0, k) < k:
         return None
-    first = tall.random_block(executor, n, 1, basis.dtype, (max(seed, 0), k, n))
+    first = tall.random_block(executor, n, 1, basis.dtype, (max(seed, 0), k, basis.dimension))
     tall.copy(executor, first, grown.S[:, k : k + 1])
     images = executor.zeros((n, steps), basis.dtype)
     G = np.zeros((0, 0))

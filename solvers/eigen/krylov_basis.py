@@ -20,7 +20,7 @@ class KrylovBasis(Vectors):
 
     Parameters
     ----------
-    executor, n, size, dtype, inner, seed, name
+    executor, n, size, dtype, inner, seed, name, dimension
         As of :class:`Vectors`.
     apply : callable
         ``apply(x, Bx, y)`` sets ``y`` to the operator times ``x``.
@@ -39,8 +39,9 @@ class KrylovBasis(Vectors):
         seed: int,
         start: Array | None,
         name: str = "B",
+        dimension: int | None = None,
     ) -> None:
-        super().__init__(executor, n, size, dtype, inner, seed, name)
+        super().__init__(executor, n, size, dtype, inner, seed, name, dimension)
         self.operator = apply
         self.T = np.zeros((size, size), self.small)
         self.count = self.products = 0

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dtypes import common_dtype, real_dtype
-from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.edges import edge_of
+from ...core.errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ...core.executor import Executor
 from ...core.formats import Identity, Matrix
 from ...core.linop import LinOp
-from ...core.operands import as_block
 from ...core.operations import vector
 from ...core.operator import as_linop
 from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..direct import Direct
-from .base import EigenSolver, basis_size, require_tolerances
+from .base import EigenSolver, basis_size, require_tolerances, started
 from .krylov_basis import KrylovBasis
 from .result import EigenResult
 from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
@@ -224,6 +224,11 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         return (A - sigma * B).tocsr()
 
     def _entries(self, operator: LinOp, name: str) -> Any:
+        if operator.partition is not None:
+            raise UnsupportedOperation(
+                f"{name}: a group does not factorize the matrix that it shares; pass {name}=, an "
+                "operator that applies the inverse, such as wl.solvers.Minres(A, rtol=1e-12)"
+            )
         if not isinstance(operator, Matrix):
             raise InvalidArgument(
                 f"{name}: a {type(operator).__name__} has no entries to factorize; pass {name}=, "
@@ -258,17 +263,13 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             If ``v0`` does not fit, is not finite, or is zero.
         """
         began = time.perf_counter()
-        executor, n = self.executor, self.shape[0]
-        start = None if v0 is None else as_block(executor, v0, n, "v0")
-        if start is not None:
-            host = executor.to_host(start)
-            if start.shape[1] != 1 or not np.all(np.isfinite(host)) or not np.any(host):
-                raise InvalidArgument("v0: expected one finite vector that is not zero")
+        executor, edge = self.executor, edge_of(self.A)
+        start = started(edge, self.agreement(), v0)
         dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))
         operator = self._transformed(dtype)
         basis = KrylovBasis(
-            executor, n, self.ncv, dtype, operator.apply, operator.inner, self.seed, start,
-            "A" if self.mode == "buckling" else "B",
+            executor, self.A.local_rows, self.ncv, dtype, operator.apply, operator.inner,
+            self.seed, start, "A" if self.mode == "buckling" else "B", self.shape[0],
         )  # fmt: skip
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
             found = self._iterate(basis, operator)
@@ -279,7 +280,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         original = [pencil.values(operator.original(h[0])) for h in found.history]
         errors = [h[1] if self.sigma is not None else pencil.lengths(h[1]) for h in found.history]
         return self._result(
-            pencil, X, found.values[order], found.norms[order], found.limits[order], why, v0,
+            pencil, X, found.values[order], found.norms[order], found.limits[order], why, v0, edge,
             iterations=found.restarts,
             products=basis.products,
             eigenvalue_history=np.array(original),

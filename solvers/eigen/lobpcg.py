@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ...core.distributed.matrix import Csr as SharedCsr
+from ...core.distributed.shared import guarded
 from ...core.dtypes import common_dtype
+from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.linop import LinOp
-from ...core.operands import as_block
 from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..driver.as_preconditioner import as_preconditioner
+from ..driver.scaling import largest_values
 from ..preconditioners import preconditioner
 from . import tall
 from .base import EigenSolver, require_tolerances
@@ -124,7 +127,7 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
     def _scaled_for_M(self) -> LinOp:
         """Return ``A``, in units in which its inverse is in range if it has entries."""
         exponent = self.measures()[0].exponent
-        if exponent == 0 or not isinstance(self.A, Matrix):
+        if exponent == 0 or not isinstance(self.A, (Matrix, SharedCsr)):
             return self.A
         return with_scaled_entries(self.A, -exponent)
 
@@ -158,7 +161,8 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         ShapeMismatch, InvalidArgument
             If ``X`` or ``Y`` do not fit, or are not finite.
         """
-        with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers
+        # verdicts tell of such numbers
+        with guarded((self.A,), {}), np.errstate(invalid="ignore", over="ignore"):
             return _Solve(self, X, Y, callback).run()
 
     def to(self, executor: Executor | str) -> Self:
@@ -179,8 +183,9 @@ class _Solve:
         self.began = time.perf_counter()
         self.solver, self.asked, self.callback = solver, X, callback
         executor = self.executor = solver.executor
-        n = solver.shape[0]
-        blocks = _checked(executor, n, X=X, Y=Y)
+        n, rows = solver.shape[0], solver.A.local_rows
+        self.edge = edge_of(solver.A)
+        blocks = _checked(self.edge, solver.agreement(), X=X, Y=Y)
         dtype = self.dtype = common_dtype(solver.dtype, *(b.dtype for b in blocks.values()))
         self.k = int(blocks["X"].shape[1]) if "X" in blocks else solver.k
         constraints = blocks.get("Y")
@@ -192,10 +197,10 @@ class _Solve:
             )
         self.pencil = solver.pencil(dtype)
         self.M = None if solver.M is None else in_precision(solver.M, dtype)
-        self.basis = BlockBasis(self.pencil, n, 3 * self.k)
+        self.basis = BlockBasis(self.pencil, 3 * self.k)
         self.S, self.BS = self.basis.S, self.basis.BS
-        self.AS = executor.zeros((n, 3 * self.k), dtype)
-        self.R = executor.zeros((n, self.k), dtype)
+        self.AS = executor.zeros((rows, 3 * self.k), dtype)
+        self.R = executor.zeros((rows, self.k), dtype)
         self.products = self.without_M = 0
         self.values: Numbers = np.full(self.k, np.nan)
         self.history: list[tuple[Numbers, Numbers]] = []
@@ -259,7 +264,7 @@ class _Solve:
         little more than the tolerance converge before the basis has turned to the wanted ones.
         """
         few = iteration <= FEW_ITERATIONS
-        if (few and self.basis.n - self.k <= STEPS) or self.without_M > 0:
+        if (few and self.basis.dimension - self.k <= STEPS) or self.without_M > 0:
             return STEPS
         if self.M is None or iteration == 0:
             return 0
@@ -284,7 +289,7 @@ class _Solve:
         if self.callback is None or len(self.history) < 2:
             return False
         answer = self.callback(*(part.copy() for part in self.history[-1]))
-        return isinstance(answer, (bool, np.bool_)) and bool(answer)
+        return self.executor.agreed(isinstance(answer, (bool, np.bool_)) and bool(answer))
 
     def _residuals(self) -> tuple[Numbers, Numbers]:
         X, AX, BX = (block[:, : self.k] for block in (self.S, self.AS, self.BS))
@@ -397,7 +402,7 @@ class _Solve:
                 "along B Y otherwise"
             )
         return self.solver._result(
-            self.pencil, X, self.values, norms, limits, why, self.asked,
+            self.pencil, X, self.values, norms, limits, why, self.asked, self.edge,
             iterations=iterations,
             products=self.products,
             eigenvalue_history=np.array([h[0] for h in self.history]).reshape(-1, self.k),
@@ -407,15 +412,12 @@ class _Solve:
         )  # fmt: skip
 
 
-def _checked(executor: Executor, n: int, **given: Any) -> dict[str, Array]:
+def _checked(edge: Edge, about: str, **given: Any) -> dict[str, Array]:
     """Return the blocks that were given, by their names, or raise."""
-    blocks = {
-        name: as_block(executor, block, n, name)
-        for name, block in given.items()
-        if block is not None
-    }
+    entered = edge.enter(about, **given)
+    blocks = {name: block for name, block in zip(given, entered, strict=True) if block is not None}
     for name, block in blocks.items():
-        if not bool(np.all(np.isfinite(executor.to_host(block)))):
+        if not np.all(np.isfinite(largest_values(edge.executor, block))):
             raise InvalidArgument(f"{name} has NaN or Inf; give finite vectors")
     return blocks
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import real_dtype
 from ...core.formats import Matrix
 from ...core.formats.norms import norm
@@ -89,13 +90,24 @@ def _size(A: LinOp, trial: int) -> float:
     if not A.shape[0] or not A.shape[1]:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(A, Matrix):
-            return float(norm(with_scaled_entries(A, trial), np.inf))
-        x = tall.random_block(A.executor, A.shape[1], 1, A.dtype)
-        y = A.executor.allocate((A.shape[0], 1), A.dtype)
+        if isinstance(A, (Matrix, SharedCsr)):
+            rows = A if isinstance(A, Matrix) else A.extended
+            found = float(norm(with_scaled_entries(rows, trial), np.inf)) if A.local_rows else 0.0
+            links = A.executor.links
+            return found if links is None else float(np.max(links.all(found)))
+        x = tall.random_block(A.executor, A.local_columns, 1, A.dtype)
+        y = A.executor.allocate((A.local_rows, 1), A.dtype)
         rescaled(A, trial)._multiply(x, y, 1.0, 0.0)
-        wide = _on_host(A.executor, y)
-        return float(np.linalg.norm(wide) / np.linalg.norm(_on_host(A.executor, x)))
+        after, before = (_lengths(A.executor, _on_host(A.executor, block)) for block in (y, x))
+        return float(after[0] / before[0])
+
+
+def _lengths(executor: Executor, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the norms of the columns of a block on the host; on a member, of all rows."""
+    found = np.linalg.norm(block, axis=0)
+    if executor.links is None:
+        return np.asarray(found)
+    return np.asarray(np.linalg.norm(executor.links.all(found), axis=0))
 
 
 def _on_host(executor: Executor, X: Array) -> np.ndarray[Any, Any]:
@@ -114,23 +126,26 @@ def measured(A: LinOp) -> Measure:
     if not size or not np.isfinite(size):
         return Measure(size, 0, 0.0, True)
     executor = A.executor
-    X = tall.random_block(executor, A.shape[0], 2, A.dtype)
+    X = tall.random_block(executor, A.local_rows, 2, A.dtype)
     Y = executor.allocate(tuple(X.shape), A.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         rescaled(A, -exponent)._multiply(X, Y, 1.0, 0.0)
         left, right = _on_host(executor, X), _on_host(executor, Y)
         forms = left.conj().T @ right
-        lengths = np.linalg.norm(right, axis=0)
+        if executor.links is not None:
+            forms = np.sum(executor.links.all(forms), axis=0)
+        lengths = _lengths(executor, right)
     if not np.all(np.isfinite(forms)):
         return Measure(float("nan"), 0, 0.0, True)
     difference = np.abs(forms - forms.conj().T).max()
     asymmetry = float(difference / lengths.max()) if lengths.max() > 0 else 0.0
     rounding = ROUNDING * float(np.finfo(A.dtype).eps)
-    scale = np.linalg.norm(left, axis=0) * lengths
+    scale = _lengths(executor, left) * lengths
     positive = bool(np.all(np.real(np.diag(forms)) >= -rounding * scale))
-    if isinstance(A, Matrix):
+    if isinstance(A, (Matrix, SharedCsr)):
         diagonal = np.real(np.asarray(executor.to_host(A.diagonal())))
-        positive = positive and not bool(np.any(diagonal < 0))
+        negative = executor.agreed(bool(np.any(diagonal < 0)))
+        positive = positive and not negative
     return Measure(size, exponent, asymmetry, positive)
 
 
@@ -147,7 +162,7 @@ def is_rounding(inverse: LinOp, size: float) -> bool:
     return not grown * size * NEARLY_SINGULAR * eps <= 1.0
 
 
-def with_scaled_entries(A: Matrix, exponent: int) -> Matrix:
+def with_scaled_entries(A: Any, exponent: int) -> Any:
     """Return ``2**exponent A`` as a matrix; ``A`` itself if the exponent is 0."""
     for half in _halves(exponent):
         A = A * half
@@ -178,6 +193,21 @@ class Rescaled(LinOp):
         self.shape, self.dtype, self.executor = inner.shape, inner.dtype, inner.executor
         self._before, self._after_product = _halves(exponent)
         self._blocks = Temporary()
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the operator."""
+        return self.inner.partition
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of the vectors that it is applied to."""
+        return self.inner.column_partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of this executor's part of the vectors that the operator makes."""
+        return self.inner.local_rows
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self._run(self.inner._apply, x, y, alpha, beta)

@@ -23,16 +23,24 @@ HOST_ROWS, DEVICE_ROWS = 1 << 8, 1 << 20
 DEPENDENT = 10.0
 
 
+def total(executor: Executor, small: Array) -> Array:
+    """Return an array that was added up over a member's rows, as the sum over the group."""
+    if executor.links is not None and small.size:
+        small = executor.copy(small)
+        executor.links.sum(small)
+    return small
+
+
 def gram(executor: Executor, X: Array, Y: Array) -> Numbers:
-    """Return ``X^H Y`` on the host."""
+    """Return ``X^H Y`` on the host; for members of a group of all their rows."""
     xp, rows = executor.xp, rows_at_once(executor, X)
-    total = None
+    found: Any = None
     for begin in range(0, max(int(X.shape[0]), 1), rows):
         left = X[begin : begin + rows]
         left = left.conj().T if X.dtype.kind == "c" else left.T
         part = xp.matmul(left, Y[begin : begin + rows])
-        total = part if total is None else total + part
-    return np.array(executor.to_host(total))
+        found = part if found is None else found + part
+    return np.array(executor.to_host(total(executor, found)))
 
 
 def times(executor: Executor, X: Array, C: Numbers, Y: Array, alpha: float = 1.0) -> None:
@@ -100,7 +108,12 @@ def factor_of_basis(G: Numbers, eps: float) -> Numbers:
 
 
 def random_block(executor: Executor, n: int, k: int, dtype: Any, seed: Any = 0) -> Array:
-    """Return a block of normal random numbers, the same on every executor."""
+    """Return a block of normal random numbers, the same on every executor.
+
+    Members of a group draw numbers of their own.
+    """
+    if executor.links is not None and executor.links.size > 1:
+        seed = (*np.atleast_1d(seed).tolist(), executor.links.rank)
     rng = np.random.default_rng(seed)
     made = rng.standard_normal((n, k))
     if np.dtype(dtype).kind == "c":

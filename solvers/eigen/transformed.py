@@ -37,7 +37,7 @@ class Transformed:
         self.pencil, self.executor = pencil, pencil.executor
         self.A, self.B = pencil.A, pencil.B
         self.sigma, self.mode, self.inverse = sigma, mode, inverse
-        self.between = self.executor.zeros((self.A.shape[0], 1), pencil.dtype)
+        self.between = self.executor.zeros((self.A.local_rows, 1), pencil.dtype)
         #: The operator of the inner product; None for the plain one.
         self.inner: LinOp | None = self.A if mode == "buckling" else self.B
         self.rescaled = mode == "buckling"

@@ -32,7 +32,7 @@ class Vectors:
     executor : Executor
         Where they are.
     n, size : int
-        Their length, and how many there are at most, apart from the last one.
+        Their length on this executor, and how many there are at most, apart from the last one.
     dtype : dtype
         Of the vectors.
     inner : LinOp or None
@@ -41,6 +41,8 @@ class Vectors:
         Of random vectors.
     name : str
         Of the matrix of the inner product, for errors.
+    dimension : int, optional
+        Their length on all members of a group together.
     """
 
     def __init__(
@@ -52,7 +54,9 @@ class Vectors:
         inner: LinOp | None,
         seed: int,
         name: str = "B",
+        dimension: int | None = None,
     ) -> None:
+        self.dimension = n if dimension is None else dimension
         self.executor, self.n, self.size, self.dtype = executor, n, size, np.dtype(dtype)
         self.inner, self.name, self.seed, self.drawn = inner, name, seed, 0
         self.eps = float(np.finfo(dtype).eps)
@@ -98,7 +102,7 @@ class Vectors:
         """
         executor, xp = self.executor, self.executor.xp
         V, w = self.V[:count], self.w.reshape(self.n)
-        total = np.zeros(count, self.small)
+        subtracted = np.zeros(count, self.small)
         before = 0.0
         for turn in range(2):
             Bw = self.with_inner(self.w)
@@ -107,10 +111,11 @@ class Vectors:
             if count:
                 flat = Bw.reshape(self.n)
                 h = xp.matmul(V, flat.conj()).conj() if self.dtype.kind == "c" else V @ flat
+                h = tall.total(executor, h)
                 w -= xp.matmul(h, V)
-                total += np.array(executor.to_host(h))
+                subtracted += np.array(executor.to_host(h))
         length = self.length(self.with_inner(self.w))
-        return total, length, not length > EXHAUSTED * self.eps * before
+        return subtracted, length, not length > EXHAUSTED * self.eps * before
 
     def length(self, Bw: Array) -> float:
         """Return the length of ``w``; 0 if its square is negative by rounding.
@@ -141,7 +146,7 @@ class Vectors:
 
     def random(self, j: int) -> bool:
         """Store a random vector that is orthogonal to the earlier ones; False if there is none."""
-        if j >= self.n:
+        if j >= self.dimension:
             return False
         for _ in range(3):
             seed = (self.seed, self.drawn)

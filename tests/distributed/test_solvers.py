@@ -182,7 +182,7 @@ def test_the_other_krylov_solvers_run_unchanged(name: str, rng: Any) -> None:
     np.testing.assert_allclose(found.x, alone.x, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["Direct", "Lanczos", "Lobpcg", "SingularValues"])
+@pytest.mark.parametrize("name", ["Direct"])
 def test_what_needs_whole_vectors_says_so(name: str) -> None:
     A = wl.distribute(line(20), ["omp:1"] * 2)
     with pytest.raises(wl.errors.UnsupportedOperation, match="that a group shares"):
