@@ -409,13 +409,6 @@ def test_dependent_columns_are_left_out(rng):
     assert tall.factor_of_basis(np.zeros((2, 2)), 1e-16).shape == (2, 0)
 
 
-@pytest.mark.parametrize("solver", ["Lsmr", "Lsqr", "Lobpcg", "Lanczos", "SingularValues"])
-def test_matrices_that_a_group_shares_are_refused(solver):
-    A = wl.distribute(wl.Csr(poisson(4)), ["reference", "reference"])
-    with pytest.raises(wl.errors.UnsupportedOperation, match="that a group shares"):
-        getattr(wl.solvers, solver)(A)
-
-
 def test_products_write_into_a_part_of_a_block(on, rng):
     S = poisson(6)
     block = on.from_host(rng.standard_normal((36, 6)))
