@@ -56,13 +56,13 @@ help:
 	@echo 'make clean     remove what was built, but not the virtual environment'
 
 $(PY):
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 # What a build needs lives in the environment: a build folder cannot outlive pip's own temporary one.
 $(STAMPS)/build: pyproject.toml | $(PY)
 	@mkdir -p $(STAMPS)
 	@echo 'installing CMake, Ninja and pybind11 into $(VENV) ...'
-	$(PIP) install build cmake ninja $(call requirements,["build-system"]["requires"])
+	@$(PIP) install build cmake ninja $(call requirements,["build-system"]["requires"])
 	@touch $@
 
 $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
@@ -75,9 +75,11 @@ $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
 # their own requirements, because pip would report each missing one as an error.
 INSTALL_BENCHMARKS = $(PIP) install --no-build-isolation --no-deps --editable ./benchmarks
 
-$(STAMPS)/demo: pyproject.toml | $(STAMPS)/native
-	@echo 'installing matplotlib ...'
-	$(PIP) install 'wollemi[plot]'
+# Needs no package of this checkout, so that it is installed while the kernels are compiled.
+$(STAMPS)/demo: pyproject.toml | $(STAMPS)/build
+	@echo 'installing NumPy, SciPy and matplotlib ...'
+	@$(PIP) install $(call requirements,["project"]["dependencies"]) \
+		$(call requirements,["project"]["optional-dependencies"]["plot"])
 	@touch $@
 
 # The CPU build of torch; the newest would bring gigabytes of CUDA.
@@ -101,8 +103,9 @@ $(STAMPS)/lint: pyproject.toml | $(PY)
 develop: $(STAMPS)/native
 
 demo: begun := $(shell date +%s)
-demo: $(STAMPS)/native $(STAMPS)/demo
-	$(PY) examples/demo.py
+demo: $(STAMPS)/build
+	@$(MAKE) --no-print-directory --jobs 2 $(STAMPS)/native $(STAMPS)/demo
+	@$(PY) examples/demo.py
 	@echo "make demo took $$(( $$(date +%s) - $(begun) )) s in all; the next time takes seconds"
 
 # Workers of pytest share the cores with the OpenMP of PyTorch and Numba, whose threads must sleep when they wait.

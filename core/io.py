@@ -1,4 +1,7 @@
-"""Matrices and vectors in files: Matrix Market, SciPy's .npz, NumPy's .npy and the DLMC's .smtx.
+"""Matrices and vectors in files.
+
+Matrix Market, Harwell-Boeing and Rutherford-Boeing, SciPy's .npz, NumPy's .npy, MATLAB's .mat and
+the DLMC's .smtx.
 
 The parsing is SciPy's and NumPy's. This module finds the format of a file, reads it in pieces of
 bounded size, checks announced sizes before memory is allocated, and turns every failure into an

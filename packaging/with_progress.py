@@ -34,6 +34,8 @@ def follow(lines: TextIO, out: TextIO) -> list[str]:
         if not (found := STEP.search(line)):
             continue
         done, all_steps = int(found[1]), int(found[2])
+        if all_steps < PARTS:  # Ninja looks for new files first
+            continue
         if out.isatty():
             print(f"\r  compiled {done} of {all_steps} files", end="", file=out, flush=True)
         elif (part := PARTS * done // all_steps) > printed:

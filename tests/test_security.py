@@ -47,7 +47,7 @@ def test_a_pickle_inside_a_numpy_file_is_not_executed(tmp_path, ending):
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("ending", [".mtx", ".smtx", ".npz", ".npy", ".mtx.gz"])
+@pytest.mark.parametrize("ending", [".mtx", ".smtx", ".npz", ".npy", ".mtx.gz", ".rua", ".mat"])
 def test_a_pickle_under_another_name_is_not_executed(tmp_path, ending):
     import pickle
 

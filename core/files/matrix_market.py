@@ -330,15 +330,21 @@ def check_diagonal_entries(entries: Any, header: Header) -> None:
 
 
 def _check_diagonal(values: HostArray, header: Header) -> None:
-    excluded = _DIAGONAL.get(header.symmetry)
+    remedy = "Correct the entry, or write 'general' in line 1"
+    require_diagonal(values, header.symmetry, header.place, remedy)
+
+
+def require_diagonal(values: HostArray, symmetry: str, place: str, remedy: str) -> None:
+    """Raise InvalidMatrix if a value on the diagonal is one that the symmetry excludes."""
+    excluded = _DIAGONAL.get(symmetry)
     if excluded is None:
         return
     part, expectation = excluded
     wrong = values[part(values) != 0]
     if wrong.size:
         raise InvalidMatrix(
-            f"{header.place}: the matrix is {header.symmetry}, so its diagonal is {expectation}; "
-            f"got {wrong[0]} on the diagonal. Correct the entry, or write 'general' in line 1"
+            f"{place}: the matrix is {symmetry}, so its diagonal is {expectation}; "
+            f"got {wrong[0]} on the diagonal. {remedy}"
         )
 
 

@@ -19,7 +19,7 @@ from ..errors import (
 )
 from ..executor import Executor
 from ..formats import Dense, Matrix, validate
-from . import matrix_market, numpy_files, smtx
+from . import harwell_boeing, matlab, matrix_market, numpy_files, smtx
 from .entries import Compressed, Coordinates, HostArray, in_format, known_format
 from .source import Source
 
@@ -28,6 +28,8 @@ Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
 _PARSERS = {
     "mtx": matrix_market.parse,
     "smtx": smtx.parse,
+    "hb": harwell_boeing.parse,
+    "mat": matlab.parse,
     "npz": numpy_files.parse_npz,
     "npy": numpy_files.parse_npy,
 }
@@ -39,10 +41,12 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
     Parameters
     ----------
     file : str, Path or open file
-        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy`` or ``.smtx``
-        (DLMC: a pattern, its values are ones); the text formats may be compressed: ``.gz``,
-        ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes of an open file; it is
-        read from its current position and left open.
+        ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy``, ``.smtx`` (DLMC:
+        a pattern, its values are ones), ``.hb``, ``.rb`` or the type of the matrix such as ``.rua``
+        (Harwell-Boeing, Rutherford-Boeing), or ``.mat`` (MATLAB before 7.3: the only sparse matrix
+        in the file, or ``Problem.A`` as in the SuiteSparse Matrix Collection). The text formats may
+        be compressed: ``.gz``, ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes
+        of an open file; it is read from its current position and left open.
     format : str, optional
         Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
         ``"bsr"`` or ``"dense"``. ``"coo"`` keeps entries of one position apart, others add them up,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,15 +23,18 @@ COMPRESSED: dict[str, tuple[bytes, str, int | None]] = {
     ".xz": (b"\xfd7zXZ\0", "lzma", None),
 }
 
-TEXT_KINDS = ("mtx", "smtx")
-KINDS = (*TEXT_KINDS, "npz", "npy")
+TEXT_KINDS = ("mtx", "smtx", "hb")
+KINDS = (*TEXT_KINDS, "npz", "npy", "mat")
 
-KNOWN = ".mtx and .smtx (also .gz, .bz2, .xz), .npz, .npy"
+#: Other endings of Harwell-Boeing and Rutherford-Boeing files: the type of the matrix, or .rb.
+_BOEING = re.compile(r"rb|[rcpi][suhzr][ae]", re.IGNORECASE)
+
+KNOWN = ".mtx, .smtx, .hb, .rb and .rua, .psa, ... (also .gz, .bz2, .xz), .npz, .npy, .mat"
 
 #: The first bytes of an open file, letters in lower case, tell its kind; a .smtx file begins with
 #: a number.
 BEGINNINGS = ((b"%%matrixmarket", "mtx"), (b"pk\x03\x04", "npz"), (b"pk\x05\x06", "npz"),
-               (b"\x93numpy", "npy"))  # fmt: skip
+               (b"\x93numpy", "npy"), (b"matlab ", "mat"))  # fmt: skip
 LONGEST_MARK = 16
 
 
@@ -112,6 +116,8 @@ class Source:
         self.kind = next((kind for mark, kind in known if start.lower().startswith(mark)), "")
         if not self.kind and start.lstrip()[:1].isdigit():
             self.kind = "smtx"
+        if not self.kind and _boeing(self.name.removesuffix(compression)):
+            self.kind = "hb"  # its first line is a title in any words
         if not self.kind:
             raise InvalidMatrix(
                 f"{self.name}: unknown kind of file, which begins with {start!r}; known are {KNOWN}"
@@ -128,10 +134,17 @@ def kind_of(path: Path) -> tuple[str, str]:
         If the ending is unknown.
     """
     compression = path.suffix if path.suffix in COMPRESSED else ""
-    kind = Path(path.name.removesuffix(compression)).suffix[1:]
+    name = path.name.removesuffix(compression)
+    kind = "hb" if _boeing(name) else Path(name).suffix[1:]
     if kind not in (TEXT_KINDS if compression else KINDS):
         raise InvalidArgument(f"{path}: unknown kind of file; known are {KNOWN}")
     return kind, compression
+
+
+def _boeing(name: str) -> bool:
+    """Return whether a name has an ending of a Harwell-Boeing or Rutherford-Boeing file."""
+    ending = Path(name).suffix[1:]
+    return ending == "hb" or _BOEING.fullmatch(ending) is not None
 
 
 def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:

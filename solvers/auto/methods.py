@@ -54,6 +54,12 @@ class AskedMethod:
         return self.kind is not None and issubclass(self.kind, LeastSquaresSolver)
 
     @property
+    def owns_M(self) -> bool:
+        """Whether the preconditioner is that of the class."""
+        own = getattr(self.kind, "OWN_M", None)
+        return own is not None and isinstance(self.M, str) and own == self.M
+
+    @property
     def is_plain(self) -> bool:
         """Whether names alone say it, so that the plan for them can be kept."""
         known = self.kind is None or self.name in (DIRECT, *SOLVERS)

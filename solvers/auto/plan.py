@@ -126,7 +126,8 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     )
     M, varies = _looked_at(asked.M, operator)
     facts = _stated(_facts(operator, asked.name, M), question.hints)
-    preconditioners, about_M = _preconditioners(M, facts)
+    about = "that of the method" if asked.owns_M else "as asked"
+    preconditioners, about_M = _preconditioners(M, facts, about)
     methods, about_method = _methods(asked.name, facts, length >= operator.shape[0])
     if asked.is_auto and varies:
         methods, why = _flexible(facts)
@@ -196,7 +197,7 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
     if facts.may_be_definite:
         why = "the matrix is symmetric and its diagonal positive"
         return ["cg", *hermitian, "cgs"], why
-    why = "the matrix is symmetric but its diagonal is not positive: it is indefinite"
+    why = "the matrix is symmetric but not every diagonal value is positive, so CG may fail"
     if facts.negative_for_constants:
         why = "the matrix is symmetric and its entries have a negative sum: it is indefinite"
     return [*hermitian, "cgs", "cg"], why
@@ -226,11 +227,16 @@ def _flexible(facts: Facts | None) -> tuple[list[str], str]:
     return ["fgmres"], "fgmres keeps the vectors that M made"
 
 
-def _preconditioners(M: Any, facts: Facts | None) -> tuple[list[tuple[Any, str]], list[str]]:
-    """Return preconditioners to try in order with their labels, and notes on the first."""
+def _preconditioners(
+    M: Any, facts: Facts | None, about: str
+) -> tuple[list[tuple[Any, str]], list[str]]:
+    """Return preconditioners to try in order with their labels, and notes on the first.
+
+    ``about`` is the reason for an ``M`` that is not chosen here.
+    """
     if not _is_auto(M):
         made = parsed(M) if isinstance(M, str) else M
-        return [(made, _label(made))], [f"M: {_shown(made)}, as asked"]
+        return [(made, _label(made))], [f"M: {_shown(made)}, {about}"]
     if facts is None or facts.not_invertible == facts.rows:
         why = (
             []

@@ -53,6 +53,7 @@ class Multigrid(KrylovSolver):
     """
 
     FLEXIBLE: ClassVar[bool] = True
+    OWN_M: ClassVar[str] = "amg"
     RESCALES: ClassVar[bool] = False
 
     def __init__(self, A: Any, M: Any = "amg", **options: Any) -> None:

@@ -12,6 +12,7 @@ from ...core.linop import LinOp
 from ...core.settings import Configurable, Settings
 from ...core.suggest import hint
 from .. import third_party
+from ..direct import Direct
 from ..registry import OWN_PRECONDITIONERS
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ _RENAMED = {
         register_deprecation("the name 'sequence'", "0.3", "0.5", "'multiplicative'"),
     )
 }
+
+#: The direct solver, which is no preconditioner by class and serves as one.
+DIRECT = "direct"
 
 #: The preconditioners of wollemi, and of other packages.
 BY_NAME: ChainMap[str, type[Preconditioner]] = ChainMap(
@@ -71,8 +75,10 @@ def parsed(text: str) -> Settings | None:
     name = present_name(name.lower())
     if name == "none" and not rest:
         return None
+    if name == DIRECT:
+        return Settings(Direct, options_in(rest))
     if name not in BY_NAME:
-        known = ["none", *sorted(BY_NAME)]
+        known = ["none", DIRECT, *sorted(BY_NAME)]
         raise InvalidArgument(
             f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}. "
             "One of your own has a name after wl.preconditioners.register(cls)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import numpy as np
@@ -31,6 +32,17 @@ def test_what_works_is_said_and_ends_with_0(wollemi, only, executor):
     assert ended.status == 0
     assert f"{executor}: product" in ended.out and f"{executor}: solve" in ended.out
     assert "iterations of CG" in ended.out
+
+
+def test_the_findings_are_printed_as_json(wollemi, only):
+    only("reference")
+    ended = wollemi("doctor", "--json")
+    assert ended.status == 0
+    told = {one["name"]: one for one in json.loads(ended.out)}
+    assert told["reference: solve"]["state"] == "ok"
+    only("cuda", available=False, reason="no driver: install one")
+    told = {one["name"]: one for one in json.loads(wollemi("doctor", "--json").out)}
+    assert told["cuda"]["state"] == "not here"
 
 
 def test_what_is_not_here_is_no_failure_and_has_its_remedy(wollemi, only):

@@ -59,7 +59,7 @@ def test_every_operation_is_explained_whatever_the_width_of_the_terminal(monkeyp
     command = import_module("wollemi.cli.kernels")
     monkeypatch.setattr(command, "console", lambda: out)
     with out.capture() as captured:
-        command.kernels()
+        command.kernels(every=True)
     shown = "".join(captured.get().split())
     assert all(len(line) <= width for line in captured.get().splitlines())
     for operation in OPERATIONS:

@@ -57,8 +57,25 @@ def test_info_prints_json_for_programs(wollemi, poor_backend):
     assert set(told) == {"executors", "native", "notes", "versions", "python", "platform", "cache"}
 
 
-def test_kernels_lists_every_operation(wollemi, poor_backend):
+def test_kernels_counts_the_operations_of_each_group(wollemi, poor_backend):
     ended = wollemi("kernels")
+    assert ended.status == 0
+    of_csr = sum(operation.name.startswith("csr.") for operation in OPERATIONS)
+    line = next(line.split() for line in ended.out.splitlines() if line.split()[:1] == ["csr"])
+    assert line[1:4] == [str(of_csr)] * 3  # reference and omp have all
+    assert "poor" in ended.out and "kernels NAME" in ended.out
+
+
+def test_kernels_prints_json_for_programs(wollemi, poor_backend):
+    told = {one["operation"]: one for one in json.loads(wollemi("kernels", "--json").out)}
+    assert told.keys() == {operation.name for operation in OPERATIONS}
+    assert told["vector.fill"]["backends"]["poor"] and not told["vector.dot"]["backends"]["poor"]
+    some = json.loads(wollemi("kernels", "Vector.Fill", "--json").out)
+    assert [one["operation"] for one in some] == ["vector.fill"]
+
+
+def test_kernels_lists_every_operation(wollemi, poor_backend):
+    ended = wollemi("kernels", "--all")
     assert ended.status == 0
     for operation in OPERATIONS:
         assert operation.name in ended.out

@@ -351,6 +351,8 @@ TEXTS = {
     "hermitian.mtx": "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 2\n",
     "array.mtx": "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
     "pattern.smtx": "3, 4, 5\n0 2 2 5\n0 3 1 2 3\n",
+    "boeing.rua": "title\n 3 1 1 1 0\nRUA 2 2 2 0\n(3I3) (3I3) (2E9.1)\n"
+    "  1  2  3\n  2  1\n  1.5E+00 -2.0E+00\n",
 }
 
 

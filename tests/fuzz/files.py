@@ -66,6 +66,10 @@ def _texts() -> Iterator[tuple[str, bytes]]:
         yield ".mtx", f"%%MatrixMarket matrix coordinate real general\n{sizes} 0\n".encode()
     yield ".smtx", b"3, 4, 5\n0 2 2 5\n0 3 1 2 3\n"
     yield ".smtx", b"1, 3, 0\n0 0\n"
+    for kind in (b"RUA", b"RSA", b"CHA", b"PZA"):
+        values = b"" if kind[:1] == b"P" else b" 1.5E+00 0.0E+00-2.0E+00 0.0E+00\n"
+        head = b"title\n 3 1 1 1\n" + kind + b" 3 3 2 0\n(4I3) (4I3) (1P,4E8.1)\n"
+        yield ".rb", head + b"  1  2  3  3\n  2  3\n" + values
 
 
 def _members(S: Any) -> dict[str, np.ndarray]:  # type: ignore[type-arg]

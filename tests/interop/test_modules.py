@@ -104,6 +104,21 @@ def test_a_sparse_layer_is_the_pruned_one() -> None:
     close(torch.compile(layer, fullgraph=True, backend="aot_eager")(x), dense(x))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64])
+def test_a_sparse_layer_refuses_another_dtype_as_a_dense_one_does(dtype: torch.dtype) -> None:
+    layer, x = nn.SparseLinear(torch.eye(3)), torch.ones(2, 3)
+    with pytest.raises(wl.errors.UnsupportedDtype, match=r"expected torch\.float32"):
+        layer(x.to(dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        close(layer(x.to(torch.bfloat16)).float(), layer(x).float(), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", [nn.GraphConv, nn.GraphAttention])
+def test_a_layer_names_the_forms_of_a_graph(kind: type[torch.nn.Module]) -> None:
+    with pytest.raises(wl.errors.InvalidArgument, match="list of edges.*got a dict"):
+        kind(4, 3)({1: 2}, torch.ones(2, 4))
+
+
 def test_a_layer_of_a_file_of_patterns(tmp_path: Path) -> None:
     file = tmp_path / "layer.smtx"
     file.write_text("2, 3, 3\n0 2 3\n0 2 1\n")

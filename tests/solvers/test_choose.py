@@ -50,6 +50,30 @@ def test_a_matrix_that_turns_out_indefinite_goes_to_minres_next(on):
     np.testing.assert_allclose(S @ result.x, [1.0, -2.0, 3.0], atol=1e-9)
 
 
+def test_a_semidefinite_matrix_is_not_called_indefinite(on):
+    result = wl.solve(wl.Csr(np.diag([1.0, 2.0, 0.0]), executor=on), np.array([1.0, 1.0, 0.0]))
+    assert result.converged and result.solver == "Minres"
+    assert "not every diagonal value is positive" in result.notes[0]
+    assert "indefinite" not in result.notes[0]
+
+
+def test_multigrid_as_a_method_has_its_own_preconditioner(on):
+    A = wl.Csr(poisson(20), executor=on)
+    result = wl.solve(A, np.ones(400), method="multigrid", rtol=1e-8)
+    assert result.converged and result.iterations < 20 and len(result.attempts) == 1
+    assert result.notes[1] == "M: Amg(), that of the method"
+
+
+def test_a_factorization_is_a_preconditioner_by_name(on):
+    A = wl.Csr(poisson(8), executor=on)
+    result = wl.solve(A, np.ones(64), M="direct", rtol=1e-10)
+    assert result.converged and result.solver == "Cg" and result.iterations <= 2
+    settings = wl.solvers.Gmres(M="direct:ordering=natural")
+    assert wl.solvers.from_settings(settings.to_dict()) == settings
+    with pytest.raises(wl.errors.InvalidArgument, match="none, direct, additive"):
+        wl.solve(A, np.ones(64), M="directly")
+
+
 def test_a_large_indefinite_system_is_solved_by_minres(on):
     S = (poisson(34) - 1.5 * np.eye(34**2)[0, 0] * sp.eye_array(34**2)).tocsr()
     S = sp.csr_array(sp.block_diag([S, -poisson(3)]))
@@ -127,7 +151,9 @@ def test_unknown_names_are_refused_with_the_known_ones():
         match="auto, bicg, bicgstab, blockcg, cg, cgs, chebyshev, direct, fcg",
     ):
         wl.solve(poisson(4), np.ones(16), method="lu")
-    with pytest.raises(wl.errors.InvalidArgument, match="known: none, additive, amg, blockjacobi"):
+    with pytest.raises(
+        wl.errors.InvalidArgument, match="known: none, direct, additive, amg, blockjacobi"
+    ):
         wl.solve(poisson(4), np.ones(16), M="lu")
 
 

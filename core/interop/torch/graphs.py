@@ -114,6 +114,11 @@ def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
         The number of nodes of a list of edges that tells none.
     device : torch.device
         Where a matrix of the host is needed.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is something else.
     """
     if isinstance(graph, Graph):
         return graph if isinstance(graph.pattern, Pattern) else _graph_of_arrays(graph, device)
@@ -121,6 +126,11 @@ def as_graph(graph: Any, nodes: int, device: torch.device) -> Graph:
         return _graph_of_edges(graph, nodes, device)
     if not isinstance(graph, Tensor) and hasattr(graph, "tocsr"):
         graph = Csr(graph) if not isinstance(graph, Matrix) else graph.tocsr()
+    if not isinstance(graph, (Csr, Pattern, Tensor)):
+        raise InvalidArgument(
+            "graph: expected a Graph, a list of edges of shape (2, edges), a Pattern, a matrix or "
+            f"a sparse tensor, got a {type(graph).__name__}"
+        )
     sparse = sparse_of(graph, device)
     order, inverse = sparse.compressed.order, sparse.compressed.inverse
     return Graph(sparse.pattern, order, inverse)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import InvalidArgument, ShapeMismatch
+from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...formats.mask import Mask
 from . import masks, operators
 from .additive import attend
@@ -157,9 +157,20 @@ class SparseLinear(_OfPattern):
         return cls(read(path, format="csr", executor="omp"), bias=bias, weight=weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the product for each row of ``x``, shape (..., in)."""
+        """Return the product for each row of ``x``, shape (..., in).
+
+        Raises
+        ------
+        UnsupportedDtype
+            If the dtype of ``x`` is not that of the weights, outside of ``torch.autocast``.
+        """
         if x.shape[-1] != self.shape[1]:
             raise ShapeMismatch(f"x: expected shape (..., {self.shape[1]}), got {tuple(x.shape)}")
+        if x.dtype != self.weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise UnsupportedDtype(
+                f"x: expected {self.weight.dtype}, the dtype of the weights, got {x.dtype}: "
+                "convert x, or the layer with layer.to(dtype)"
+            )
         rows = x.reshape(-1, x.shape[-1])
         dtype = torch.promote_types(self.weight.dtype, x.dtype)
         weight, columns = self.weight.to(dtype), rows.t().to(dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,11 +60,17 @@ class Check:
     remedy: str = ""
 
 
-def doctor() -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
     """Check the installation: the cache, and a product and a solve on each executor.
 
     Exit status: 0 if all that is here works, 1 if something failed.
     """
+    if as_json:
+        checks = list(examine())
+        print(json.dumps([asdict(check) for check in checks], indent=2))
+        raise typer.Exit(int(any(check.state == FAILED for check in checks)))
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -26,18 +28,29 @@ NARROW = 90
 YES, NO, UNKNOWN = "✓", "·", "?"
 
 
+#: Printed after the table of groups.
+FURTHER = "wollemi kernels NAME shows the operations with NAME in their names, --all every one."
+
+
 def kernels(
     name: Annotated[
         str | None, typer.Argument(help="Show the operations with this word in their names.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every operation, with its description.")
+    ] = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the page for the documentation.")
     ] = False,
     algorithms: Annotated[
         bool, typer.Option("--algorithms", help="Show the values of kernel= for each product.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Show the support matrix: every operation and the backends that have a kernel for it."""
+    """Show the support matrix: which backends have kernels for which operations.
+
+    Without a name the table has one line for each group of operations.
+    """
     if algorithms:
         page = algorithms_page(algorithm_tables())
         if markdown:
@@ -53,6 +66,13 @@ def kernels(
     shown = _operations(name)
     if not shown:
         raise InvalidArgument(f"no operation has {name!r} in its name; try a part of it")
+    if as_json:
+        print(json.dumps(_facts(tables, shown), indent=2))
+        return
+    if name is None and not every:
+        out.print(_groups(tables, shown))
+        out.print(FURTHER, markup=False)
+        return
     for part in [_table(tables, shown)] if out.width >= NARROW else _paragraphs(tables, shown):
         out.print(part)
     out.print(_legend(tables), markup=False)
@@ -60,12 +80,45 @@ def kernels(
         out.print(note, markup=False)
 
 
+def _facts(
+    tables: dict[str, KernelTable | None], operations: list[Operation]
+) -> list[dict[str, str | dict[str, bool | None]]]:
+    """Return the support matrix as values that JSON has; None for a backend that is not loaded."""
+    return [
+        {
+            "operation": operation.name,
+            "backends": {
+                name: None if table is None else table.has(operation)
+                for name, table in tables.items()
+            },
+            "description": operation.summary,
+        }
+        for operation in operations
+    ]
+
+
+def _groups(tables: dict[str, KernelTable | None], operations: list[Operation]) -> Table:
+    """Return a table of the groups, with the number of operations that each backend has."""
+    shown = Table(box=box.SIMPLE_HEAD)
+    shown.add_column("group", overflow="fold")
+    for name in ("operations", *tables):
+        shown.add_column(name, justify="right", overflow="fold")
+    for group, members in groupby(operations, lambda operation: operation.name.partition(".")[0]):
+        part = list(members)
+        counts = [
+            UNKNOWN if table is None else str(sum(map(table.has, part)))
+            for table in tables.values()
+        ]
+        shown.add_row(group, str(len(part)), *counts)
+    return shown
+
+
 def _table(tables: dict[str, KernelTable | None], operations: list[Operation]) -> Table:
     shown = Table(box=box.SIMPLE_HEAD)
     shown.add_column("operation", no_wrap=True)
     for name in tables:
         shown.add_column(name, justify="center", no_wrap=True)
-    shown.add_column("what it does", overflow="fold")
+    shown.add_column("description", overflow="fold")
     for operation in operations:
         shown.add_row(operation.name, *_marks(operation, tables), operation.summary)
     return shown

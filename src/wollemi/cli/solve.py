@@ -29,7 +29,7 @@ from ..solvers import read_settings
 from ..solvers.auto.choose import solve as solve_system
 from ..solvers.krylov.gmres import RESTART
 from ..solvers.preconditioners import BY_NAME
-from ..solvers.preconditioners.names import parsed
+from ..solvers.preconditioners.names import DIRECT, parsed
 from ..solvers.registry import LEAST_SQUARES, SOLVERS
 from . import INTERRUPTED
 from .console import NOT_CONVERGED, SOLVED, console
@@ -41,7 +41,7 @@ WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 
 
 METHODS = ("auto", "direct", *SOLVERS, *LEAST_SQUARES)
-PRECONDITIONERS = ("auto", "none", *BY_NAME)
+PRECONDITIONERS = ("auto", "none", DIRECT, *BY_NAME)
 EXECUTORS = ("reference", "omp", "cuda", "hip", "dpcpp", "mpi")
 
 #: The name of standard input among files.
@@ -62,8 +62,8 @@ MatrixFile = Annotated[
     Path,
     typer.Argument(
         metavar="A",
-        help="The file of the matrix: .mtx or .smtx (.gz, .bz2, .xz too), .npz or .npy; - reads "
-        ".mtx from standard input.",
+        help="The file of the matrix: .mtx, .smtx, .hb or .rb (.gz, .bz2, .xz too), .npz, .npy or "
+        ".mat; - reads .mtx from standard input.",
     ),
 ]
 RightHandSideFile = Annotated[
@@ -80,7 +80,7 @@ Method = Annotated[
 Precond = Annotated[
     str,
     typer.Option(
-        help=f"The preconditioner: auto, none, {', '.join(BY_NAME)}; with options as in "
+        help=f"The preconditioner: {', '.join(PRECONDITIONERS)}; with options as in "
         "amg:theta=0.25.",
         autocompletion=completion(PRECONDITIONERS),
     ),
