@@ -115,7 +115,7 @@ def test_a_sparse_layer_refuses_another_dtype_as_a_dense_one_does(dtype: torch.d
 
 @pytest.mark.parametrize("kind", [nn.GraphConv, nn.GraphAttention])
 def test_a_layer_names_the_forms_of_a_graph(kind: type[torch.nn.Module]) -> None:
-    with pytest.raises(wl.errors.InvalidArgument, match="list of edges.*got a dict"):
+    with pytest.raises(wl.errors.InvalidArgument, match=r"list of edges.*got a dict"):
         kind(4, 3)({1: 2}, torch.ones(2, 4))
 
 
