@@ -1,0 +1,147 @@
+"""Every command of the pages is one that works, and programs in plain blocks run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import typer.main
+
+import wollemi as wl
+from wollemi.cli.app import app
+from wollemi.core.errors import ExecutorUnavailable
+from wollemi.core.registry import executor
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "website/index.md")),
+]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+#: Commands of other programs.
+OTHERS = {"cd", "export", "git", "module", "nvidia-smi", "playwright", "source", "srun"}
+
+#: Files that readers have and the repository has not.
+OF_READERS = {"program.py", "solve.py"}
+
+
+def commands() -> list[tuple[str, str]]:
+    """Return the commands of all blocks for a shell, each with the name of its page."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"^```(?:sh|bash)\n(.*?)^```", page.read_text(), re.M | re.S):
+            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+                parts = line.partition(" #")[0].split("&&")
+                found += [(page.name, part.strip()) for part in parts if not part.startswith("#")]
+    return sorted({pair for pair in found if pair[1]})
+
+
+@pytest.mark.parametrize(("page", "command"), commands(), ids=lambda text: text[:60])
+def test_a_command_is_one_that_works(page: str, command: str) -> None:
+    words = shlex.split(command)
+    while re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words.pop(0)
+    check(words)
+
+
+def check(words: list[str]) -> None:
+    """Compare a command with the files, targets, extras and options of this checkout."""
+    name, *rest = words
+    if name == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+        assert next(word for word in rest if "=" not in word) in targets
+    elif name == "pip":
+        assert rest[0] == "install"
+        for extra in re.findall(r"(?:\.|wollemi)\[([\w,]+)\]", " ".join(rest)):
+            assert set(extra.split(",")) <= EXTRAS.keys()
+    elif name == "wollemi":
+        parse(rest)
+    elif name.endswith("python"):
+        assert_program(rest)
+    elif name == "mpiexec":
+        check(rest[2:])
+    elif "/" in name:
+        assert (ROOT / name).exists() or name.startswith(".venv/bin/")
+    else:
+        assert name in OTHERS
+
+
+def assert_program(words: list[str]) -> None:
+    """Compare the program that Python is given with the files and modules that exist."""
+    if words[0] != "-m":
+        assert words[0] in OF_READERS or (ROOT / words[0]).exists()
+        return
+    assert words[1] == "mpi4py" or find_spec(words[1].partition(".")[0]) is not None
+    for word in words[2:]:
+        if word.startswith("tests/"):
+            assert (ROOT / word.partition("::")[0]).exists(), word
+
+
+def parse(words: list[str]) -> None:
+    """Let the command line read the words of a command, and run nothing."""
+    group: Any = typer.main.get_command(app)
+    if words[0].startswith("-"):
+        return
+    command = group.commands[words[0]]
+    command.make_context(words[0], list(words[1:]))
+
+
+def plain_programs(page: str) -> list[str]:
+    """Return the blocks without a language that are Python."""
+    text = (ROOT / "docs" / page).read_text()
+    return [b for b in re.findall(r"^```text\n(.*?)^```", text, re.M | re.S) if "import " in b]
+
+
+def run(program: str, folder: Path, *before: str) -> str:
+    (folder / "solve.py").write_text(program)
+    command = [*before, sys.executable, *(["-m", "mpi4py"] if before else []), "solve.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", ["cuda.md", "coming-from-cupy.md"])
+def test_a_program_for_gpus_runs_on_arrays_of_numpy(tmp_path: Path, page: str) -> None:
+    (program,) = plain_programs(page)
+    for old, new in [
+        ("import cupy as cp", "import numpy as cp"),
+        ("import cupyx.scipy.sparse as csp", "import scipy.sparse as csp"),
+        ('executor="cuda"', 'executor="omp"'),
+        ("10**6", "10**4"),
+    ]:
+        program = program.replace(old, new)
+    run(program, tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", ["cuda.md", "coming-from-cupy.md"])
+def test_a_program_for_gpus_runs_on_one(tmp_path: Path, page: str) -> None:
+    try:
+        executor("cuda")
+    except ExecutorUnavailable as reason:
+        pytest.skip(f"{reason}; make test-gpu runs this where there is a GPU")
+    run(plain_programs(page)[0], tmp_path)
+
+
+def test_the_program_for_clusters_runs_on_two_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="make test installs it")
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(60, 60)).tocsr()
+    wl.write(tmp_path / "A.mtx", S)
+    (program,) = plain_programs("distributed.md")
+    check_x = "print(np.abs(x).max(), np.abs(y).max())"
+    said = run(f"{program}\n{check_x}\n", tmp_path, mpiexec, "-n", "2")
+    largest = np.array(said.split(), float)
+    assert len(largest) == 4
+    np.testing.assert_allclose(largest, np.linalg.solve(S.toarray(), np.ones(60)).max(), rtol=1e-4)
