@@ -349,6 +349,9 @@ def test_attempts_are_shown_where_there_are_several(wollemi, tmp_path):
     ended = wollemi("solve", path, *REFERENCE)
     assert ended.status == SOLVED
     assert "attempts" in ended.out and "set-up, s" in ended.out
+    assert "first choice" in ended.out
+    told = json.loads(wollemi("solve", path, *REFERENCE, "--json").out)
+    assert told["M"] == told["attempts"][-1]["M"] and told["method"].lower() != "cg"
 
 
 def test_names_are_completed():

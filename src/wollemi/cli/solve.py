@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -359,8 +360,8 @@ def result_lines(
     lines = [
         ("matrix", f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}"),
         ("executor", f"{result.executor} ({device})" if device else result.executor),
-        ("method", result.solver),
-        *(("", note) for note in result.notes),
+        ("method", _method(result)),
+        *_reasons(result),
         ("iterations", _iterations(result)),
     ]
     norms = np.atleast_1d(result.residual_norm)
@@ -384,6 +385,24 @@ def result_lines(
     return [*lines, ("time", f"{result.seconds:.4g} s{setup}"), ("verdict", result.reason)]
 
 
+def _preconditioner(result: Result) -> str | None:
+    """Return the preconditioner of the attempt that solved the system, if it is known."""
+    solved = result.converged and result.attempts
+    last = result.attempts[-1] if solved else None
+    return last.M if last is not None and last.method == result.solver.lower() else None
+
+
+def _reasons(result: Result) -> list[tuple[str, str]]:
+    """Return the notes; where there are several attempts they begin with those on the first."""
+    labels = ["first choice"] if len(result.attempts) > 1 and result.notes else []
+    return list(zip_longest(labels, result.notes, fillvalue=""))
+
+
+def _method(result: Result) -> str:
+    M = _preconditioner(result)
+    return f"{result.solver} with {M}" if M else result.solver
+
+
 def _iterations(result: Result) -> str:
     """Return the iterations of the attempt that counts, and of all if there are more."""
     count, total = result.iterations, result.total_iterations
@@ -405,6 +424,7 @@ def result_json(name: str, A: Any, b: Any, result: Result, known: Any = None) ->
         "converged": result.converged,
         "reason": result.reason,
         "method": result.solver,
+        "M": _preconditioner(result),
         "iterations": result.iterations,
         "total_iterations": result.total_iterations,
         "seconds": result.seconds,
