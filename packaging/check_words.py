@@ -65,6 +65,8 @@ GROUPS = {
     ),
     "beside": r"beside|house|neighbouring",
     "room": r"rooms?",
+    "ours": r"ours|theirs",
+    "besides": r"besides|contenders?|contests?",
 }
 _GROUPS = {
     name: re.compile(rf"\b(?:{text})\b(?![\[_(])", re.IGNORECASE) for name, text in GROUPS.items()
