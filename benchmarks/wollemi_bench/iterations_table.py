@@ -226,8 +226,8 @@ LFAT5 has 14 unknowns and the condition number 1e8: methods that would end withi
 exact arithmetic end where rounding lets them.
 
 ParILUT keeps twice the entries of each half of the matrix in both libraries (`Ilut(drop=0,
-sweeps=5)`), and triangles are solved exactly. wollemi sweeps twice after each change of the pattern,
-all entries at once; Ginkgo's reference executor sweeps once, in the order of rows.
+sweeps=5)`), and triangles are solved exactly. wollemi sweeps twice after each change of the
+pattern, all entries at once; Ginkgo's reference executor sweeps once, in the order of rows.
 
 In the rows of three sweeps, three make the factors and three apply them, as devices do by
 default. Three sweeps that apply *exact* factors take more on layers of 1e6: 166 iterations. The
