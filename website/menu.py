@@ -96,6 +96,7 @@ TABS = (
                     "indefinite-systems",
                     "least-squares",
                     "batches",
+                    "precision",
                     "verdicts",
                 ),
             ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
     """
     from scipy.io import loadmat, whosmat
 
-    file = io.BytesIO(stream.read())
+    file: Any = io.BytesIO(stream.read())  # SciPy's stubs know paths alone
     if file.getbuffer()[: len(_VERSION_7_3)] == _VERSION_7_3:
         raise InvalidMatrix(
             f"{source.name}: a file of MATLAB 7.3 is HDF5, which is not read: "
@@ -59,7 +60,7 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
     return _entries(found, name)
 
 
-def _chosen(there: dict[str, tuple[Any, str]], file: str) -> str:
+def _chosen(there: Mapping[str, tuple[object, str]], file: str) -> str:
     """Return the name of the variable to read."""
     if there.get(_PROBLEM, (None, ""))[1] == "struct":
         return _PROBLEM
