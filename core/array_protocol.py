@@ -79,10 +79,29 @@ def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any
             answer = getattr(inputs[which], name)(*inputs[1 - which :][: len(inputs) - 1])
             if answer is not NotImplemented:
                 return answer
+    if method == "__call__" and _adds_in_place(ufunc, inputs, options):
+        return _added_in_place(ufunc, *inputs)
     ours = next((i for i in inputs if isinstance(i, ArrayProtocol)), None)
     if ours is None:  # the result was to be written into an operator
         raise UnsupportedOperand(f"numpy.{ufunc.__name__} cannot write into an operator")
     raise UnsupportedOperand(_instead(ufunc.__name__, ours))
+
+
+def _adds_in_place(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Return whether a call is ``y += A`` or ``y -= A`` of an array and a matrix."""
+    out = options.get("out")
+    return (
+        ufunc in (np.add, np.subtract)
+        and set(options) == {"out"}
+        and options["out"][0] is inputs[0]
+        and isinstance(inputs[0], np.ndarray)
+        and getattr(inputs[1], "_has_entries", False)
+    )
+
+
+def _added_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
+    np.copyto(target, target + matrix if ufunc is np.add else target - matrix)
+    return target
 
 
 def _instead(name: str, op: Any) -> str:
@@ -130,6 +149,13 @@ class ArrayProtocol:
             f"a {type(self).__name__} is no array: take a matrix as A.to_scipy() for SciPy and as "
             "A.to_dense() for NumPy"
         )
+
+    def __format__(self, spec: str) -> str:
+        """Return the text of this operator; in SciPy's messages it names the remedy."""
+        shown = super().__format__(spec)
+        if str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy.sparse."):
+            return f"{shown}; SciPy's functions take A.to_scipy()"
+        return shown
 
     def __bool__(self) -> bool:
         if self.shape == (1, 1) and hasattr(self, "__getitem__"):

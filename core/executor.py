@@ -21,6 +21,7 @@ from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
 from .side_by_side import SolvesSystems
+from .unsupported import reason_of
 
 if TYPE_CHECKING:
     from .distributed.ranks import RankLinks
@@ -567,7 +568,9 @@ class Executor(SolvesSystems, ABC):
         where = min(have, key=lambda name: (name not in here, name != "omp"), default="")
         remedy = f'Move the data: .to("{where}").' if have else "No backend has it."
         known = ", ".join(have) or "none"
-        return f"{operation.name} has no kernel on {self.name} (have: {known}). {remedy}"
+        reason = reason_of(self.backend, operation.name)
+        why = f": {reason}" if reason else ""
+        return f"{operation.name} has no kernel on {self.name} (have: {known}){why}. {remedy}"
 
 
 def same_executor(what: str, *placed: Any) -> Executor:

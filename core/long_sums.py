@@ -19,8 +19,10 @@ LONG = 4096
 
 def in_double_if_long(executor: Executor, array: Array) -> Array:
     """Return more than :data:`LONG` numbers of single precision in double; others as they are."""
-    long = array.size > LONG and executor.has_double
-    return array.astype(double_dtype(array.dtype)) if long else array
+    wide = double_dtype(array.dtype)
+    if array.dtype == wide or array.size <= LONG or not executor.has_double:
+        return array
+    return array.astype(wide)
 
 
 def has_long_row(indptr: Array) -> bool:

@@ -333,6 +333,13 @@ class UsmArray(NDArrayOperatorsMixin):
             return self.copy() if copy else self
         return UsmArray.of(self.place, self.asnumpy().astype(dtype))
 
+    def view(self, dtype: DTypeLike) -> UsmArray:
+        """Return the same memory read as another dtype of the same size."""
+        made = np.dtype(dtype)
+        if made.itemsize != self.dtype.itemsize:
+            raise ValueError(f"a view of {self.dtype} as {made}: the sizes differ")
+        return UsmArray(self.place, self.memory, self.pointer, self.shape, made, self.strides)
+
     def conj(self) -> UsmArray:
         """Return the complex conjugate."""
         return UsmArray.of(self.place, self.asnumpy().conj())

@@ -1,6 +1,7 @@
 // The launcher of unified functors: every row and column once, sums in a fixed order.
 #pragma once
 
+#include "extremes.hpp"
 #include "halves.hpp"
 #include "parallel.hpp"
 #include "slots.hpp"
@@ -28,12 +29,57 @@ constexpr i64 kTileRows = 64;
 template <class F>
 inline constexpr bool sums = !same<typename F::sum, none>::value;
 
+template <class S>
+inline constexpr bool is_real_extreme = false;
+template <bool LARGEST>
+inline constexpr bool is_real_extreme<extreme<float, LARGEST>> = true;
+template <bool LARGEST>
+inline constexpr bool is_real_extreme<extreme<double, LARGEST>> = true;
+
+// Every row has a number. Lanes keep the larger of two numbers, which is one instruction, and
+// whether one was NaN.
+template <class F, class R, bool LARGEST>
+inline void map_extremes(const F& f, i64 begin, i64 end, i64 c, extreme<R, LARGEST>& total) {
+  const auto state = f.column(c);
+  if (!state.active)
+    return;
+  i64 i = begin;
+  if (end - begin >= kLanes) {
+    R best[kLanes], sum[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane)
+      best[lane] = f(begin + lane, c, state).value, sum[lane] = R(0);
+    for (; i + kLanes <= end; i += kLanes) {
+#pragma omp simd
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const R value = f(i + lane, c, state).value;
+        if constexpr (LARGEST)
+          best[lane] = best[lane] < value ? value : best[lane];
+        else
+          best[lane] = value < best[lane] ? value : best[lane];
+        sum[lane] += value * R(0); // NaN for NaN, and for infinities
+      }
+    }
+    bool ordinary = true;
+    for (int lane = 0; lane < kLanes; ++lane)
+      ordinary = ordinary && sum[lane] == R(0);
+    if (ordinary)
+      for (int lane = 0; lane < kLanes; ++lane)
+        total += extreme<R, LARGEST>{best[lane], 1};
+    else
+      i = begin;
+  }
+  for (; i < end; ++i)
+    total += f(i, c, state);
+}
+
 template <class F>
 inline void map_rows(const F& f, i64 begin, i64 end, i64 c, typename F::sum& total) {
   const auto state = f.column(c);
   if (!state.active)
     return;
-  if constexpr (sums<F>) {
+  if constexpr (is_real_extreme<typename F::sum>) {
+    map_extremes(f, begin, end, c, total);
+  } else if constexpr (sums<F>) {
     typename F::sum part[kLanes] = {};
     i64 i = begin;
     for (; i + kLanes <= end; i += kLanes) {

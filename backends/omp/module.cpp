@@ -23,6 +23,7 @@ void add_format_entries(PyObject* module);
 void add_structure_entries(PyObject* module);
 void add_function_entries(PyObject* module);
 void add_interleaved_entries(PyObject* module);
+void add_memory_entries(PyObject* module);
 void add_batch_direct_entries(PyObject* module);
 
 void add_lane_plan_entries(PyObject* module);
@@ -284,5 +285,6 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_structure_entries(module.ptr());
   wl::add_function_entries(module.ptr());
   wl::add_interleaved_entries(module.ptr());
+  wl::add_memory_entries(module.ptr());
   wl::add_batch_direct_entries(module.ptr());
 }

@@ -425,6 +425,46 @@ def compare(executor: Executor, *arguments: Any) -> None:
     new_indices[:] = column[compared(comparison, a, b)]
 
 
+def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
+    """Return the larger numbers of two arrays, or the smaller; NaN if one is."""
+    made: Array = (np.maximum if larger else np.minimum)(a, b)
+    return made
+
+
+@kernel(operations.count_extremes)
+def count_extremes(executor: Executor, *arguments: Any) -> None:
+    """Count the columns in which the larger or smaller value is not 0."""
+    *pair, larger, lengths, total = arguments
+    row, _, a, b = both(pair)
+    selected(lengths, total, row, larger_or_smaller(larger, a, b) != 0)
+
+
+@kernel(operations.extremes)
+def extremes_of_both(executor: Executor, *arguments: Any) -> None:
+    """List the larger or smaller values that are not 0."""
+    *pair, larger, _, new_indices, new_values = arguments
+    _, column, a, b = both(pair)
+    found = larger_or_smaller(larger, a, b)
+    new_indices[:], new_values[:] = column[found != 0], found[found != 0]
+
+
+@kernel(operations.at)
+def at(
+    executor: Executor,
+    rows: Array,
+    columns: Array,
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    y: Array,
+) -> None:
+    """Add up the entries of each row that are in one column."""
+    row, e = entries(indptr[rows], indptr[1:][rows])
+    here = indices[e] == columns[row]
+    y[:] = 0
+    np.add.at(y, row[here], values[e[here]])
+
+
 @kernel(operations.count_compared_number)
 def count_compared_number(
     executor: Executor,

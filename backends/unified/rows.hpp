@@ -2,6 +2,7 @@
 #pragma once
 #include "extremes.hpp"
 #include "rounding.hpp"
+#include "search.hpp"
 #include "status.hpp"
 
 namespace wl {
@@ -572,6 +573,88 @@ struct rows_compare {
                  new_indices[to++] = column;
              });
     return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+// The larger of two numbers, or the smaller; NaN if one is.
+template <class T>
+WL_DEVICE T extreme_of_pair(i64 larger, T a, T b) {
+  if (larger) {
+    extreme<T, true> found{a, 1};
+    return (found += extreme<T, true>{b, 1}).value;
+  }
+  extreme<T, false> found{a, 1};
+  return (found += extreme<T, false>{b, 1}).value;
+}
+
+template <class T, class I>
+struct rows_count_extremes {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  i64 larger;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I, T a, T b) { count += extreme_of_pair(larger, a, b) != T(0); });
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_extremes {
+  const I *begin, *end, *indices;
+  const T* values;
+  const I *other_begin, *other_end, *other_indices;
+  const T* other_values;
+  i64 larger;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I column, T a, T b) {
+               const T found = extreme_of_pair(larger, a, b);
+               if (found != T(0)) {
+                 new_indices[to] = column;
+                 new_values[to++] = found;
+               }
+             });
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_at {
+  const I *rows, *columns, *indptr, *indices;
+  const T* values;
+  T* y;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const I end = indptr[rows[i] + 1];
+    T found(0);
+    for (I e = not_below(indptr[rows[i]], end, indices, i64(columns[i]));
+         e < end && indices[e] == columns[i]; ++e)
+      found += values[e];
+    return y[i] = found, sum{};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };

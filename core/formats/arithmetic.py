@@ -16,7 +16,14 @@ from .csr import Csr
 from .exact import add as exact_add
 from .exact import both_exact
 from .exact import matmul as exact_matmul
-from .rowwise import computed_dtype, known_canonical, with_index_dtype
+from .rowwise import (
+    computed_dtype,
+    known_canonical,
+    of_pattern,
+    order_of,
+    same_pattern,
+    with_index_dtype,
+)
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
@@ -79,6 +86,9 @@ def add(
         exact = exact_add(left.tocsr(), right.tocsr(), int(alpha.real), int(beta.real))
         return exact._following(left, right)
     a, b = _as_csr(left, right)
-    indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
-    made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
+    if alpha == 1 and beta in (1, -1) and same_pattern(a, b) and order_of(a) == (0, 0):
+        made = of_pattern(a, a.data + b.data if beta == 1 else a.data - b.data)
+    else:
+        indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
+        made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
     return _as_narrow(known_canonical(made._following(left, right)), left, right)

@@ -286,22 +286,17 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already.
 
-        With ``copy`` the result shares no memory with this matrix.
+        With ``copy`` the result shares no memory with this matrix. Real values of a complex matrix
+        are the real parts, and NumPy warns of it (``numpy.exceptions.ComplexWarning``).
 
         Raises
         ------
         UnsupportedDtype
             If matrices have no values of that dtype.
-        InvalidArgument
-            If complex values were to become real.
         """
         dtype = asked_dtype(dtype, self._held_dtype)
         if dtype == self.dtype:
             return self.copy() if copy else self
-        if is_complex(self.dtype) and not is_complex(dtype):
-            raise InvalidArgument(
-                f"a {self.dtype} matrix does not become {dtype} by itself: take .real of its data"
-            )
         self.executor.refuse_capture(MAKES)
         return _copied(self._with_data(self.data.astype(dtype)), copy)
 
@@ -334,12 +329,21 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         Parameters
         ----------
         format : str
-            ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``.
+            ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``. By
+            SciPy's names ``dia``, ``dok`` and ``lil`` are arrays of SciPy on the host, and
+            ``array`` is one of NumPy.
         **options
             Of the format, such as ``blocksize=(3, 3)`` for bsr.
-        """
-        from .convert import convert
 
+        Raises
+        ------
+        InvalidArgument
+            If there is no such format, or it has no such option.
+        """
+        from .convert import HOST_FORMATS, convert
+
+        if format in HOST_FORMATS and not options:
+            return HOST_FORMATS[format](self)
         return convert(self, format, **options)
 
     def permute(self, p: Any = None, q: Any = None) -> Matrix:
@@ -509,6 +513,28 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     def tobsr(self, blocksize: tuple[int, int] | None = None, copy: bool = False) -> Bsr:
         """Return this matrix as a :class:`wollemi.Bsr`; itself if it has blocks of this size."""
         return _copied(self.asformat("bsr", blocksize=blocksize), copy)
+
+    def tolil(self) -> Any:
+        """Return a ``scipy.sparse.lil_array`` on the host, of which single entries are assigned.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> S = wl.Csr(np.eye(2)).tolil()
+        >>> S[0, 1] = 3.0
+        >>> wl.Csr(S).to_dense()
+        array([[1., 3.],
+               [0., 1.]])
+        """
+        return self.asformat("lil")
+
+    def todok(self) -> Any:
+        """Return a ``scipy.sparse.dok_array`` on the host: a dictionary of entries."""
+        return self.asformat("dok")
+
+    def todia(self) -> Any:
+        """Return a ``scipy.sparse.dia_array`` on the host: the diagonals, one after the other."""
+        return self.asformat("dia")
 
     # ---- arithmetic between matrices is done at once, not lazily
 

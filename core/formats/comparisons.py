@@ -19,7 +19,14 @@ from .csr import Csr
 from .exact import row_numbers, with_joint_indices
 from .operands import as_operand
 from .pairs import paired
-from .rowwise import canonical_rows, counted, known_canonical, row_bounds
+from .rowwise import (
+    canonical_rows,
+    counted,
+    filled,
+    known_canonical,
+    row_bounds,
+    same_pattern,
+)
 from .selection import from_dense, masked, nonzeros
 
 if TYPE_CHECKING:
@@ -106,11 +113,11 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     if name not in ("not_equal", "less", "greater"):
         pair = paired(left, right)
         return _complement(pair.pattern, function(pair.first, pair.second), name)
-    if joint not in COMPUTED:
+    a, b = (canonical_rows(side) for side in (left, right))
+    if joint not in COMPUTED or same_pattern(a, b):
         pair = paired(left, right)
         return _trues(masked(pair.pattern, function(pair.first, pair.second)))
-    sides = (canonical_rows(side).astype(joint) for side in (left, right))
-    a, b = with_joint_indices(*sides)
+    a, b = with_joint_indices(a.astype(joint), b.astype(joint))
     arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
     code = rows.COMPARISONS.index(name)
     return _filled(a, rows.count_compared, rows.compare, *arguments, code)
@@ -173,7 +180,15 @@ def extreme(matrix: Matrix, other: Any, name: str) -> Any:
     left, right = brought_together(name, matrix, operand.matrix)
     if left.shape != right.shape:
         raise ShapeMismatch(f"{name}: expected a matrix of shape {left.shape}, got {right.shape}")
-    pair = paired(left, right)
+    joint = _computed_joint(left, right)
+    a, b = (canonical_rows(side) for side in (left, right))
+    if joint in COMPUTED and not same_pattern(a, b):
+        a, b = with_joint_indices(a.astype(joint), b.astype(joint))
+        arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
+        larger = int(name == "maximum")
+        made = filled(a, a.shape, rows.count_extremes, rows.extremes, *arguments, larger)
+        return _narrowed(known_canonical(made), left, right)
+    pair = paired(a, b)
     made = pair.matrix(_as_held(function(pair.first, pair.second)))
     return _narrowed(nonzeros(made), left, right)
 

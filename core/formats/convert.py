@@ -52,6 +52,15 @@ _FROM_CSR: dict[str, Callable[..., Matrix]] = {}
 _DIRECTLY: dict[tuple[str, str], Callable[[Any], Matrix]] = {}
 
 
+#: Formats of other libraries: arrays of the host.
+HOST_FORMATS: dict[str, Callable[[Matrix], Any]] = {
+    "array": lambda matrix: matrix.to_dense(),
+    "dia": lambda matrix: matrix.to_scipy().todia(),
+    "dok": lambda matrix: matrix.to_scipy().todok(),
+    "lil": lambda matrix: matrix.to_scipy().tolil(),
+}
+
+
 def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     """Return ``matrix`` in another format; itself if it is in it already and has the options.
 
@@ -66,7 +75,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     ):
         return matrix
     if format not in ("csr", *_FROM_CSR):
-        known = ", ".join(sorted({"csr", *_FROM_CSR}))
+        known = ", ".join(sorted({"csr", *_FROM_CSR, *HOST_FORMATS}))
         raise InvalidArgument(
             f"no conversion to {format!r}; {hint(format, ('csr', *_FROM_CSR))}formats: {known}"
         )

@@ -375,13 +375,29 @@ def without_values(A: Csr) -> Csr:
 def rearranged(A: Csr, operation: Operation) -> tuple[Array, ...]:
     """Return the result of an operation that permutes entries; the new order comes last.
 
-    Its kernels take the dtypes that they compute in: other values follow the order afterwards.
+    Its kernels take the dtypes that they compute in: see :func:`as_movable`.
     """
     if A.dtype in COMPUTED:
         found: tuple[Array, ...] = A.executor.run(operation, A)
         return found
-    *arrays, _, order = A.executor.run(operation, without_values(A))
-    return *arrays, A.data[order], order
+    movable = Csr._from_arrays(A.executor, A.shape, as_movable(A.data), A.indices, A.indptr)
+    *arrays, data, order = A.executor.run(operation, movable)
+    return *arrays, from_movable(data, A.dtype), order
+
+
+def as_movable(values: Array) -> Array:
+    """Return values in a dtype of which kernels move values; :func:`from_movable` is the inverse.
+
+    Integers of 32 and 64 bits are read as floating-point numbers of the same bits. Booleans and
+    values of 16 bits become float32, which holds all of them.
+    """
+    same_bits = {4: np.float32, 8: np.float64}.get(np.dtype(values.dtype).itemsize)
+    return values.view(same_bits) if same_bits else values.astype(np.float32)
+
+
+def from_movable(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return moved values in the dtype that they had before."""
+    return values.view(dtype) if dtype.itemsize in (4, 8) else values.astype(dtype)
 
 
 def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csr:
@@ -417,6 +433,7 @@ def validate_compressed(
         major, minor = (rows, columns) if rows_first else (columns, rows)
     indices = validate.indices(to_host(triple[1]), minor, "indices")
     validate.equal_lengths(data=data, indices=indices)
+    data, indices = (validate.named_by(indptr, array) for array in (data, indices))
     indptr = validate.pointers(indptr, major, data.size)
     largest = max(data.size, major, minor if shape is not None else 0)
     indices, indptr = validate.of_one_dtype(largest, indices, indptr)

@@ -24,7 +24,9 @@ from .rowwise import (
     computed,
     computed_dtype,
     filled,
+    of_pattern,
     row_bounds,
+    same_pattern,
     with_index_dtype,
 )
 from .selection import nonzeros, take_columns, take_rows
@@ -140,8 +142,16 @@ def _times_matrix(left: Matrix, right: Matrix) -> Csr:
     pair = [canonical_rows(m).astype(dtype) for m in (left, right)]
     wide = max((m.index_dtype for m in pair), key=lambda d: d.itemsize)
     a, b = (with_index_dtype(m, wide) for m in pair)
+    if same_pattern(a, b):
+        made = nonzeros(of_pattern(a, a.data * b.data))
+        return _narrow_product(made, left, right)
     arguments = [x for m in (a, b) for x in (*row_bounds(m), m.indices, m.data)]
     made = filled(a, left.shape, rows.count_products, rows.multiply, *arguments)
+    return _narrow_product(made, left, right)
+
+
+def _narrow_product(made: Csr, left: Matrix, right: Matrix) -> Csr:
+    """Return a product in the 16-bit dtype that both factors have, if they have one."""
     both_narrow = is_narrow(left.dtype) and left.dtype == right.dtype
     return made.astype(left.dtype) if both_narrow else made
 
@@ -299,10 +309,7 @@ def count_nonzeros(matrix: Matrix) -> int:
         exact = canonical_rows(matrix)
         return int(exact.executor.xp.count_nonzero(exact.data))
     csr = canonical_entries(matrix)
-    lengths = csr.executor.allocate((csr.shape[0],), csr.index_dtype)
-    total = csr.executor.allocate((1,), np.int64)
-    csr.executor.run(rows.count_nonzeros, *row_bounds(csr), csr.data, lengths, total)
-    return int(csr.executor.to_host(total)[0])
+    return int(csr.executor.xp.count_nonzero(csr.data))
 
 
 def diagonal(matrix: Matrix, k: int) -> Array:

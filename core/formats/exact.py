@@ -28,7 +28,7 @@ def running(executor: Executor, numbers: Array) -> Array:
     xp = executor.xp
     sums = xp.zeros(int(numbers.size) + 1, np.int64)
     if numbers.size:
-        sums[1:] = xp.cumsum(numbers.astype(np.int64))
+        sums[1:] = xp.cumsum(numbers, dtype=np.int64)
     return sums
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .reductions import (
     LARGEST,
     SMALLEST,
     by_rows,
+    column_totals,
     normalized_axis,
     number_of_array,
     row_extremes,
@@ -74,7 +76,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     matrix = matrix.astype(np.float64) if is_exact(matrix.dtype) else matrix
     axis = normalized_axis(axis)
     if axis is not None:
-        return _of_vectors(canonical(by_rows(matrix, axis)), ord, matrix)
+        return _of_vectors(matrix, axis, ord)
     if ord in (None, "fro", "f"):
         csr = canonical_entries(matrix)
         return euclidean(csr.executor, csr.data)
@@ -111,14 +113,16 @@ def _as_matrix(A: Any) -> Matrix:
     return found
 
 
-def _of_vectors(csr: Csr, ord: Any, matrix: Matrix) -> Array:
-    """Return the norm of each row of a canonical matrix."""
-    if ord in (None, 2):
-        return _euclidean_of_rows(csr)
-    if ord == 1:
-        return row_totals(magnitudes(csr))
+def _of_vectors(matrix: Matrix, axis: int, ord: Any) -> Array:
+    """Return the norm of each row or column."""
+    by_columns = axis == 0 and matrix.format == "csr"
+    if ord in (None, 1, 2):
+        csr = canonical(matrix if by_columns else by_rows(matrix, axis))
+        add_up = column_totals if by_columns else row_totals
+        return add_up(magnitudes(csr)) if ord == 1 else _euclidean(csr, add_up)
     if ord not in (np.inf, -np.inf):
         raise InvalidArgument(f"norm: expected ord of {_OF_ROWS} with an axis, got {ord!r}")
+    csr = canonical(by_rows(matrix, axis))
     if csr.shape[1] == 0:
         raise InvalidArgument(
             f"norm: a matrix of shape {matrix.shape} has no norm of order {ord} there"
@@ -147,8 +151,16 @@ def euclidean(executor: Executor, array: Array) -> Any:
     return real.type(executor.to_host(found)[0] * real.type(scale))
 
 
-def _euclidean_of_rows(csr: Csr) -> Array:
-    """Return the Euclidean norm of each row; all of them are scaled by the largest entry."""
+def _euclidean(csr: Csr, add_up: Callable[[Csr], Array]) -> Array:
+    """Return the roots of sums of squares; all entries are scaled by the largest one.
+
+    Parameters
+    ----------
+    csr : Csr
+        The matrix, without duplicates.
+    add_up : callable
+        Returns the sum of each row, or of each column.
+    """
     executor, real = csr.executor, real_dtype(csr.dtype)
     sizes = magnitudes(csr)
     largest = number_of_array(executor, sizes.data, values.largest)[()]
@@ -158,7 +170,7 @@ def _euclidean_of_rows(csr: Csr) -> Array:
         data = executor.allocate(tuple(sizes.data.shape), real)
         executor.run(vector.axpby, as_column(sizes.data), as_column(data), 1 / scale, 0.0)
         sizes = sizes._with_data(data)
-    squares = row_totals(power(sizes, 2))
+    squares = add_up(power(sizes, 2))
     roots, scaled = (executor.allocate(squares.shape, real) for _ in range(2))
     executor.run(values.power, as_column(squares), as_column(roots), 0.5)
     if scale == 1.0:

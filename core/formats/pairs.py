@@ -13,7 +13,15 @@ import numpy as np
 
 from ..operations import rows
 from .csr import Csr
-from .rowwise import canonical_rows, counted, known_canonical, row_bounds, with_index_dtype
+from .rowwise import (
+    canonical_rows,
+    counted,
+    known_canonical,
+    of_pattern,
+    row_bounds,
+    same_pattern,
+    with_index_dtype,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -28,7 +36,7 @@ class Paired(NamedTuple):
     pattern : Csr
         Has the union of the patterns; its values mean nothing.
     first, second : array, shape (nnz,)
-        The values of the two matrices, each in its own dtype.
+        The values of the two matrices, each in its own dtype; never written to.
     """
 
     pattern: Csr
@@ -43,6 +51,8 @@ class Paired(NamedTuple):
 def paired(left: Matrix, right: Matrix) -> Paired:
     """Return the entries of two matrices of one shape and one executor in pairs."""
     a, b = canonical_rows(left), canonical_rows(right)
+    if same_pattern(a, b):
+        return Paired(of_pattern(a, a.data), a.data, b.data)
     if a.index_dtype != b.index_dtype:
         a, b = (with_index_dtype(csr, np.int64) for csr in (a, b))
     executor = a.executor

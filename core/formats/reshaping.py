@@ -13,7 +13,7 @@ from .arithmetic import add
 from .csr import Csr
 from .exact import row_numbers
 from .given import checked_shape
-from .rowwise import canonical_rows, known_canonical
+from .rowwise import canonical_rows, known_canonical, of_pattern
 from .selection import column_slice, masked, nonzeros, row_slice
 from .sparse_vector import SparseVector
 
@@ -125,8 +125,15 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     if given.ndim == 0:
         given = xp.full(length, given.item())
     count = min(length, int(given.size))
-    row = row_numbers(csr).astype(np.int64)
-    on = (csr.indices - row == k) & (row - first[0] < count)
+    row = row_numbers(csr)
+    on = csr.indices - row == k
+    if count < length:
+        on &= row - first[0] < count
+    stored = xp.flatnonzero(on)
+    if int(stored.size) == count:  # the entries are in the order of the rows
+        values = executor.copy(csr.data)
+        values[stored] = given[:count].astype(csr.dtype)
+        return of_pattern(csr, values)
     lengths = xp.zeros(m + 1, csr.index_dtype)
     lengths[first[0] + 1 : first[0] + 1 + count] = 1
     columns = xp.arange(first[1], first[1] + count, dtype=csr.index_dtype)

@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import COMPUTED, common_dtype, index_dtype, is_exact, is_narrow
 from ..operations import rows, scan
 from ..store import Key
-from .csr import Csr
+from .csr import Csr, as_movable, from_movable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,26 @@ ROWS_OF_ENTRY = 4
 FEW_ROWS = 1 << 16
 
 _ORDER: Key[tuple[int, int]] = Key("order of columns")
+
+
+class _Summed:
+    """A matrix with entries of one position added up; new values make it outdated."""
+
+    def __init__(self) -> None:
+        self._matrix: Csr | None = None
+
+    def of(self, csr: Csr) -> Csr:
+        """Return the matrix; it is made on first use, and again after new values."""
+        if self._matrix is None:
+            self._matrix = known_canonical(csr.without_duplicates())
+        return self._matrix
+
+    def update_values(self, matrix: Csr) -> None:
+        """Forget the sums of the old values."""
+        self._matrix = None
+
+
+_SUMMED: Key[_Summed] = Key("entries without duplicates")
 
 
 def is_hypersparse(length: int, nnz: int) -> bool:
@@ -52,28 +72,54 @@ def computed_dtype(*operators: LinOp) -> np.dtype[Any]:
 def canonical(matrix: Matrix) -> Csr:
     """Return the result of :func:`computed`, rows sorted and entries of one position added up.
 
-    The matrix itself stays as it is, and is returned if there is nothing to do.
+    The matrix itself stays as it is, and is returned if there is nothing to do. Other results are
+    kept with the matrix, unless it is lean: read them, and never return them to a caller of the
+    library.
     """
-    return computed(matrix).without_duplicates()
+    return _summed(computed(matrix))
 
 
 def canonical_rows(matrix: Matrix) -> Csr:
     """Return the result of :func:`canonical`, integers and booleans as they are."""
     csr: Csr = matrix.asformat("csr")
-    return csr.without_duplicates() if is_exact(csr.dtype) else canonical(csr)
+    return _summed(csr) if is_exact(csr.dtype) else canonical(csr)
+
+
+def _summed(csr: Csr) -> Csr:
+    if order_of(csr) == (0, 0):
+        return csr
+    if csr.is_lean:
+        return csr.without_duplicates()
+    return csr._copies.get(_SUMMED, _Summed).of(csr)
+
+
+def of_pattern(csr: Csr, data: Array) -> Csr:
+    """Return a new matrix with the pattern of another one and with values of any dtype."""
+    made = Csr._from_arrays(csr.executor, csr.shape, data, csr.indices, csr.indptr)
+    made._pattern = csr._pattern
+    return made
+
+
+def same_pattern(left: Csr, right: Csr) -> bool:
+    """Return whether two matrices of one shape store the same columns in the same order."""
+    if left._pattern is right._pattern:
+        return True
+    if left.nnz != right.nnz:
+        return False
+    xp = left.executor.xp
+    pairs = ((left.indptr, right.indptr), (left.indices, right.indices))
+    return all(a is b or not bool(xp.any(a != b)) for a, b in pairs)
 
 
 def moved(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
     """Return the result of ``move``, which copies entries of a matrix, for every dtype.
 
-    Kernels move values of the dtypes that they compute in. Other values follow their positions,
-    which float64 holds exactly.
+    ``move`` must not compute with the values, nor look at them: see :func:`as_movable`.
     """
     if csr.dtype in COMPUTED:
         return move(csr)
-    positions = csr.executor.xp.arange(csr.nnz, dtype=np.float64)
-    made = move(csr._with_data(positions))
-    return made._with_data(csr.data[made.data.astype(np.int64)])
+    made = move(of_pattern(csr, as_movable(csr.data)))
+    return made._with_data(from_movable(made.data, csr.dtype))
 
 
 def order_of(csr: Csr) -> tuple[int, int]:

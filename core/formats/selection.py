@@ -8,10 +8,10 @@ import numpy as np
 
 from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
-from ..operations import rows
-from .csr import Csr
-from .exact import row_numbers, running
-from .rowwise import filled, moved, row_bounds
+from ..operations import rows, structure
+from .csr import Csr, rearranged
+from .exact import running
+from .rowwise import canonical_rows, filled, moved, row_bounds
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -96,12 +96,12 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
     """
     csr, xp = as_rows(matrix), matrix.executor.xp
     count, width = int(chosen.size), csr.shape[1]
-    steps = chosen[1:] - chosen[:-1]
-    rising = count < 2 or bool(xp.all(steps > 0))
-    if not rising and int(xp.unique(chosen).size) < count:
-        return take_rows(csr.transpose(), chosen).transpose()
+    rising = count < 2 or not bool(xp.any(chosen[1:] <= chosen[:-1]))
     numbers = xp.full(width, -1, csr.index_dtype)
-    numbers[chosen] = xp.arange(count, dtype=csr.index_dtype)
+    places = xp.arange(count, dtype=csr.index_dtype)
+    numbers[chosen] = places
+    if not rising and bool(xp.any(numbers[chosen] != places)):  # a column is named twice
+        return take_rows(csr.transpose(), chosen).transpose()
 
     def move(csr: Csr) -> Csr:
         arguments = (*row_bounds(csr), csr.indices, numbers, csr.data)
@@ -109,7 +109,15 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
         return filled(csr, shape, rows.count_picked, rows.pick, *arguments)
 
     made = moved(csr, move)
-    return made if rising else made.sort()
+    return made if rising else sorted_once(made)
+
+
+def sorted_once(csr: Csr) -> Csr:
+    """Return a matrix that is needed no longer with sorted rows; the order is not kept."""
+    if csr.has_sorted_indices:
+        return csr
+    indices, data, _ = rearranged(csr, structure.csr_sort)
+    return Csr._from_arrays(csr.executor, csr.shape, data, indices, csr.indptr)
 
 
 def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
@@ -121,16 +129,23 @@ def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
 def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
     """Return the entries at positions, arrays of one shape; 0 where none is stored."""
     executor, xp = matrix.executor, matrix.executor.xp
-    from .rowwise import canonical_rows
-
     csr = canonical_rows(matrix)
-    wanted = row.reshape(-1).astype(np.int64) * csr.shape[1] + column.reshape(-1)
     if csr.nnz == 0:
         return xp.zeros(row.shape, matrix.dtype)
-    keys = row_numbers(csr).astype(np.int64) * csr.shape[1] + csr.indices
-    at = xp.minimum(xp.searchsorted(keys, wanted), csr.nnz - 1)
-    found = xp.where(keys[at] == wanted, csr.data[at], xp.zeros((), csr.dtype))
-    return executor.copy(found.astype(matrix.dtype).reshape(row.shape))
+    at = [
+        xp.ascontiguousarray(numbers).reshape(-1).astype(csr.index_dtype)
+        for numbers in (row, column)
+    ]
+    direct = csr.dtype in COMPUTED
+    # Other values follow their positions; 0 says that there is none.
+    values = csr.data if direct else xp.arange(1, csr.nnz + 1, dtype=np.float64)
+    found = executor.allocate((int(at[0].size),), values.dtype)
+    executor.run(rows.at, *at, csr.indptr, csr.indices, values, found)
+    if not direct:
+        position = found.astype(np.int64)
+        entries = csr.data[xp.maximum(position - 1, 0)]
+        found = xp.where(position > 0, entries, xp.zeros((), csr.dtype))
+    return found.astype(matrix.dtype, copy=False).reshape(row.shape)
 
 
 def from_dense(matrix: Any, dense: Array) -> Csr:

@@ -91,6 +91,13 @@ def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray
     return checked
 
 
+def named_by(pointers: Any, entries: HostArray) -> HostArray:
+    """Return the entries before the last pointer; arrays may be longer, as in SciPy."""
+    last = np.asarray(pointers).reshape(-1)[-1:]
+    known = last.size == 1 and last.dtype.kind in "iu" and 0 <= int(last[0]) < len(entries)
+    return entries[: int(last[0])] if known else entries
+
+
 def of_one_dtype(largest: int, *arrays: HostArray) -> list[HostArray]:
     """Return index arrays in the one index dtype that holds them all."""
     dtype = index_dtype(largest, *(a.dtype for a in arrays if a.size))

@@ -226,6 +226,31 @@ compare = declare(
     over=ROWS,
 )
 
+count_extremes = declare(
+    "rows.count_extremes",
+    f"{_BOTH}, larger: i64, lengths: out I[m], total: out i64[1]",
+    "lengths_i = in how many columns of two sorted rows without duplicates the larger value of the "
+    "two (the smaller one if larger is 0) is not 0, missing ones being 0; total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+extremes = declare(
+    "rows.extremes",
+    f"{_BOTH}, larger: i64, {_NEW}",
+    "row i of the new matrix has the values that rows.count_extremes counts, by column; NaN if "
+    "any is; complex ones by real part, then imaginary part",
+    over=ROWS,
+)
+
+at = declare(
+    "rows.at",
+    "rows: in I[m], columns: in I[m], indptr: in I[q], indices: in I[z], values: in T[z], "
+    "y: out T[m]",
+    "y_i = the sum of the entries at (rows_i, columns_i) of a matrix with sorted rows",
+    over=ROWS,
+)
+
 _NUMBER = f"{_ROW}, indices: in I[z], values: in T[z], number: T, comparison: i64"
 
 count_compared_number = declare(

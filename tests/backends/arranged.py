@@ -335,6 +335,17 @@ def _taken_rows(values: dict[str, Any], extents: dict[str, int]) -> None:
     _room_for_rows(values)
 
 
+def _positions(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Name positions of a matrix of eight sorted rows: empty ones, and duplicates in one."""
+    rng, index = np.random.default_rng(extents["m"]), values["rows"].dtype
+    columns = [[0, 2, 5], [], [1], [1, 3, 3, 3, 4], [], [], [0, 5], [2]]
+    values["indptr"] = np.cumsum([0, *map(len, columns)]).astype(index)
+    entries = np.concatenate(columns).astype(index)
+    _entries(values, "", entries, values["values"].dtype, rng)
+    values["rows"] = rng.integers(0, len(columns), extents["m"]).astype(index)
+    values["columns"] = rng.integers(0, 6, extents["m"]).astype(index)
+
+
 def _rows_of_blocks(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make sorted rows, some of them empty, in block rows of more rows than a kernel holds."""
     index, height, width = values["indptr"].dtype, 3 if extents["m"] % 2 else 11, 2
@@ -402,6 +413,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "rows.add": _rows,
     "rows.lengths": _taken_rows,
     "rows.take": _taken_rows,
+    "rows.at": _positions,
     "rows.count_blocks": _rows_of_blocks,
     "rows.fill_blocks": _rows_of_blocks,
     "scan.pointers": _scan,

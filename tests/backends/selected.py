@@ -18,6 +18,7 @@ COUNTED = {
     "rows.merge": "rows.count_union",
     "rows.pick": "rows.count_picked",
     "rows.band": "rows.count_band",
+    "rows.extremes": "rows.count_extremes",
     "rows.compare": "rows.count_compared",
     "rows.compare_number": "rows.count_compared_number",
 }
@@ -56,7 +57,12 @@ def _made(name: str) -> Callable[[dict[str, Any], dict[str, int]], None]:
             rows = extents["m"] if ordered else 3
             _pattern(values, "other_", rows, rng, ordered)
         index = values["begin"].dtype
-        for key, value in {"comparison": extents["m"] % 6, "lower": -1, "upper": 2}.items():
+        for key, value in {
+            "comparison": extents["m"] % 6,
+            "larger": extents["m"] % 2,
+            "lower": -1,
+            "upper": 2,
+        }.items():
             if key in values:
                 values[key] = value
         if "number" in values:

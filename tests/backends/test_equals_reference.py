@@ -12,20 +12,20 @@ from wollemi.core.operation import OPERATIONS, Operation
 from .awkward import Block, Pattern
 from .calls import make
 from .equality import assert_equals_reference, cases, require_kernel
-from .gaps import KNOWN_GAPS
+from wollemi.core.unsupported import REASONS
 
 
 @pytest.mark.parametrize("operation", list(OPERATIONS), ids=lambda o: o.name)
 def test_every_operation_has_a_kernel_or_a_reason(
     operation: Operation, executor: wl.Executor
 ) -> None:
-    known = KNOWN_GAPS.get(executor.backend, {})
+    known = REASONS.get(executor.backend, {})
     assert executor.supports(operation) != (operation.name in known)
 
 
 def test_known_gaps_name_operations() -> None:
     names = {operation.name for operation in OPERATIONS}
-    assert all(set(gaps) <= names for gaps in KNOWN_GAPS.values())
+    assert all(set(gaps) <= names for gaps in REASONS.values())
 
 
 @pytest.mark.parametrize(

@@ -24,23 +24,15 @@ _OF_SPARSE_ARRAYS = {
     "extremes of rows and columns are dense arrays": (
         "minmax_axis minmax_container_type nanminmax"
     ),
-    "an array is not overwritten with a matrix: y += A": "inplace_dense",
+    "an array does not become a matrix in place: y *= A": "inplace_dense",
     "SciPy refuses here: values of 16 bits, and counts by axis": "dtype_check BSR:count_nonzero",
     "matrices hold int32, int64 and bool of the integer dtypes": (
         "CSR,COO:constructor4 COO:constructor1 CSR,CSC,COO:dtype_preservation "
         "CSR,CSC,COO:dtype_preservation_empty_index CSR,CSC,COO:dtype_preservation_empty_slice "
-        "from_array from_list from_matrix from_sparse maximum_minimum"
+        "maximum_minimum"
     ),
-    "arrays that are longer than indptr says are refused": (
-        "CSR,CSC:constructor5 CSR,CSC:constructor6"
-    ),
-    "functions of SciPy take A.to_scipy()": "expm inv solve",
     "a matrix has two dimensions": "CSR,COO:resize COO:fancy_indexing COO:fancy_indexing_ndarray",
-    "complex values become real ones by A.real alone": "astype astype_immutable",
-    "the formats dia, lil and dok are SciPy's: A.to_scipy() has them": (
-        "size_zero_conversions sparse_format_conversions constructor1_base COO:todia_all_zeros "
-        "COO:todok_duplicates"
-    ),
+    "a matrix made of another one of ours shares its values, copy=True or not": "constructor1_base",
     "a wrong statement about the order of rows is refused": (
         "CSR:has_sorted_indices CSR,COO,BSR:has_canonical_format"
     ),

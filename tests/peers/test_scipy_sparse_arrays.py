@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import scipy.sparse.linalg  # noqa: F401  before issparse is replaced
+import scipy.sparse.linalg
 
 import wollemi as wl
+from wollemi.core.dtypes import held_dtype
 from wollemi.core.formats.sparse_vector import SparseVector
 
 from .loading import test_module
@@ -29,6 +30,8 @@ def _made(cls: type, arg: Any, shape: Any, dtype: Any, **options: Any) -> Any:
     elif not (sp.issparse(arg) or isinstance(arg, (wl.Matrix, tuple))):
         arg = np.atleast_2d(np.asarray(arg))
     dtype = None if dtype is None else np.dtype(dtype)
+    if dtype is not None and dtype.kind in "iu":
+        dtype = held_dtype(dtype)  # narrower integers become int32, as those of arrays do
     with wl.default_executor("reference"):
         return cls(arg, shape, dtype=dtype, **options)
 
@@ -60,9 +63,22 @@ def issparse(x: object) -> bool:
     return isinstance(x, (wl.Matrix, SparseVector)) or sp.issparse(x)
 
 
+def of_scipy(function: Any) -> Any:
+    """Return a function of SciPy that takes our matrices as ``A.to_scipy()`` and returns ours."""
+
+    def called(A: Any) -> Any:
+        made = function(A.to_scipy().tocsc() if isinstance(A, wl.Matrix) else A)
+        return wl.Csr(made, executor="reference") if sp.issparse(made) else made
+
+    return called
+
+
 module = test_module(
     "scipy.sparse.tests.test_base",
     {
+        "scipy.sparse.linalg": {
+            name: of_scipy(getattr(scipy.sparse.linalg, name)) for name in ("expm", "inv", "splu")
+        },
         "scipy.sparse": {"issparse": issparse, "sparray": (wl.Matrix, SparseVector, sp.sparray)},
         "scipy.sparse._sputils": {"supported_dtypes": DTYPES},
     },

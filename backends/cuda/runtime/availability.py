@@ -71,8 +71,9 @@ def reason(
     if driver // 1000 < built_for // 1000:
         return (
             f"CuPy is built for CUDA {spelled(built_for)} and the NVIDIA driver knows CUDA "
-            f"{spelled(driver)}: update the driver, or pip install "
-            f"cupy-cuda{driver // 1000}x instead of {', '.join(distributions) or 'cupy'}"
+            f"{spelled(driver)}: update the driver, or uninstall "
+            f"{', '.join(distributions) or 'cupy'}, then "
+            f'pip install "wollemi[cuda{driver // 1000}]"'
         )
     if not has_bindings:
         return f"cuda.bindings is not installed: {_INSTALL}"

@@ -19,6 +19,7 @@ from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
 from ..core.errors import InvalidArgument
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
+from ..core.unsupported import reason_of
 from ..solvers.registry import discover
 from .console import console
 
@@ -75,6 +76,9 @@ def kernels(
         return
     for part in [_table(tables, shown)] if out.width >= NARROW else _paragraphs(tables, shown):
         out.print(part)
+    if name is not None:
+        for reason, where in _reasons(tables, shown).items():
+            out.print(f"{', '.join(where)}: {reason}", markup=False)
     out.print(_legend(tables), markup=False)
     for note in backend_notes().values():
         out.print(note, markup=False)
@@ -155,6 +159,23 @@ def _is_of_wollemi(operation: Operation) -> bool:
     return operation.step is None or operation.step.function.__module__.startswith("wollemi.")
 
 
+def _reasons(
+    tables: dict[str, KernelTable | None], operations: list[Operation]
+) -> dict[str, list[str]]:
+    """Return the operations that backends do not have, with the backends, by the reason."""
+    found: dict[str, list[str]] = {}
+    for operation in operations:
+        without: dict[str, list[str]] = {}
+        for backend in tables:
+            reason = reason_of(backend, operation.name)
+            if reason:
+                without.setdefault(reason, []).append(backend)
+        for reason, backends in without.items():
+            named = f"`{operation.name}` ({', '.join(backends)})"
+            found.setdefault(reason, []).append(named)
+    return found
+
+
 def _legend(tables: dict[str, KernelTable | None]) -> str:
     legend = f"{YES} has a kernel   {NO} has none"
     missing = [name for name, table in tables.items() if table is None]
@@ -184,6 +205,17 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
         marks = [*_marks(operation, tables), YES if operation.is_map else ""]
         summary = operation.summary.replace("|", "\\|")
         lines.append(f"| `{operation.name}` | {' | '.join(marks)} | {summary} |")
+    lines += [
+        "",
+        "## Operations without a kernel",
+        "",
+        "Each has a reason. A backend has all other operations; a test checks it.",
+        "",
+        "| operations and backends | reason |",
+        "| --- | --- |",
+    ]
+    for reason, where in _reasons(tables, list(filter(_is_of_wollemi, _operations()))).items():
+        lines.append(f"| {', '.join(where)} | {reason} |")
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,7 @@ from wollemi.core.operation import OPERATIONS, Operation
 from ..awkward import BLOCKS, PATTERNS, Block
 from ..calls import make
 from ..equality import assert_equals_reference
-from ..gaps import KNOWN_GAPS
+from wollemi.core.unsupported import REASONS
 from .needs_dpcpp import needs_dpcpp
 
 pytestmark = needs_dpcpp
@@ -29,7 +29,7 @@ ON_THE_DEVICE = [
     o
     for o in OPERATIONS
     if any(p.intent != "in" and p.dims for p in o.parameters)
-    and o.name not in KNOWN_GAPS.get("dpcpp", {})
+    and o.name not in REASONS.get("dpcpp", {})
 ]
 ONE, FEW = (next(b for b in BLOCKS if b.columns == k) for k in (1, 9))
 ROWS = 37

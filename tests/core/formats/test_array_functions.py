@@ -180,3 +180,43 @@ def test_a_matrix_of_scipy_on_the_left_of_a_comparison(on, format):
 
             compare = getattr(operator, name)
             assert_same(on, compare(left, 2 * A), compare(S.toarray(), 2 * S.toarray()))
+
+
+@pytest.mark.parametrize("make", ["csr_array", "csc_array", "csr_matrix"])
+def test_scipys_constructors_name_the_remedy(make):
+    A = wl.Csr(np.eye(2))
+    with pytest.raises(ValueError, match=r"unrecognized .*SciPy's functions take A.to_scipy\(\)"):
+        getattr(sp, make)(A)
+    assert f"{A}" == str(A)
+
+
+def test_an_array_is_added_to_in_place():
+    A, y = wl.Csr(np.array([[1.0, 0.0], [2.0, 3.0]])), np.ones((2, 2))
+    same = y
+    y += A
+    y -= 2 * A
+    assert same is y and y.tolist() == [[0.0, 1.0], [-1.0, -2.0]]
+    with pytest.raises(TypeError, match="same_kind"):
+        whole = np.ones((2, 2), int)
+        whole += A
+
+
+@pytest.mark.parametrize("format", ["lil", "dok", "dia"])
+def test_formats_of_scipy_are_on_the_host(format):
+    S = sp.csr_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
+    made = wl.Csr(S).asformat(format)
+    assert sp.issparse(made) and made.format == format
+    assert type(getattr(wl.Csr(S), f"to{format}")()) is type(made)
+    assert (made.toarray() == S.toarray()).all() and (wl.Csr(made) != S).nnz == 0
+
+
+def test_complex_values_become_real_with_a_warning():
+    A = wl.Csr(np.array([[1 + 2j, 0], [0, 3]]))
+    with pytest.warns(np.exceptions.ComplexWarning):
+        made = A.astype(float)
+    assert made.dtype == float and made.to_dense().tolist() == [[1, 0], [0, 3]]
+
+
+def test_arrays_may_be_longer_than_the_last_pointer():
+    A = wl.Csr((np.arange(1.0, 5), [0, 5, 1, 2], [0, 1, 3, 3]))
+    assert A.shape == (3, 6) and A.data.tolist() == [1, 2, 3] and A.indices.tolist() == [0, 5, 1]

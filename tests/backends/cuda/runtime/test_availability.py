@@ -30,7 +30,7 @@ def test_nothing_speaks_against_what_fits():
         ({"has_bindings": False}, ["cuda.bindings is not installed", "pip install"]),
         ({"driver": None}, ["no NVIDIA driver", "libcuda.so.1", "--gpus all"]),
         ({"driver": 12020}, ["knows CUDA 12.2", "12.4 or newer", "update the driver"]),
-        ({"driver": 12080}, ["built for CUDA 13.2", "knows CUDA 12.8", "cupy-cuda12x"]),
+        ({"driver": 12080}, ["built for CUDA 13.2", "knows CUDA 12.8", "wollemi[cuda12]"]),
         ({"is_hip": True, "distributions": ["cupy-rocm-7-0"]}, ["built for ROCm", "uninstall"]),
         (
             {"distributions": ["cupy-cuda12x", "cupy-cuda13x"]},

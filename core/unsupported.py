@@ -1,9 +1,13 @@
-"""The operations that a backend does not have, each with the reason. Everything else is owed."""
+"""The operations that a backend does not have, each with the reason. All others are owed.
 
-# {"backend": {"operation": "why"}}
+The support matrix and the messages of errors show the reasons.
+"""
+
+from __future__ import annotations
+
 _BY_ROWS = (
     "goes from row to row, which is work for one thread: devices make factors by parilu.sweep and "
-    "parilut.sweep, and levels and matchings are found on the host"
+    "parilut.sweep, and levels, colors and matchings are found on the host, once for a pattern"
 )
 _ON_HOSTS = {
     **dict.fromkeys(
@@ -25,7 +29,11 @@ _BY_COLUMNS = {
     "csr.spmv_transposed": "devices make the rows of a transpose in the time of a few products"
 }
 _BY_PARTS = {"hybrid.spmv": "its two parts are multiplied one after the other: caches keep y"}
-KNOWN_GAPS: dict[str, dict[str, str]] = {
+_TENSORS_ARE_ELSEWHERE = "it serves tensors of PyTorch, none of which live on this backend's devices"
+
+#: By the name of the backend and of the operation.
+REASONS: dict[str, dict[str, str]] = {
+    "reference": {},
     "omp": _BY_PARTS,
     "cuda": {**_ON_HOSTS, **_BY_COLUMNS},
     "hip": {**_ON_HOSTS, **_BY_COLUMNS},
@@ -41,17 +49,17 @@ KNOWN_GAPS: dict[str, dict[str, str]] = {
                 "csr.spmm_where_equal",
                 "csr.additive_attention",
                 "csr.additive_attention_backward",
-            ),
-            "they serve tensors of PyTorch, none of which live there",
-        ),
-        "csr.fusedmm_backward": "csr.sddmm and csr.spmm make its gradients there",
-        **dict.fromkeys(
-            (
                 "mask.fusedmm_backward",
                 "csr.fusedmm_softmax_backward",
                 "mask.fusedmm_softmax_backward",
             ),
-            "PyTorch asks for gradients, and its tensors are elsewhere",
+            _TENSORS_ARE_ELSEWHERE,
         ),
+        "csr.fusedmm_backward": "csr.sddmm and csr.spmm make its gradients there",
     },
 }
+
+
+def reason_of(backend: str, operation: str) -> str:
+    """Return the reason for which a backend does not have an operation, or nothing."""
+    return REASONS.get(backend, {}).get(operation, "")
