@@ -89,7 +89,6 @@ def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any
 
 def _adds_in_place(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Return whether a call is ``y += A`` or ``y -= A`` of an array and a matrix."""
-    out = options.get("out")
     return (
         ufunc in (np.add, np.subtract)
         and set(options) == {"out"}

@@ -29,7 +29,9 @@ _BY_COLUMNS = {
     "csr.spmv_transposed": "devices make the rows of a transpose in the time of a few products"
 }
 _BY_PARTS = {"hybrid.spmv": "its two parts are multiplied one after the other: caches keep y"}
-_TENSORS_ARE_ELSEWHERE = "it serves tensors of PyTorch, none of which live on this backend's devices"
+_TENSORS_ARE_ELSEWHERE = (
+    "it serves tensors of PyTorch, none of which live on the devices of this backend"
+)
 
 #: By the name of the backend and of the operation.
 REASONS: dict[str, dict[str, str]] = {

@@ -156,7 +156,7 @@ class OmpExecutor(Executor):
         if array.nbytes < SHARED_COPY or not array.flags.c_contiguous or native().recording():
             return np.array(array, order="C")
         made = self.allocate(array.shape, array.dtype)
-        native().memory_copy(self, *(a.reshape(-1).view(np.uint8) for a in (array, made)))
+        self._copy_bytes(array, made)
         return made
 
     def copy_into(self, target: Array, source: Array) -> None:
@@ -165,7 +165,16 @@ class OmpExecutor(Executor):
             raise RuntimeError(
                 "copy_into within an iteration cannot be recorded; run vector.axpby instead"
             )
-        target[...] = source
+        alike = source.dtype == target.dtype and source.shape == target.shape
+        contiguous = source.flags.c_contiguous and target.flags.c_contiguous
+        apart = not np.may_share_memory(source, target)
+        if target.nbytes >= SHARED_COPY and alike and contiguous and apart:
+            self._copy_bytes(source, target)
+        else:
+            target[...] = source
+
+    def _copy_bytes(self, source: Array, target: Array) -> None:
+        native().memory_copy(self, *(a.reshape(-1).view(np.uint8) for a in (source, target)))
 
     def overwrite_together(self, *pairs: tuple[Array, np.ndarray[Any, Any]]) -> None:
         """Overwrite arrays with small ones of the same shape and dtype."""

@@ -16,7 +16,7 @@ from ..errors import ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together
 from ..operations import rows
 from .csr import Csr
-from .exact import row_numbers, with_joint_indices
+from .exact import fits_double, largest, row_numbers, with_joint_indices
 from .operands import as_operand
 from .pairs import paired
 from .rowwise import (
@@ -114,6 +114,8 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
         pair = paired(left, right)
         return _complement(pair.pattern, function(pair.first, pair.second), name)
     a, b = (canonical_rows(side) for side in (left, right))
+    if not same_pattern(a, b):
+        joint = _kernels_dtype(joint, a, b)
     if joint not in COMPUTED or same_pattern(a, b):
         pair = paired(left, right)
         return _trues(masked(pair.pattern, function(pair.first, pair.second)))
@@ -121,6 +123,14 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
     code = rows.COMPARISONS.index(name)
     return _filled(a, rows.count_compared, rows.compare, *arguments, code)
+
+
+def _kernels_dtype(joint: np.dtype[Any], *matrices: Csr) -> np.dtype[Any]:
+    """Return the dtype in which kernels compare entries: double if it holds all integers."""
+    if not is_exact(joint):
+        return joint
+    bound = max(largest(csr.executor, csr.data) for csr in matrices)
+    return np.dtype(np.float64) if fits_double(matrices[0].executor, bound) else joint
 
 
 def _computed_joint(*matrices: Matrix) -> np.dtype[Any]:
@@ -182,12 +192,14 @@ def extreme(matrix: Matrix, other: Any, name: str) -> Any:
         raise ShapeMismatch(f"{name}: expected a matrix of shape {left.shape}, got {right.shape}")
     joint = _computed_joint(left, right)
     a, b = (canonical_rows(side) for side in (left, right))
-    if joint in COMPUTED and not same_pattern(a, b):
-        a, b = with_joint_indices(a.astype(joint), b.astype(joint))
+    kernels = joint if same_pattern(a, b) else _kernels_dtype(joint, a, b)
+    if kernels in COMPUTED and not same_pattern(a, b):
+        a, b = with_joint_indices(a.astype(kernels), b.astype(kernels))
         arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
         larger = int(name == "maximum")
         made = filled(a, a.shape, rows.count_extremes, rows.extremes, *arguments, larger)
-        return _narrowed(known_canonical(made), left, right)
+        made = known_canonical(made)
+        return made.astype(joint) if is_exact(joint) else _narrowed(made, left, right)
     pair = paired(a, b)
     made = pair.matrix(_as_held(function(pair.first, pair.second)))
     return _narrowed(nonzeros(made), left, right)

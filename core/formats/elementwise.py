@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..capture import MAKES
-from ..dtypes import common_dtype, held_dtype, is_complex, is_exact, is_narrow, real_dtype
+from ..dtypes import (
+    common_dtype,
+    held_dtype,
+    is_complex,
+    is_exact,
+    is_narrow,
+    joint_dtype,
+    real_dtype,
+)
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together, same_executor
 from ..factors import number
 from ..operations import rows, values
-from .exact import both_exact, row_numbers
+from .exact import both_exact, fits_double, from_double, in_double, largest, row_numbers
 from .hypersparse import canonical_entries, rows_or_columns
 from .operands import as_operand
 from .pairs import paired
@@ -136,7 +144,12 @@ def _nonzeros_of(made: Csr) -> Csr:
 
 def _times_matrix(left: Matrix, right: Matrix) -> Csr:
     if both_exact(left, right):
-        both = paired(left, right)
+        a, b = canonical_rows(left), canonical_rows(right)
+        factors = largest(a.executor, a.data) * largest(b.executor, b.data)
+        if not same_pattern(a, b) and fits_double(a.executor, factors):
+            made = _times_matrix(in_double(a), in_double(b))
+            return of_pattern(made, from_double(made.data, joint_dtype(left.dtype, right.dtype)))
+        both = paired(a, b)
         return nonzeros(both.matrix(_as_held(both.first * both.second)))
     dtype = computed_dtype(left, right)
     pair = [canonical_rows(m).astype(dtype) for m in (left, right)]

@@ -1,7 +1,8 @@
 """Integers and booleans as values: sums, products and diagonals without rounding.
 
-Kernels compute in floating-point numbers. These are array programs of the executor. Sums of a
-segment are differences of running sums of int64, which are exact modulo 2^64; sums of booleans say
+Kernels compute in floating-point numbers. In double precision they are exact as long as no sum can
+leave 2^53, which the largest values tell. Else these are array programs of the executor: sums of a
+segment are differences of running sums of int64, which are exact modulo 2^64. Sums of booleans say
 whether there is a True.
 """
 
@@ -16,11 +17,45 @@ from ..errors import ShapeMismatch, UnsupportedDtype
 from ..operands import is_array, is_host, native
 from ..operations import rows
 from .csr import Csr
-from .rowwise import canonical_rows, known_canonical, row_bounds, with_index_dtype
+from .rowwise import (
+    canonical_rows,
+    known_canonical,
+    of_pattern,
+    row_bounds,
+    same_pattern,
+    with_index_dtype,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .base import Matrix
+
+
+#: Integers up to here are numbers of double precision.
+MOST_IN_DOUBLE = 1 << 53
+
+
+def largest(executor: Executor, values: Array) -> int:
+    """Return the largest absolute value; 0 of no values."""
+    if values.size == 0 or values.dtype == np.bool_:
+        return int(values.size > 0)
+    xp = executor.xp
+    return max(abs(int(xp.min(values))), abs(int(xp.max(values))))
+
+
+def fits_double(executor: Executor, bound: int) -> bool:
+    """Return whether kernels compute exactly with integers up to a bound."""
+    return executor.has_double and bound <= MOST_IN_DOUBLE
+
+
+def in_double(csr: Csr) -> Csr:
+    """Return the matrix with values of double precision."""
+    return of_pattern(csr, csr.data.astype(np.float64))
+
+
+def from_double(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return integers of double precision in an exact dtype."""
+    return narrowed(values if dtype == np.bool_ else values.astype(np.int64), dtype)
 
 
 def running(executor: Executor, numbers: Array) -> Array:
@@ -104,6 +139,10 @@ def product(matrix: Matrix, block: Array) -> Array:
     """Return the product with a vector or a block of integers or booleans, exactly."""
     csr = summable(matrix)
     executor, dtype = csr.executor, joint_dtype(csr.dtype, block.dtype)
+    factors = largest(executor, csr.data) * largest(executor, block)
+    if fits_double(executor, factors * max(csr.nnz, 1)):
+        double = matrix._in_double() if csr is matrix else in_double(csr)
+        return from_double(double @ block.astype(np.float64), dtype)
     if block.ndim == 1:
         terms = csr.data.astype(np.int64) * block.astype(np.int64)[csr.indices]
         return segment_sums(executor, terms, csr.indptr, dtype)
@@ -115,13 +154,32 @@ def product(matrix: Matrix, block: Array) -> Array:
 
 def row_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:
     """Return the sum of each row in an exact dtype."""
+    if fits_double(csr.executor, largest(csr.executor, csr.data) * max(csr.nnz, 1)):
+        from .reductions import row_totals as totals_of_rows
+
+        return from_double(totals_of_rows(in_double(csr)), dtype)
     return segment_sums(csr.executor, csr.data, csr.indptr, dtype)
+
+
+def column_totals(csr: Csr, dtype: np.dtype[Any]) -> Array:
+    """Return the sum of each column in an exact dtype."""
+    if fits_double(csr.executor, largest(csr.executor, csr.data) * max(csr.nnz, 1)):
+        from .reductions import totals
+
+        return from_double(totals(in_double(csr), 0), dtype)
+    return row_totals(csr.transpose(), dtype)
 
 
 def matmul(left: Csr, right: Csr) -> Csr:
     """Return the product of two exact matrices: all terms, sorted by position and added up."""
     left, right = summable(left), summable(right)
     executor, xp = left.executor, left.executor.xp
+    factors = largest(executor, left.data) * largest(executor, right.data)
+    if fits_double(executor, factors * max(left.shape[1], 1)):
+        from .arithmetic import matmul as product_in_double
+
+        made = product_in_double(in_double(left), in_double(right))
+        return of_pattern(made, from_double(made.data, joint_dtype(left.dtype, right.dtype)))
     lengths = (right.indptr[1:] - right.indptr[:-1])[left.indices].astype(np.int64)
     first = running(executor, lengths)
     total = int(executor.to_host(first[-1:])[0])
@@ -154,7 +212,14 @@ def add(left: Csr, right: Csr, alpha: int, beta: int) -> Csr:
             "a difference of booleans is not defined: write A != B for the entries that differ, "
             "or A.astype(int) - B.astype(int)"
         )
-    pair = paired(left, right)
+    a, b = canonical_rows(left), canonical_rows(right)
+    bound = max(largest(one.executor, one.data) for one in (a, b))
+    if not same_pattern(a, b) and fits_double(a.executor, 2 * bound):
+        from .arithmetic import add as sum_in_double
+
+        made = sum_in_double(in_double(a), in_double(b), alpha, beta)
+        return of_pattern(made, from_double(made.data, dtype))
+    pair = paired(a, b)
     first, second = (values.astype(np.int64) for values in (pair.first, pair.second))
     return pair.matrix(narrowed(alpha * first + beta * second, dtype))
 

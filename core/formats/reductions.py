@@ -104,13 +104,14 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
 
 def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
     """Return a sum of integers or booleans; by default one of int64, as NumPy's is."""
+    from .exact import column_totals as exact_column_totals
     from .exact import row_totals as exact_totals
     from .exact import summable
 
     csr = summable(matrix)
     if axis is None:
         return dtype.type(int(csr.executor.xp.sum(csr.data.astype(np.int64))))
-    return exact_totals(csr if axis == 1 else csr.transpose(), dtype)
+    return exact_totals(csr, dtype) if axis == 1 else exact_column_totals(csr, dtype)
 
 
 def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:

@@ -8,11 +8,11 @@ import pytest
 import wollemi as wl
 from wollemi.core import operations  # noqa: F401  fills the table
 from wollemi.core.operation import OPERATIONS, Operation
+from wollemi.core.unsupported import REASONS
 
 from .awkward import Block, Pattern
 from .calls import make
 from .equality import assert_equals_reference, cases, require_kernel
-from wollemi.core.unsupported import REASONS
 
 
 @pytest.mark.parametrize("operation", list(OPERATIONS), ids=lambda o: o.name)

@@ -15,11 +15,11 @@ import pytest
 import wollemi as wl
 from wollemi.core import operations  # noqa: F401  fills the table
 from wollemi.core.operation import OPERATIONS, Operation
+from wollemi.core.unsupported import REASONS
 
 from ..awkward import BLOCKS, PATTERNS, Block
 from ..calls import make
 from ..equality import assert_equals_reference
-from wollemi.core.unsupported import REASONS
 from .needs_dpcpp import needs_dpcpp
 
 pytestmark = needs_dpcpp

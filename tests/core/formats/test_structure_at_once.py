@@ -35,7 +35,9 @@ def test_a_lean_matrix_keeps_no_sums(on):
     assert A.plan_nbytes == before
 
 
-@pytest.mark.parametrize("make", [abs, lambda A: A.copy().without_duplicates(), lambda A: A + 0 * A])
+@pytest.mark.parametrize(
+    "make", [abs, lambda A: A.copy().without_duplicates(), lambda A: A * 1 + A]
+)
 def test_results_do_not_share_the_kept_sums(on, make):
     A = with_duplicates(on)
     expected = A.to_dense()
@@ -81,7 +83,7 @@ def test_extremes_of_different_patterns_keep_nan(on, name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_structure_moves_values_of_every_dtype_bit_by_bit(on, dtype):
-    A, S = sample(on, "plain", "csr", "float64", seed=5)
+    A, _ = sample(on, "plain", "csr", "float64", seed=5)
     values = np.arange(A.nnz) % 2 if dtype == "bool" else np.arange(A.nnz) - 2
     if dtype == "int64":
         values = values + 2**62 + 1
@@ -151,3 +153,24 @@ def test_extremes_of_many_values(on, dtype, special):
     A = wl.Csr((data, np.zeros(data.size, int), np.arange(data.size + 1)), executor=on)
     np.testing.assert_array_equal(A.max(), data.max())
     np.testing.assert_array_equal(A.min(), data.min())
+
+
+@pytest.mark.parametrize("size", [3, 2**31 - 1, 2**52, 2**62])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_are_exact_at_every_size(on, size, dtype):
+    if size > np.iinfo(dtype).max:
+        pytest.skip(f"{dtype} does not hold it")
+    D = np.array([[size, 1, 0], [0, -size, 2], [1, 0, size]], dtype)
+    E = np.array([[0, 1, -size], [size, -1, 0], [1, 1, 1]], dtype)
+    A, B = wl.Csr(D, executor=on), wl.Csr(E, executor=on)
+    x = np.array([1, size, -3], dtype)
+    with np.errstate(over="ignore"):
+        assert_same(on, A + B, D + E)
+        assert_same(on, A - B, D - E)
+        assert_same(on, A * B, D * E)
+        assert_same(on, A @ B, D @ E)
+        np.testing.assert_array_equal(A @ x, D @ x)
+        assert_same(on, A.maximum(B), np.maximum(D, E))
+        assert_same(on, A < B, D < E)
+        for axis in (0, 1):
+            np.testing.assert_array_equal(on.to_host(A.sum(axis)), D.sum(axis, dtype=np.int64))
