@@ -1,9 +1,10 @@
 """Work on the structure of matrices: radix sorts, sorts of short rows, CuPy's stable sorts of long.
 
-Products are computed by ``sparse_products``. Where rows of the right factor are not sorted, all
-terms are expanded, sorted and added up in this order instead. So they repeat bit for bit and have
-no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64 indices nor a fixed
-order.
+Products are computed by ``sparse_products``, after the rows of the right factor were sorted: the
+order is kept with its pattern, and does not change the order of sums. Where the right factor has
+duplicates, all terms are expanded, sorted and added up in this order instead. So products repeat
+bit for bit and have no limit of dtype or index width; cuSPARSE, through CuPy, has neither int64
+indices nor a fixed order.
 """
 
 from __future__ import annotations
@@ -260,7 +261,8 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Give each row a group of lanes or a block; expand and sort terms if B is not sorted."""
+    """Give each row a group of lanes or a block; expand and sort terms if B has duplicates."""
+    B = B.sort()
     if sparse_products.can_multiply(A, B):
         return sparse_products.multiplied(executor, A, B)
     return expanded(executor, A, B)
@@ -290,6 +292,7 @@ def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Array]:
     """Add the terms up at their positions, which are searched in the rows of C."""
+    B = B.sort()
     if not (B.has_canonical_format and C.has_canonical_format):
         return (expanded(executor, A, B)[2],)
     return (sparse_products.new_values(executor, A, B, C),)

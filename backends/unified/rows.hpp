@@ -514,20 +514,11 @@ struct rows_put {
 // The codes of wollemi.core.operations.rows.COMPARISONS.
 template <class T>
 WL_DEVICE bool is_true(i64 comparison, T a, T b) {
-  switch (comparison) {
-  case 0:
-    return a != b;
-  case 1:
-    return is_less(a, b);
-  case 2:
-    return is_less(b, a);
-  case 3:
-    return !(a != b);
-  case 4:
-    return is_less(a, b) || !(a != b);
-  default:
-    return is_less(b, a) || !(a != b);
-  }
+  // Without branches: the first factors do not change in a loop.
+  const bool differ = comparison == 0, less = comparison == 1 || comparison == 4;
+  const bool more = comparison == 2 || comparison == 5, equal = comparison >= 3;
+  return (differ & (a != b)) | (less & is_less(a, b)) | (more & is_less(b, a)) |
+         (equal & !(a != b));
 }
 
 template <class T, class I>

@@ -27,7 +27,7 @@ from .rowwise import (
     row_bounds,
     same_pattern,
 )
-from .selection import from_dense, masked, nonzeros
+from .selection import from_dense, marked, nonzeros
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -101,7 +101,7 @@ def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
     if bool(function(np.zeros((), csr.dtype), number)):
         return _complement(csr, getattr(xp, name)(csr.data, number), name)
     if csr.dtype not in COMPUTED:
-        return _trues(masked(csr, getattr(xp, name)(csr.data, number)))
+        return known_canonical(marked(csr, getattr(xp, name)(csr.data, number)))
     code = rows.COMPARISONS.index(name)
     arguments = (*row_bounds(csr), csr.indices, csr.data, number, code)
     return _filled(csr, rows.count_compared_number, rows.compare_number, *arguments)
@@ -118,7 +118,7 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
         joint = _kernels_dtype(joint, a, b)
     if joint not in COMPUTED or same_pattern(a, b):
         pair = paired(left, right)
-        return _trues(masked(pair.pattern, function(pair.first, pair.second)))
+        return known_canonical(marked(pair.pattern, function(pair.first, pair.second)))
     a, b = with_joint_indices(a.astype(joint), b.astype(joint))
     arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
     code = rows.COMPARISONS.index(name)
@@ -145,10 +145,6 @@ def _filled(csr: Csr, count: Any, fill: Any, *arguments: Any) -> Csr:
     csr.executor.run(fill, *made.arguments, made.indptr, indices)
     trues = csr.executor.xp.ones(made.entries, np.bool_)
     return known_canonical(Csr._from_arrays(csr.executor, csr.shape, trues, indices, made.indptr))
-
-
-def _trues(csr: Csr) -> Csr:
-    return known_canonical(csr._with_data(csr.executor.xp.ones(csr.nnz, np.bool_)))
 
 
 def _complement(csr: Csr, answers: Array, name: str) -> Csr:

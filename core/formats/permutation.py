@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..assembled import Assembled
-from ..dtypes import asked_dtype
+from ..dtypes import asked_dtype, index_dtype
 from ..errors import InvalidMatrix
 from ..linop import FACTS
 from ..operands import to_host
@@ -57,17 +57,14 @@ class Permutation(Assembled):
         dtype: DTypeLike = np.float32,
         executor: Executor | str | None = None,
     ) -> None:
-        host = to_host(indices)
-        n = int(np.size(host))
-        checked = validate.indices(host, n, "indices")
-        missing = np.flatnonzero(np.bincount(checked, minlength=n) == 0) if n else checked
-        if missing.size:
-            raise InvalidMatrix(f"indices: not a permutation, {missing[0]} does not occur")
-        (checked,) = validate.of_one_dtype(n, checked)
+        where = place(executor, indices)
+        there = _checked_there(where, indices)
+        checked = _checked(to_host(indices)) if there is None else there
+        n = int(checked.size)
         self.shape = (n, n)
         self.dtype = asked_dtype(dtype)
-        self.executor = place(executor, indices)
-        self.indices = own(self.executor, checked, indices)
+        self.executor = where
+        self.indices = own(where, checked, indices) if there is None else there
         self._follows = homeless(executor, indices)
 
     def _entries(self) -> Csr:
@@ -129,3 +126,38 @@ class Permutation(Assembled):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+def _checked(host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array of the host as indices of a permutation.
+
+    Raises
+    ------
+    InvalidMatrix
+        If it is none.
+    """
+    n = int(np.size(host))
+    checked = validate.indices(host, n, "indices")
+    missing = np.flatnonzero(np.bincount(checked, minlength=n) == 0) if n else checked
+    if missing.size:
+        raise InvalidMatrix(f"indices: not a permutation, {missing[0]} does not occur")
+    (made,) = validate.of_one_dtype(n, checked)
+    return made
+
+
+def _checked_there(executor: Executor, indices: Any) -> Array | None:
+    """Return a copy of a device's array that is a permutation; None of all else.
+
+    The host then looks for the mistake.
+    """
+    xp = executor.xp
+    if xp is np or not executor.owns(indices) or indices.ndim != 1 or indices.size == 0:
+        return None
+    n = int(indices.size)
+    if indices.dtype.kind not in "iu" or int(xp.min(indices)) < 0 or int(xp.max(indices)) >= n:
+        return None
+    seen = xp.zeros(n, np.bool_)
+    seen[indices] = True
+    if not bool(xp.all(seen)):
+        return None
+    return indices.astype(index_dtype(n, indices.dtype))

@@ -10,8 +10,7 @@ from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
 from ..operations import rows, structure
 from .csr import Csr, rearranged
-from .exact import running
-from .rowwise import canonical_rows, filled, moved, row_bounds
+from .rowwise import canonical_rows, filled, moved, of_pattern, row_bounds
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -26,10 +25,30 @@ def as_rows(matrix: Matrix) -> Csr:
 
 def masked(csr: Csr, mask: Array) -> Csr:
     """Return the entries for which an array of booleans says so, in their order."""
+    arrays = (csr.data[mask], csr.indices[mask], _pointers(csr, mask))
+    return Csr._from_arrays(csr.executor, csr.shape, *arrays)
+
+
+def marked(csr: Csr, mask: Array) -> Csr:
+    """Return True at the entries for which an array of booleans says so."""
     xp = csr.executor.xp
-    kept = xp.flatnonzero(mask)
-    indptr = running(csr.executor, mask)[csr.indptr].astype(csr.index_dtype)
-    return Csr._from_arrays(csr.executor, csr.shape, csr.data[kept], csr.indices[kept], indptr)
+    if bool(xp.all(mask)):
+        return of_pattern(csr, xp.ones(csr.nnz, np.bool_))
+    if not bool(xp.any(mask)):
+        nothing, pointers = xp.zeros(0, csr.index_dtype), xp.zeros_like(csr.indptr)
+        return Csr._from_arrays(csr.executor, csr.shape, xp.zeros(0, np.bool_), nothing, pointers)
+    indices = csr.indices[mask]
+    arrays = (xp.ones(int(indices.size), np.bool_), indices, _pointers(csr, mask))
+    return Csr._from_arrays(csr.executor, csr.shape, *arrays)
+
+
+def _pointers(csr: Csr, mask: Array) -> Array:
+    """Return where rows begin if the entries that a mask names are left."""
+    xp, dtype = csr.executor.xp, csr.index_dtype
+    before = xp.zeros(csr.nnz + 1, dtype)
+    if csr.nnz:
+        before[1:] = xp.cumsum(mask, dtype=dtype)
+    return before[csr.indptr]
 
 
 def nonzeros(csr: Csr) -> Csr:

@@ -69,6 +69,8 @@ class Given(NamedTuple):
     rows: Any
     mask: Any
     integers: wl.Csr
+    unsorted: wl.Csr
+    order: Any
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +82,17 @@ def given(on: wl.Executor) -> Given:
     rows, mask = on.from_host(rng.permutation(n)[: n // 2]), on.from_host(rng.random(n) < 0.5)
     B = wl.Csr(sp.csr_array(S + sp.eye_array(n, k=3)), executor=on)
     x = on.from_host(rng.random(n))
-    return Given(A, B, A[:300, :300], x, rows, mask, A.astype(np.int64))
+    product = S @ S  # SciPy's products have rows that are not sorted
+    assert not product.has_sorted_indices
+    unsorted, order = wl.Csr(product, executor=on), on.from_host(rng.permutation(n))
+    return Given(A, B, A[:300, :300], x, rows, mask, A.astype(np.int64), unsorted, order)
 
 
 OPERATIONS: dict[str, Callable[[Given], Any]] = {
     "A @ x": lambda g: g.A @ g.x,
     "A.T @ x": lambda g: g.A.T @ g.x,
     "A @ B": lambda g: g.A @ g.B,
+    "A @ B, rows not sorted": lambda g: g.A @ g.unsorted,
     "A + B": lambda g: g.A + g.B,
     "A + A.T": lambda g: g.A + g.A.T,
     "A * 2": lambda g: g.A * 2,
@@ -132,6 +138,7 @@ OPERATIONS: dict[str, Callable[[Given], Any]] = {
     "A[rows, columns]": lambda g: g.A[g.rows, g.rows],
     "A[i]": lambda g: g.A[7],
     "A[:, j]": lambda g: g.A[:, 7],
+    "permute": lambda g: g.A.permute(g.order),
     "tocsc": lambda g: g.A.tocsc(),
     "tocoo": lambda g: g.A.tocoo(),
     "transpose": lambda g: g.A.transpose(),
