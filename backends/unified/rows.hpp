@@ -1,9 +1,8 @@
 // Work on compressed rows, one after the other. See wollemi.core.operations.rows.
 #pragma once
-#include "extremes.hpp"
+#include "compared_rows.hpp"
 #include "rounding.hpp"
 #include "search.hpp"
-#include "status.hpp"
 
 namespace wl {
 
@@ -259,30 +258,6 @@ struct rows_drop_zeros {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// Calls use(column, e, has, f, other has) for all columns of two sorted rows without duplicates, in
-// their order: the entries e and f are in this column if the rows have it.
-template <class I, class Use>
-WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const I* other_indices,
-                          Use&& use) {
-  while (e < end || f < other_end) {
-    const bool first = f == other_end || (e < end && indices[e] <= other_indices[f]);
-    const bool second = e == end || (f < other_end && other_indices[f] <= indices[e]);
-    use(first ? indices[e] : other_indices[f], e, first, f, second);
-    e += first;
-    f += second;
-  }
-}
-
-// Calls use(column, value, other value) for the same; a missing value is 0.
-template <class T, class I, class Use>
-WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I other_end,
-                        const I* other_indices, const T* other_values, Use&& use) {
-  for_either(e, end, indices, f, other_end, other_indices,
-             [&](I column, I at, bool first, I other_at, bool second) {
-               use(column, first ? values[at] : T(0), second ? other_values[other_at] : T(0));
-             });
-}
-
 template <class T, class I>
 struct rows_count_products {
   const I *begin, *end, *indices;
@@ -511,125 +486,6 @@ struct rows_put {
   WL_DEVICE void finish(i64, sum) const {}
 };
 
-// The codes of wollemi.core.operations.rows.COMPARISONS.
-template <class T>
-WL_DEVICE bool is_true(i64 comparison, T a, T b) {
-  // Without branches: the first factors do not change in a loop.
-  const bool differ = comparison == 0, less = comparison == 1 || comparison == 4;
-  const bool more = comparison == 2 || comparison == 5, equal = comparison >= 3;
-  return (differ & (a != b)) | (less & is_less(a, b)) | (more & is_less(b, a)) |
-         (equal & !(a != b));
-}
-
-template <class T, class I>
-struct rows_count_compared {
-  const I *begin, *end, *indices;
-  const T* values;
-  const I *other_begin, *other_end, *other_indices;
-  const T* other_values;
-  i64 comparison;
-  I* lengths;
-  i64* total;
-  using sum = i64;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += is_true(comparison, a, b); });
-    return lengths[i] = count;
-  }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
-};
-
-template <class T, class I>
-struct rows_compare {
-  const I *begin, *end, *indices;
-  const T* values;
-  const I *other_begin, *other_end, *other_indices;
-  const T* other_values;
-  i64 comparison;
-  const I* target;
-  I* new_indices;
-  using sum = none;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               if (is_true(comparison, a, b))
-                 new_indices[to++] = column;
-             });
-    return {};
-  }
-  WL_DEVICE void finish(i64, sum) const {}
-};
-
-// The larger of two numbers, or the smaller; NaN if one is.
-template <class T>
-WL_DEVICE T extreme_of_pair(i64 larger, T a, T b) {
-  if (larger) {
-    extreme<T, true> found{a, 1};
-    return (found += extreme<T, true>{b, 1}).value;
-  }
-  extreme<T, false> found{a, 1};
-  return (found += extreme<T, false>{b, 1}).value;
-}
-
-template <class T, class I>
-struct rows_count_extremes {
-  const I *begin, *end, *indices;
-  const T* values;
-  const I *other_begin, *other_end, *other_indices;
-  const T* other_values;
-  i64 larger;
-  I* lengths;
-  i64* total;
-  using sum = i64;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += extreme_of_pair(larger, a, b) != T(0); });
-    return lengths[i] = count;
-  }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
-};
-
-template <class T, class I>
-struct rows_extremes {
-  const I *begin, *end, *indices;
-  const T* values;
-  const I *other_begin, *other_end, *other_indices;
-  const T* other_values;
-  i64 larger;
-  const I* target;
-  I* new_indices;
-  T* new_values;
-  using sum = none;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               const T found = extreme_of_pair(larger, a, b);
-               if (found != T(0)) {
-                 new_indices[to] = column;
-                 new_values[to++] = found;
-               }
-             });
-    return {};
-  }
-  WL_DEVICE void finish(i64, sum) const {}
-};
-
 template <class T, class I>
 struct rows_at {
   const I *rows, *columns, *indptr, *indices;
@@ -646,49 +502,6 @@ struct rows_at {
          e < end && indices[e] == columns[i]; ++e)
       found += values[e];
     return y[i] = found, sum{};
-  }
-  WL_DEVICE void finish(i64, sum) const {}
-};
-
-template <class T, class I>
-struct rows_count_compared_number {
-  const I *begin, *end, *indices;
-  const T* values;
-  T number;
-  i64 comparison;
-  I* lengths;
-  i64* total;
-  using sum = i64;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for (I e = begin[i]; e < end[i]; ++e)
-      count += is_true(comparison, values[e], number);
-    return lengths[i] = count;
-  }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
-};
-
-template <class T, class I>
-struct rows_compare_number {
-  const I *begin, *end, *indices;
-  const T* values;
-  T number;
-  i64 comparison;
-  const I* target;
-  I* new_indices;
-  using sum = none;
-  using column_state = taking_part;
-
-  WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e)
-      if (is_true(comparison, values[e], number))
-        new_indices[to++] = indices[e];
-    return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import is_exact
 from ..errors import InvalidArgument
-from .exact import row_numbers
+from .exact import fits_double, from_double, in_double, largest, row_numbers
 from .reductions import Extreme, normalized_axis
 from .rowwise import canonical_rows, row_bounds
 
@@ -110,6 +110,8 @@ def extremes_of_rows(csr: Csr, which: Extreme, width: int) -> Array:
         result = csr.executor.allocate((csr.shape[0],), csr.dtype)
         csr.executor.run(which.of_rows, *row_bounds(csr), csr.data, width, result)
         return result
+    if fits_double(csr.executor, largest(csr.executor, csr.data)):
+        return from_double(extremes_of_rows(in_double(csr), which, width), csr.dtype)
     wide = csr.data.astype(np.int64)
     high = extremes_of_rows(csr._with_data((wide >> _LOW_BITS).astype(np.float64)), which, 0)
     row = row_numbers(csr)

@@ -110,7 +110,7 @@ def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
 
     csr = summable(matrix)
     if axis is None:
-        return dtype.type(int(csr.executor.xp.sum(csr.data.astype(np.int64))))
+        return dtype.type(int(csr.executor.xp.sum(csr.data, dtype=np.int64)))
     return exact_totals(csr, dtype) if axis == 1 else exact_column_totals(csr, dtype)
 
 
