@@ -75,9 +75,10 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
     ):
         return matrix
     if format not in ("csr", *_FROM_CSR):
-        known = ", ".join(sorted({"csr", *_FROM_CSR, *HOST_FORMATS}))
+        known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(
-            f"no conversion to {format!r}; {hint(format, ('csr', *_FROM_CSR))}formats: {known}"
+            f"no conversion to {format!r}; {hint(format, ('csr', *_FROM_CSR))}formats: {known}; "
+            f"on the host {', '.join(HOST_FORMATS)}"
         )
     matrix.executor.refuse_capture(MAKES)
     require_memory(matrix, format)

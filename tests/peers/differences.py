@@ -27,7 +27,7 @@ _OF_SPARSE_ARRAYS = {
     "an array does not become a matrix in place: y *= A": "inplace_dense",
     "SciPy refuses here: values of 16 bits, and counts by axis": "dtype_check BSR:count_nonzero",
     "matrices hold int32, int64 and bool of the integer dtypes": (
-        "CSR,COO:constructor4 COO:constructor1 CSR,CSC,COO:dtype_preservation "
+        "COO:constructor4 COO:constructor1 CSR,CSC,COO:dtype_preservation "
         "CSR,CSC,COO:dtype_preservation_empty_index CSR,CSC,COO:dtype_preservation_empty_slice "
         "maximum_minimum"
     ),
