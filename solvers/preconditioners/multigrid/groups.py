@@ -9,12 +9,13 @@ import numpy as np
 
 from ....core.distributed.assembly import assembled
 from ....core.distributed.gathered import Gathered
-from ....core.distributed.index_arrays import host, keeps_whole, values_here
+from ....core.distributed.index_arrays import host, keeps_whole
 from ....core.distributed.matrix import Csr as SharedCsr
 from ....core.distributed.partition import Partition
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Csr, Diagonal
 from ....core.formats.arithmetic import add
+from ....core.operations import facts
 
 if TYPE_CHECKING:
     from ....core.linop import LinOp
@@ -62,10 +63,17 @@ def without_empty_rows(A: SharedCsr) -> SharedCsr:
     interpolated from: their rows are empty.
     """
     links: Any = A.executor.links
-    diagonal = values_here(A.executor, A.diagonal())
-    if not links.any(bool((diagonal == 0).any())):
+    executor, rows = A.executor.as_member(None), A.local_rows
+    count = 0
+    if rows:  # by an operation: CuPy takes seconds to compile a reduction of its own
+        inverse = executor.allocate((rows, 1), A.dtype)
+        replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))
+        d = A.diagonal().reshape(rows, 1)
+        executor.run(facts.diagonal, d, inverse, 1.0, replaced, positive)
+        count = int(executor.to_host(replaced)[0])
+    if not links.any(count > 0):
         return A
-    missing = host(A.executor, diagonal) == 0
+    missing = host(A.executor, A.diagonal()) == 0
     indptr, columns, data = A._global_rows()
     rows = np.flatnonzero(missing)
     own = A.partition.rows(links.rank)[rows]
