@@ -7,7 +7,7 @@ from functools import wraps
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .calls import AnyCall, FusedmmCall, GradientCall, SddmmCall, SpmmCall, SpmvCall
+from .calls import AnyCall, FusedmmCall, GradientCall, SddmmCall, SpmmCall, SpmvCall, TracedCall
 from .operations import masks, matrix, products
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ RECORDS: Mapping[Operation, Any] = {
     products.csr_sddmm: SddmmCall,
     products.csr_fusedmm: FusedmmCall,
     products.csr_fusedmm_softmax: FusedmmCall,
+    products.csr_fusedmm_traced: TracedCall,
     products.csr_fusedmm_backward: GradientCall,
     products.csr_fusedmm_softmax_backward: GradientCall,
     masks.fusedmm: FusedmmCall,
     masks.fusedmm_softmax: FusedmmCall,
+    masks.fusedmm_traced: TracedCall,
     masks.fusedmm_backward: GradientCall,
     masks.fusedmm_softmax_backward: GradientCall,
 }
@@ -38,6 +40,7 @@ _UNDECLARED = {
     "E": None,
     "log_totals": None,
     "of_values": None,
+    "of_entries": None,
     "edge": "softmax",
     "kernel": "auto",
 }

@@ -232,6 +232,60 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
         return self.alpha, self.edge
 
 
+class TracedCall(NamedTuple, Generic[PatternT]):
+    """``E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j`` with a function f of the user's own.
+
+    Attributes
+    ----------
+    A, values, C, B, D : Csr or Mask, and arrays
+        As in :class:`FusedmmCall`.
+    of_rows, of_columns, of_entries : array, shape (b, r, m), (b, c, n), (b, e, nnz), or None
+        Inputs of the function, in the dtype of sums.
+    E, log_totals : array, shape (b, m, p) and (b, m)
+        The outputs; the second one is None where it is not asked for.
+    alpha : float
+        Factor of the scores.
+    function : str
+        The text of the function's program.
+    kernel : str
+        The name of an algorithm, or ``"auto"``.
+    """
+
+    A: PatternT
+    values: Array | None
+    C: Array
+    B: Array
+    D: Array
+    of_rows: Array | None
+    of_columns: Array | None
+    of_entries: Array | None
+    E: Array
+    log_totals: Array | None
+    alpha: float
+    function: str
+    kernel: str = "auto"
+
+    @property
+    def dense(self) -> Array:
+        """The operand with the columns and dtype of the plan."""
+        return self.C
+
+    @property
+    def inputs(self) -> tuple[Array | None, Array | None, Array | None]:
+        """The inputs of the function."""
+        return self.of_rows, self.of_columns, self.of_entries
+
+    @property
+    def arrays(self) -> tuple[Array | None, ...]:
+        """The arrays that differ from call to call."""
+        return self.values, self.C, self.B, self.D, *self.inputs, self.E, self.log_totals
+
+    @property
+    def factors(self) -> tuple[complex | str, ...]:
+        """The values that a launch depends on."""
+        return self.alpha, self.function
+
+
 class GradientCall(NamedTuple, Generic[PatternT]):
     """The gradients of ``<G, E>`` for the operands of a :class:`FusedmmCall` that gave ``E``.
 
@@ -296,4 +350,4 @@ class GradientCall(NamedTuple, Generic[PatternT]):
 #: A product of a sparse matrix and dense ones.
 ProductCall: TypeAlias = SpmmCall | SddmmCall | FusedmmCall
 #: A record.
-AnyCall: TypeAlias = SpmvCall | ProductCall | GradientCall
+AnyCall: TypeAlias = SpmvCall | ProductCall | TracedCall | GradientCall

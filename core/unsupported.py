@@ -47,6 +47,7 @@ REASONS: dict[str, dict[str, str]] = {
             (
                 "csr.softmax",
                 "csr.softmax_backward",
+                "csr.edge_function",
                 "csr.spmm_max",
                 "csr.spmm_where_equal",
                 "csr.additive_attention",

@@ -1,6 +1,7 @@
 // Sparse times dense, sampled dense times dense, and both in one: a row of the pattern at a time,
 // which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
 #pragma once
+#include "edge_inputs.hpp"
 #include "narrow.hpp"
 #include "arithmetic.hpp"
 
@@ -187,12 +188,12 @@ struct numbers_of_rows {
 // for: plus infinity for such a row, so that exp(score - total) is 0 for all scores. The logarithm
 // of its total is left if it is asked for: plus infinity of such a row, for which the exponentials
 // of all scores minus it are 0.
-template <class T, class Entries>
+template <class T, class Entries, class Function>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,
                          const batched<const T>& of_B, const batched<const T>& of_D,
                          const batched<T>& of_E, const numbers_of_rows<held_t<T>>& log_totals,
-                         held_t<T> alpha, i64 edge) {
+                         held_t<T> alpha, i64 edge, const Function& function) {
   using S = held_t<T>;
   for_rows(it, m, batch, [&](i64 b, i64 row) {
     for_strips<T>(p, [&](i64 first, auto columns) {
@@ -202,6 +203,8 @@ WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const E
         S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, entries.column(e))) * alpha;
         if (values)
           s *= widen(values[b * values_step + e]);
+        if constexpr (Function::TRACED)
+          s = function(s, b, row, entries.column(e), e);
         S weight = weight_of(edge, s);
         if (edge == SOFTMAX) {
           if (s > largest) {
@@ -235,7 +238,7 @@ WL_DEVICE void fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
                             i64 log_totals_step, held_t<T> alpha, i64 edge) {
   fuse_rows<T>(it, m, k, p, batch, listed_entries<I>{indptr, indices}, values, values_step,
                {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
-               {log_totals, log_totals_step}, alpha, edge);
+               {log_totals, log_totals_step}, alpha, edge, scores_alone{});
 }
 
 template <class T, class I>
@@ -246,7 +249,40 @@ WL_DEVICE void mask_fusedmm_rows(const item& it, i64 m, i64 k, i64 p, i64 batch,
                                  held_t<T> alpha, i64 edge) {
   fuse_rows<T>(it, m, k, p, batch, interval_entries<I>{first, last}, static_cast<const T*>(nullptr),
                0, {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
-               {log_totals, log_totals_step}, alpha, edge);
+               {log_totals, log_totals_step}, alpha, edge, scores_alone{});
+}
+
+// The same with a function of the user's own between the scores and the edge function.
+template <class PROGRAM, class T, class I>
+WL_DEVICE void fusedmm_traced_rows(
+    const item& it, i64 m, i64 k, i64 p, i64 batch, const I* indptr, const I* indices,
+    const T* values, i64 values_step, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
+    i64 B_step, const T* D, i64 D_ld, i64 D_step, const held_t<T>* of_rows, i64 of_rows_ld,
+    i64 of_rows_step, const held_t<T>* of_columns, i64 of_columns_ld, i64 of_columns_step,
+    const held_t<T>* of_entries, i64 of_entries_ld, i64 of_entries_step, T* E, i64 E_ld, i64 E_step,
+    held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha, i64 edge) {
+  const traced_scores<PROGRAM, held_t<T>> function{{{of_rows, of_rows_ld, of_rows_step},
+                                                    {of_columns, of_columns_ld, of_columns_step},
+                                                    {of_entries, of_entries_ld, of_entries_step}}};
+  fuse_rows<T>(it, m, k, p, batch, listed_entries<I>{indptr, indices}, values, values_step,
+               {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
+               {log_totals, log_totals_step}, alpha, edge, function);
+}
+
+template <class PROGRAM, class T, class I>
+WL_DEVICE void
+mask_fusedmm_traced_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
+                         const I* last, const T* C, i64 C_ld, i64 C_step, const T* B, i64 B_ld,
+                         i64 B_step, const T* D, i64 D_ld, i64 D_step, const held_t<T>* of_rows,
+                         i64 of_rows_ld, i64 of_rows_step, const held_t<T>* of_columns,
+                         i64 of_columns_ld, i64 of_columns_step, T* E, i64 E_ld, i64 E_step,
+                         held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha, i64 edge) {
+  const traced_scores<PROGRAM, held_t<T>> function{{{of_rows, of_rows_ld, of_rows_step},
+                                                    {of_columns, of_columns_ld, of_columns_step},
+                                                    {nullptr, 0, 0}}};
+  fuse_rows<T>(it, m, k, p, batch, interval_entries<I>{first, last}, static_cast<const T*>(nullptr),
+               0, {C, C_ld, C_step}, {B, B_ld, B_step}, {D, D_ld, D_step}, {E, E_ld, E_step},
+               {log_totals, log_totals_step}, alpha, edge, function);
 }
 
 } // namespace wl

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.algorithm import Algorithm, Facts, multiply
 from ...core.call_kernels import takes_call
-from ...core.calls import FusedmmCall, ProductCall, SddmmCall, SpmmCall
+from ...core.calls import FusedmmCall, ProductCall, SddmmCall, SpmmCall, TracedCall
+from ...core.edge_functions.program import program_of
 from ...core.errors import InvalidArgument
 from ...core.operations import masks
 from ...core.operations import products as operations
@@ -68,7 +69,9 @@ def sddmm(executor: DpcppExecutor, call: SddmmCall) -> None:
         )  # fmt: skip
 
 
-def _with_columns(executor: DpcppExecutor, call: FusedmmCall) -> tuple[UsmArray, UsmArray]:
+def _with_columns(
+    executor: DpcppExecutor, call: FusedmmCall | TracedCall
+) -> tuple[UsmArray, UsmArray]:
     """Return operands with a column if logarithms alone are asked for: kernels go by columns."""
     D, E = call.D, call.E
     if D.shape[2] > 0 or call.log_totals is None:
@@ -124,6 +127,69 @@ def mask_fusedmm(executor: DpcppExecutor, call: FusedmmCall[Mask]) -> None:
         )  # fmt: skip
 
 
+def _input(given: UsmArray | None) -> tuple[Any, int, int]:
+    """Return an input of a function: its address, and the distances of lines and of blocks."""
+    if given is None:
+        return None, 0, 0
+    lines, blocks = _steps(given)
+    return given, lines, blocks
+
+
+def traced(executor: DpcppExecutor, call: TracedCall) -> None:
+    """Let a function of the user's own weigh the rows of D."""
+    _check_name(call.kernel)
+    A, C, B = call.A, call.C, call.B
+    batch, m, k = C.shape
+    D, E = _with_columns(executor, call)
+    p = E.shape[2]
+    if E.size:
+        kernel = templates.traced_rows(call.function, of_mask=False)
+        executor.launch(
+            kernel,
+            templates.alone(kernel),
+            executor.row_grid(m * batch, int(A.indices.size) * batch * (k + p)),
+            (
+                m, k, p, batch, A.indptr, A.indices, *_values(call.values), C, *_steps(C),
+                B, *_steps(B), D, *_steps(D), *_input(call.of_rows), *_input(call.of_columns),
+                *_input(call.of_entries), E, *_steps(E), *_values(call.log_totals), call.alpha,
+                EDGES[program_of(call.function).final],
+            ),
+            E.dtype,
+            A.indices.dtype,
+        )  # fmt: skip
+
+
+def mask_traced(executor: DpcppExecutor, call: TracedCall[Mask]) -> None:
+    """Let a function of the user's own of each row's columns weigh the rows of D."""
+    _check_name(call.kernel)
+    A, C, B = call.A, call.C, call.B
+    batch, m, k = C.shape
+    D, E = _with_columns(executor, call)
+    p = E.shape[2]
+    if E.size:
+        kernel = templates.traced_rows(call.function, of_mask=True)
+        executor.launch(
+            kernel,
+            templates.alone(kernel),
+            executor.row_grid(m * batch, A.nnz * batch * (k + p)),
+            (
+                m, k, p, batch, A.first, A.last, C, *_steps(C), B, *_steps(B), D, *_steps(D),
+                *_input(call.of_rows), *_input(call.of_columns), E, *_steps(E),
+                *_values(call.log_totals), call.alpha, EDGES[program_of(call.function).final],
+            ),
+            E.dtype,
+            A.index_dtype,
+        )  # fmt: skip
+
+
+def _check_name(kernel: str) -> None:
+    if kernel not in ("auto", "row-split"):
+        raise InvalidArgument(
+            f"kernel: there is no {kernel!r} with a function of one's own on dpcpp; there are "
+            "auto, row-split"
+        )
+
+
 class RowSplit(Algorithm):
     """A work-item has a row of a block, a few of its columns at a time."""
 
@@ -157,5 +223,7 @@ for _operation in (
     operations.csr_fusedmm_softmax,
 ):
     takes_call(kernel, _operation)(multiply)
+takes_call(kernel, operations.csr_fusedmm_traced)(traced)
+takes_call(kernel, masks.fusedmm_traced)(mask_traced)
 for _operation in (masks.fusedmm, masks.fusedmm_softmax):
     takes_call(kernel, _operation)(mask_fusedmm)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 
 from ..simt import kernels as simt
+from ..unified.edge_functions import program_text
 from ..unified.wrappers import SimtKernel
 
 #: A program's kernels, each with the constants that it is made for.
@@ -241,3 +242,36 @@ mask_fusedmm_rows = SimtKernel(
 SPMM = _family(spmm_rows)
 SAMPLED = _family(sddmm_rows, fusedmm_rows)
 MASKED = _family(mask_fusedmm_rows)
+
+
+def _of_function(*names: str) -> str:
+    """Return the declaration of inputs of a function of the user's own."""
+    return ", ".join(f"{n}: in R[l], {n}_ld: i64, {n}_step: i64" for n in names)
+
+
+_fusedmm_traced_rows = SimtKernel(
+    "fusedmm_traced_rows",
+    "ml.hpp",
+    f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, "
+    f"{_of_function('of_rows', 'of_columns', 'of_entries')}, {_FUSED}",
+    "wl::edge_program, {T}, {I}",
+)
+_mask_fusedmm_traced_rows = SimtKernel(
+    "mask_fusedmm_traced_rows",
+    "ml.hpp",
+    "m: i64, k: i64, p: i64, batch: i64, first: in I[l], last: in I[l], "
+    f"{_operands('C', 'B', 'D')}, {_of_function('of_rows', 'of_columns')}, {_FUSED}",
+    "wl::edge_program, {T}, {I}",
+)
+
+
+@cache
+def traced_rows(function: str, *, of_mask: bool) -> SimtKernel:
+    """Return the kernel of a product with a function of the user's own, a program by its text."""
+    kernel = _mask_fusedmm_traced_rows if of_mask else _fusedmm_traced_rows
+    return replace(kernel, text=program_text(function))
+
+
+def alone(kernel: SimtKernel) -> Family:
+    """Return a kernel as a program of its own."""
+    return _family(kernel)

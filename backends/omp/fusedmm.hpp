@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "edge_program.hpp"
 #include "entry_columns.hpp"
 #include "sddmm.hpp"
 
@@ -31,7 +32,7 @@ inline Edge edge_called(const std::string& operation, const std::string& name) {
 
 // Products that are in flight: with 128 columns their rows of B fit in the first-level cache, so
 // that D is read from there if it is B.
-constexpr i64 kEdgeChunk = 32;
+constexpr i64 kEdgeChunk = kProgramChunk;
 
 template <class S, class Pattern>
 struct Fusedmm {
@@ -46,6 +47,8 @@ struct Fusedmm {
   Edge edge;
   bool same_operand; // D is B
   const PatternPlan* plan;
+  // A function of the user's own that comes before `edge`, or nullptr.
+  const EdgeProgram<T>* function = nullptr;
 };
 
 // The factor that makes weights of the powers of a row: 0 for a row without weight.
@@ -210,6 +213,8 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
       T* const sums = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, rows * pitch);
       for (i64 i = 0; i < rows; ++i)
         at(sums, i).clear(width);
+      T* const registers_of_program =
+          o.function ? workspace<T>(6, o.function->registers()) : nullptr;
       plan.for_segments(
           part, o.pattern.ptr,
           [&](i64 row, i64 begin, i64 end) {
@@ -225,6 +230,10 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
               if (o.values)
                 for (i64 e = 0; e < count; ++e)
                   s[e] *= static_cast<T>(widen(o.values[from + e]));
+              if (o.function) {
+                o.function->run(registers_of_program, row, columns + from, from, count, s);
+                std::copy_n(o.function->output(registers_of_program, 0), count, s);
+              }
               std::fill_n(s + count, L, -std::numeric_limits<T>::infinity());
               weigh(o.edge, count, s, width, sum);
               add_rows<8>(D, columns + from, s, count, i64(0), width, sum.sum);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_kernels import takes_call
-from ...core.calls import FusedmmCall, GradientCall
+from ...core.calls import FusedmmCall, GradientCall, TracedCall
 from ...core.errors import InvalidArgument
 from ...core.executor import Executor
 from ...core.operation import KernelTable
@@ -46,6 +46,14 @@ def register(kernel: KernelTable) -> None:
         arrays = numbers((call.C, call.B, call.D, *made))
         ends = A.first, turned.first, turned.last
         native().mask_gradients(executor, A.indptr, *ends, *arrays, *call.factors)
+
+    @takes_call(kernel, operations.fusedmm_traced)
+    def traced(executor: Executor, call: TracedCall[Mask]) -> None:
+        _check(call.kernel)
+        A = call.A
+        arrays = call.C, call.B, call.D, call.of_rows, call.of_columns, call.E, call.log_totals
+        plan = A._pattern.get(_PARTITION, lambda: native().mask_plan(executor, A.indptr))
+        native().mask_traced(executor, A.indptr, A.first, *numbers(arrays), *call.factors, plan)
 
     for operation in (operations.fusedmm, operations.fusedmm_softmax):
         takes_call(kernel, operation)(product)

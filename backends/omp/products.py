@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.algorithm import Algorithm, Facts, Unsuited, multiply
 from ...core.call_kernels import takes_call
-from ...core.calls import GradientCall, ProductCall, SddmmCall, SpmmCall
+from ...core.calls import GradientCall, ProductCall, SddmmCall, SpmmCall, TracedCall
 from ...core.dtypes import is_narrow
 from ...core.executor import Array, Executor
 from ...core.operation import KernelTable, Operation
@@ -259,6 +259,28 @@ def register(kernel: KernelTable) -> None:
         takes_call(kernel, operation)(product)
     for operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softmax_backward):
         takes_call(kernel, operation)(gradients)
+
+    @takes_call(kernel, operations.csr_fusedmm_traced)
+    def traced(executor: Executor, call: TracedCall) -> None:
+        A = call.A
+        plan = A.plan_for("fusedmm", call.dense.shape[2], call.kernel, call.dense.dtype)
+        arrays = numbers(call.arrays)
+        native().fusedmm_traced(executor, A, *arrays, *call.factors, plan.state.partition)
+
+    @kernel(operations.csr_edge_function)
+    def csr_edge_function(
+        executor: Executor,
+        A: Csr,
+        S: Array,
+        of_rows: Array | None,
+        of_columns: Array | None,
+        of_entries: Array | None,
+        F: Array,
+        function: str,
+    ) -> None:
+        arrays = numbers((S, of_rows, of_columns, of_entries, F))
+        partition = partition_of(executor, A, "balanced")
+        native().edge_function(executor, A, *arrays, function, partition)
 
     def rowwise(operation: Operation) -> None:
         entry = operation.name.removeprefix("csr.")

@@ -12,8 +12,10 @@ from ...core.executor import Executor
 from ...core.operations import matrix, products
 from .matrix import csr_spmv
 from .products import (
+    edge_function,
     fusedmm,
     fusedmm_backward,
+    fusedmm_traced,
     sddmm,
     softmax,
     softmax_backward,
@@ -74,6 +76,8 @@ for _operation in (
     takes_call(kernel, _operation)(multiply)
 for _operation in (products.csr_fusedmm_backward, products.csr_fusedmm_softmax_backward):
     takes_call(kernel, _operation)(fusedmm_backward)
+takes_call(kernel, products.csr_fusedmm_traced)(fusedmm_traced)
+kernel(products.csr_edge_function)(edge_function)
 kernel(products.csr_softmax)(softmax)
 kernel(products.csr_softmax_backward)(softmax_backward)
 kernel(products.csr_spmm_max)(spmm_max)

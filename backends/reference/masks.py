@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.call_kernels import takes_call
-from ...core.calls import FusedmmCall, GradientCall
+from ...core.calls import FusedmmCall, GradientCall, TracedCall
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.operations import masks as operations
 from .matrix import apply
-from .products import fusedmm, fusedmm_backward
+from .products import fusedmm, fusedmm_backward, fusedmm_traced
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -55,6 +55,14 @@ def mask_fusedmm_backward(executor: Executor, call: GradientCall[Mask]) -> None:
     fusedmm_backward(executor, listed._replace(A=call.A.tocsr()))
 
 
+def mask_fusedmm_traced(executor: Executor, call: TracedCall[Mask]) -> None:
+    """Let a function of the user's own weigh the rows of D."""
+    _check(call.kernel)
+    listed: TracedCall = call
+    fusedmm_traced(executor, listed._replace(A=call.A.tocsr()))
+
+
+takes_call(kernel, operations.fusedmm_traced)(mask_fusedmm_traced)
 for _operation in (operations.fusedmm, operations.fusedmm_softmax):
     takes_call(kernel, _operation)(mask_fusedmm)
 for _operation in (operations.fusedmm_backward, operations.fusedmm_softmax_backward):

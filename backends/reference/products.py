@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall
+from ...core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall, TracedCall
 from ...core.dtypes import ML_DTYPES
+from ...core.edge_functions.program import program_of
 from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from .matrix import majors
@@ -110,6 +111,44 @@ def fusedmm(executor: Executor, call: FusedmmCall) -> None:
         if log_totals is not None:
             log_totals[b] = logs_of_totals(*powers_of_scores(A.shape[0], row, s)[1:])
         call.E[b] = row_sums(A.shape[0], row, f[:, None] * wide(call.D[b])[A.indices])
+
+
+def block_of(inputs: Array | None, b: int) -> Array | None:
+    """Return the inputs of one block."""
+    return None if inputs is None else inputs[b]
+
+
+def fusedmm_traced(executor: Executor, call: TracedCall) -> None:
+    """Let a function of the user's own of the sampled products weigh the rows of D."""
+    A, values, log_totals = call.A, call.values, call.log_totals
+    row, program = majors(A.indptr), program_of(call.function)
+    for b in range(call.C.shape[0]):
+        s = dots(A, row, call.C[b], call.B[b])
+        s = s * s.dtype.type(call.alpha) * (1 if values is None else wide(values[b]))
+        inputs = (block_of(given, b) for given in call.inputs)
+        (t,) = program.evaluate(s, row, A.indices, *inputs)
+        f = weights(program.final, A.shape[0], row, t)
+        if log_totals is not None:
+            log_totals[b] = logs_of_totals(*powers_of_scores(A.shape[0], row, t)[1:])
+        call.E[b] = row_sums(A.shape[0], row, f[:, None] * wide(call.D[b])[A.indices])
+
+
+def edge_function(
+    executor: Executor,
+    A: Any,
+    S: Array,
+    of_rows: Array | None,
+    of_columns: Array | None,
+    of_entries: Array | None,
+    F: Array,
+    function: str,
+) -> None:
+    """Run a program for the score of each entry."""
+    row, program = majors(A.indptr), program_of(function)
+    for b in range(S.shape[0]):
+        inputs = (block_of(given, b) for given in (of_rows, of_columns, of_entries))
+        for output, made in enumerate(program.evaluate(wide(S[b]), row, A.indices, *inputs)):
+            F[b, output] = made
 
 
 def derivative(edge: str, rows: int, row: Array, f: Array, t: Array) -> Array:

@@ -1,6 +1,7 @@
 // E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: samples stay in registers.
 #pragma once
 #include "dots.hpp"
+#include "edge_inputs.hpp"
 
 namespace wl {
 
@@ -113,12 +114,12 @@ struct interval_rows {
 // that. A line of `partial` is the largest score, the sum of powers, and p sums. The logarithms of
 // totals of a softmax are left where `log_totals` is not null.
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I,
-          class Rows>
-WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64 p, i64 batch,
-                         const T* values, i64 values_step, const T* C, i64 C_ld, i64 C_step,
-                         const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out,
-                         i64 out_ld, i64 out_step, held_t<T>* log_totals, i64 log_totals_step,
-                         held_t<T> alpha, i64 lines, u8* partial) {
+          class Rows, class Function>
+WL_DEVICE void
+fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items, i64 k, i64 p,
+          i64 batch, const T* values, i64 values_step, const T* C, i64 C_ld, i64 C_step, const T* B,
+          i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step, T* out, i64 out_ld, i64 out_step,
+          held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha, i64 lines, u8* partial) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
@@ -142,12 +143,14 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
     int count = me.count(begin, end);
     if (count > 0) {
       const T* const of_values = values ? values + unit.b * values_step : values;
-      I q = begin, column{};
+      I q = begin, column{}, entry{};
       S value = S(1);
       const auto ask = [&] { // operands of the batch at q
         if (count > 0) {
           const I e = me.own(q, count);
           column = rows.column(e);
+          if constexpr (Function::TRACED)
+            entry = e;
           if (values)
             value = widen(read_once(of_values + e));
         }
@@ -161,7 +164,7 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
           mine[v] = load_part<WHOLE, T, E>(at < k, of_C, at);
         }
       while (count > 0) {
-        const I of_now = column;
+        const I of_now = column, entry_now = entry;
         const S factor = alpha * value;
         const int here = count;
         q += I(here);
@@ -202,7 +205,12 @@ WL_DEVICE void fuse_rows(const item& it, const Rows& rows, i64 items, i64 k, i64
                   summed[a][v] = load_part<WHOLE, T, E>(
                       c0 + v * L * E < p, gathered_row(of_D, of_j[a], D_row), c0 + v * L * E);
           const int number = s + me.l % ahead;
-          const S score = reduce_scatter<L>(it, dots) * shuffle(factor, me.lane_with(number));
+          S score = reduce_scatter<L>(it, dots) * shuffle(factor, me.lane_with(number));
+          if constexpr (Function::TRACED) {
+            const I j = shuffle(of_now, me.lane_with(number)),
+                    e = shuffle(entry_now, me.lane_with(number));
+            score = function(score, unit.b, of_row, j, e);
+          }
           const S weight = total.template weigh<ahead>(it, score, me.place(number) < here);
 #pragma unroll
           for (int a = 0; a < ahead; ++a) {
@@ -279,9 +287,9 @@ WL_DEVICE void csr_fusedmm(const item& it, i64 items, i64 k, i64 p, i64 batch, c
                            held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha, i64 lines,
                            u8* partial) {
   fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
-      it, listed_rows<I>{bounds, target, indices}, items, k, p, batch, values, values_step, C, C_ld,
-      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, log_totals, log_totals_step,
-      alpha, lines, partial);
+      it, listed_rows<I>{bounds, target, indices}, scores_alone{}, items, k, p, batch, values,
+      values_step, C, C_ld, C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step,
+      log_totals, log_totals_step, alpha, lines, partial);
 }
 
 template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class T, class I>
@@ -291,9 +299,75 @@ WL_DEVICE void mask_fusedmm(const item& it, i64 m, i64 k, i64 p, i64 batch, cons
                             i64 out_step, held_t<T>* log_totals, i64 log_totals_step,
                             held_t<T> alpha) {
   fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
-      it, interval_rows<I>{first, last}, m, k, p, batch, static_cast<const T*>(nullptr), 0, C, C_ld,
-      C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, log_totals, log_totals_step,
-      alpha, 0, static_cast<u8*>(nullptr));
+      it, interval_rows<I>{first, last}, scores_alone{}, m, k, p, batch,
+      static_cast<const T*>(nullptr), 0, C, C_ld, C_step, B, B_ld, B_step, D, D_ld, D_step, out,
+      out_ld, out_step, log_totals, log_totals_step, alpha, 0, static_cast<u8*>(nullptr));
+}
+
+// The same with a function of the user's own between the scores and the edge function.
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class PROGRAM,
+          class T, class I>
+WL_DEVICE void
+csr_fusedmm_traced(const item& it, i64 items, i64 k, i64 p, i64 batch, const I* bounds,
+                   const I* target, const I* indices, const T* values, i64 values_step, const T* C,
+                   i64 C_ld, i64 C_step, const T* B, i64 B_ld, i64 B_step, const T* D, i64 D_ld,
+                   i64 D_step, const held_t<T>* of_rows, i64 of_rows_ld, i64 of_rows_step,
+                   const held_t<T>* of_columns, i64 of_columns_ld, i64 of_columns_step,
+                   const held_t<T>* of_entries, i64 of_entries_ld, i64 of_entries_step, T* out,
+                   i64 out_ld, i64 out_step, held_t<T>* log_totals, i64 log_totals_step,
+                   held_t<T> alpha, i64 lines, u8* partial) {
+  using S = held_t<T>;
+  const traced_scores<PROGRAM, S> function{{{of_rows, of_rows_ld, of_rows_step},
+                                            {of_columns, of_columns_ld, of_columns_step},
+                                            {of_entries, of_entries_ld, of_entries_step}}};
+  fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
+      it, listed_rows<I>{bounds, target, indices}, function, items, k, p, batch, values,
+      values_step, C, C_ld, C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step,
+      log_totals, log_totals_step, alpha, lines, partial);
+}
+
+template <int L, int VK, int VP, int E, int A, int EDGE, int D_IS_B, int WHOLE, class PROGRAM,
+          class T, class I>
+WL_DEVICE void mask_fusedmm_traced(const item& it, i64 m, i64 k, i64 p, i64 batch, const I* first,
+                                   const I* last, const T* C, i64 C_ld, i64 C_step, const T* B,
+                                   i64 B_ld, i64 B_step, const T* D, i64 D_ld, i64 D_step,
+                                   const held_t<T>* of_rows, i64 of_rows_ld, i64 of_rows_step,
+                                   const held_t<T>* of_columns, i64 of_columns_ld,
+                                   i64 of_columns_step, T* out, i64 out_ld, i64 out_step,
+                                   held_t<T>* log_totals, i64 log_totals_step, held_t<T> alpha) {
+  using S = held_t<T>;
+  const traced_scores<PROGRAM, S> function{{{of_rows, of_rows_ld, of_rows_step},
+                                            {of_columns, of_columns_ld, of_columns_step},
+                                            {nullptr, 0, 0}}};
+  fuse_rows<L, VK, VP, E, A, EDGE, D_IS_B, WHOLE, T, I>(
+      it, interval_rows<I>{first, last}, function, m, k, p, batch, static_cast<const T*>(nullptr),
+      0, C, C_ld, C_step, B, B_ld, B_step, D, D_ld, D_step, out, out_ld, out_step, log_totals,
+      log_totals_step, alpha, 0, static_cast<u8*>(nullptr));
+}
+
+// The outputs of PROGRAM for stored scores: a wave has a row.
+template <class PROGRAM, class T, class I>
+WL_DEVICE void
+csr_edge_function(const item& it, i64 m, i64 batch, const I* indptr, const I* indices,
+                  const T* scores, i64 scores_step, const held_t<T>* of_rows, i64 of_rows_ld,
+                  i64 of_rows_step, const held_t<T>* of_columns, i64 of_columns_ld,
+                  i64 of_columns_step, const held_t<T>* of_entries, i64 of_entries_ld,
+                  i64 of_entries_step, T* results, i64 results_ld, i64 results_step) {
+  using S = held_t<T>;
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  const edge_inputs<S> inputs{{of_rows, of_rows_ld, of_rows_step},
+                              {of_columns, of_columns_ld, of_columns_step},
+                              {of_entries, of_entries_ld, of_entries_step}};
+  for (i64 u = it.block() * waves + wave_of(it); u < m * batch; u += it.blocks() * waves) {
+    const i64 b = u / m, row = u % m;
+    for (i64 e = indptr[row] + lane_of(it); e < indptr[row + 1]; e += WL_WARP) {
+      S made[PROGRAM::OUTPUTS];
+      PROGRAM::run_all(S(widen(scores[b * scores_step + e])), b, row, indices[e], e, inputs, made);
+#pragma unroll
+      for (int output = 0; output < PROGRAM::OUTPUTS; ++output)
+        results[b * results_step + output * results_ld + e] = narrowed<T>::of(made[output]);
+    }
+  }
 }
 
 // Adds up the pieces of cut rows in their order, as spmm_join.

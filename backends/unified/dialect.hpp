@@ -51,6 +51,10 @@ WL_DEVICE float sine(float v) { return ::sinf(v); }
 WL_DEVICE double sine(double v) { return ::sin(v); }
 WL_DEVICE float cosine(float v) { return ::cosf(v); }
 WL_DEVICE double cosine(double v) { return ::cos(v); }
+WL_DEVICE float hyperbolic_tangent(float v) { return ::tanhf(v); }
+WL_DEVICE double hyperbolic_tangent(double v) { return ::tanh(v); }
+WL_DEVICE float logarithm_after_one(float v) { return ::log1pf(v); }
+WL_DEVICE double logarithm_after_one(double v) { return ::log1p(v); }
 WL_DEVICE float angle(float v, float w) { return ::atan2f(v, w); }
 WL_DEVICE double angle(double v, double w) { return ::atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) { atomicAdd(counter, -1); }
@@ -67,6 +71,10 @@ WL_DEVICE float sine(float v) { return sycl::sin(v); }
 WL_DEVICE double sine(double v) { return sycl::sin(v); }
 WL_DEVICE float cosine(float v) { return sycl::cos(v); }
 WL_DEVICE double cosine(double v) { return sycl::cos(v); }
+WL_DEVICE float hyperbolic_tangent(float v) { return sycl::tanh(v); }
+WL_DEVICE double hyperbolic_tangent(double v) { return sycl::tanh(v); }
+WL_DEVICE float logarithm_after_one(float v) { return sycl::log1p(v); }
+WL_DEVICE double logarithm_after_one(double v) { return sycl::log1p(v); }
 WL_DEVICE float angle(float v, float w) { return sycl::atan2(v, w); }
 WL_DEVICE double angle(double v, double w) { return sycl::atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) {
@@ -88,6 +96,10 @@ WL_DEVICE float sine(float v) { return __builtin_sinf(v); }
 WL_DEVICE double sine(double v) { return __builtin_sin(v); }
 WL_DEVICE float cosine(float v) { return __builtin_cosf(v); }
 WL_DEVICE double cosine(double v) { return __builtin_cos(v); }
+WL_DEVICE float hyperbolic_tangent(float v) { return __builtin_tanhf(v); }
+WL_DEVICE double hyperbolic_tangent(double v) { return __builtin_tanh(v); }
+WL_DEVICE float logarithm_after_one(float v) { return __builtin_log1pf(v); }
+WL_DEVICE double logarithm_after_one(double v) { return __builtin_log1p(v); }
 WL_DEVICE float angle(float v, float w) { return __builtin_atan2f(v, w); }
 WL_DEVICE double angle(double v, double w) { return __builtin_atan2(v, w); }
 WL_DEVICE void count_down(i32* counter) { --*counter; }

@@ -27,6 +27,7 @@ This module needs the standard library alone.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ class SimtKernel:
     resident : int
         Blocks that a multiprocessor should hold, which bounds registers where compilers can be
         told so; 0 leaves it to them.
+    text : str
+        C++ text between the headers and the kernel, such as a function of the user's own.
     """
 
     name: str
@@ -108,6 +111,7 @@ class SimtKernel:
     block: int = 256
     variants: tuple[Mapping[str, object], ...] = ({},)
     resident: int = 0
+    text: str = ""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -129,6 +133,8 @@ class SimtKernel:
         """Return the name of the kernel for these dtypes and constants."""
         parts = [value, *([index] if index and "{I}" in self.template else [])]
         parts += [str(constant) for constant in constants.values()]
+        if self.text:
+            parts.append(hashlib.sha256(self.text.encode()).hexdigest()[:12])
         return f"{self.name}__{'_'.join(parts)}"
 
 
@@ -295,7 +301,7 @@ def simt_wrapper(kernel: SimtKernel, value: str, index: str = "i4", **constants:
     declared, members = _all_arguments(kernel.parameters, value, index)
     types = {"T": _TYPES[parts_of(value)[0]], "I": INDEX_TYPES[index], **constants}
     function = f"wl::{kernel.name}<{kernel.template.format(**types)}>"
-    return (
+    return kernel.text + (
         f"WL_ENTRY({kernel.symbol(value, index, **constants)})(WL_GRID {', '.join(declared)}) {{\n"
         f"  WL_RUN({function}(it, {', '.join(members)});)\n}}\n"
     )

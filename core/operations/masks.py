@@ -42,6 +42,24 @@ def _backward_cost(
     return Cost(moved, 2 * A.nnz * C.shape[0] * (3 * C.shape[2] + 2 * D.shape[2]))
 
 
+def _traced_cost(
+    A: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    of_rows: Any,
+    of_columns: Any,
+    E: Any,
+    log_totals: Any,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> Cost:
+    made = _fusedmm_cost(A, C, B, D, E, alpha, "identity", kernel)
+    more = sum(x.nbytes for x in (of_rows, of_columns, log_totals) if x is not None)
+    return made._replace(bytes=made.bytes + more)
+
+
 def _softmax_cost(
     A: Any, C: Any, B: Any, D: Any, E: Any, log_totals: Any, alpha: float, kernel: str
 ) -> Cost:
@@ -74,6 +92,17 @@ fusedmm = declare(
     "E_i = sum_j f(alpha <C_i, B_j>) D_j over the columns of row i; f is identity, sigmoid, or "
     "softmax over the row; nothing of the size of the entries is stored",
     cost=_fusedmm_cost,
+    dtypes=REAL,
+)
+
+fusedmm_traced = declare(
+    "mask.fusedmm_traced",
+    "A: in Mask[m,n], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], of_rows: in R[b,r,m], "
+    "of_columns: in R[b,c,n], E: out T[b,m,p], log_totals: out R[b,m], alpha: T, function: str, "
+    "kernel: str",
+    "E_i = sum_j f(alpha <C_i, B_j>) D_j over the columns of row i; function is the text of f, as "
+    "in csr.fusedmm_traced",
+    cost=_traced_cost,
     dtypes=REAL,
 )
 

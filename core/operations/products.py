@@ -95,6 +95,34 @@ def _fusedmm_softmax_backward_cost(
     return made._replace(bytes=made.bytes + E.nbytes + log_totals.nbytes)
 
 
+def _traced_cost(
+    A: Any,
+    values: Any,
+    C: Any,
+    B: Any,
+    D: Any,
+    of_rows: Any,
+    of_columns: Any,
+    of_entries: Any,
+    E: Any,
+    log_totals: Any,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> Cost:
+    made = _fusedmm_cost(A, values, C, B, D, E, alpha, "identity", kernel)
+    more = sum(x.nbytes for x in (of_rows, of_columns, of_entries, log_totals) if x is not None)
+    return made._replace(bytes=made.bytes + more)
+
+
+def _edge_function_cost(
+    A: Any, S: Any, of_rows: Any, of_columns: Any, of_entries: Any, F: Any, function: str
+) -> Cost:
+    given = (S, of_rows, of_columns, of_entries, F)
+    moved = _pattern_bytes(A) + sum(x.nbytes for x in given if x is not None)
+    return Cost(moved, 10 * S.size)
+
+
 def _softmax_cost(A: Any, S: Any) -> Cost:
     return Cost(int(A.indptr.nbytes) + 2 * S.nbytes, 4 * S.size)
 
@@ -170,6 +198,29 @@ csr_fusedmm_softmax_backward = declare(
     "csr.fusedmm_backward with softmax, given the results of csr.fusedmm_softmax: weights are "
     "exp(score - log_totals_i), and the mean of their gradients in a row is <G_i, E_i>",
     cost=_fusedmm_softmax_backward_cost,
+    dtypes=REAL,
+)
+
+csr_fusedmm_traced = declare(
+    "csr.fusedmm_traced",
+    "A: in Csr[m,n], values: in T[b,nnz], C: in T[b,m,k], B: in T[b,n,k], D: in T[b,n,p], "
+    "of_rows: in R[b,r,m], of_columns: in R[b,c,n], of_entries: in R[b,e,nnz], "
+    "E: out T[b,m,p], log_totals: out R[b,m], alpha: T, function: str, kernel: str",
+    "E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j over the pattern of A; function is the text of "
+    "f, a program that reads the indices and a number of each row, column and entry, and ends "
+    "with a softmax over the row or not; arrays that are not needed are None, as log_totals, which "
+    "a softmax alone has",
+    cost=_traced_cost,
+    dtypes=REAL,
+)
+
+csr_edge_function = declare(
+    "csr.edge_function",
+    "A: in Csr[m,n], S: in T[b,nnz], of_rows: in R[b,r,m], of_columns: in R[b,c,n], "
+    "of_entries: in R[b,e,nnz], F: out T[b,q,nnz], function: str",
+    "F = the outputs of the program with the text function for the scores S, without its softmax; "
+    "inputs that are not needed are None",
+    cost=_edge_function_cost,
     dtypes=REAL,
 )
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..call_kernels import run_call
-from ..calls import FusedmmCall
+from ..calls import FusedmmCall, TracedCall
+from ..edge_functions.trace import EdgeFunction
 from ..errors import InvalidArgument
 from ..factors import real_number
 from ..formats import Csr
 from ..formats.mask import Mask
 from ..interop.tensors import differentiable, in_likeness, is_tensor
 from ..operands import executor_beside
+from ..operation import Operation
 from ..operations import masks
 from ..operations import products as operations
+from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
 
@@ -27,11 +30,12 @@ def fusedmm(
     B: Any,
     D: Any,
     *,
-    edge: str | None = None,
+    edge: str | EdgeFunction | None = None,
     alpha: float = 1.0,
     use_values: bool = False,
     out: Any = None,
     kernel: str = "auto",
+    return_lse: bool = False,
 ) -> Any:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j`` over the pattern of ``A``.
 
@@ -49,11 +53,15 @@ def fusedmm(
         Keys.
     D : array, shape (n, p) or (b, n, p)
         The rows that are added up; may be ``B`` itself.
-    edge : {None, "identity", "scaled", "sigmoid", "softmax"}
+    edge : {None, "identity", "scaled", "sigmoid", "softmax"} or callable
         The function f. ``"scaled"`` is the identity of products divided by the square root of k,
         as PyTorch's attention divides them before it adds a bias. ``"softmax"`` is that over the
         entries of a row, computed online. An entry with a product of minus infinity counts for
         nothing; a row without entries gives zeros, and so does one of minus infinities alone.
+        A function ``f(s, entries)`` of your own is traced once and becomes a part of the kernel:
+        it gets the scores and :class:`~wollemi.core.edge_functions.trace.Entries`, and returns
+        weights, ``lambda s, e: e.softmax(s - abs(e.rows - e.columns))``. It consists of
+        arithmetic, comparisons, ``where`` and functions of NumPy.
     alpha : float
         Factor of the products.
     use_values : bool
@@ -63,12 +71,18 @@ def fusedmm(
     kernel : str
         The name of an algorithm, or ``"auto"``; ``A.plan_for("fusedmm", k)`` shows the choice. With
         a mask ``"row-split"`` or ``"tile-mma"`` on GPUs.
+    return_lse : bool
+        Return the logarithms of the totals of a softmax, too, with which results over parts of a
+        pattern are put together.
 
     Returns
     -------
     array, shape (m, p) or (b, m, p)
         Of the common dtype; float16 and bfloat16 are added up in float32. Tensors of PyTorch's give
         a tensor, with the gradients of :func:`wollemi.interop.torch.fusedmm`.
+    log_totals : array, shape (m,) or (b, m)
+        With ``return_lse``: ``log sum_j exp(s_ij)`` over the scores of each row, in the dtype of
+        sums; plus infinity for a row without weight.
 
     Raises
     ------
@@ -90,12 +104,11 @@ def fusedmm(
         A = as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
-        return tensors.fusedmm(
-            A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, kernel=kernel
-        )
+        given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
+        return tensors.fusedmm(A, C, B, D, **given, return_lse=return_lse)
     matrix = A if isinstance(A, Mask) else as_csr(A)
-    given = (matrix, C, B, D, edge, alpha, use_values, out, kernel)
-    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *given)
+    asked = (matrix, C, B, D, edge, alpha, use_values, out, kernel, return_lse)
+    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
 
 
 def _of_arrays(
@@ -103,17 +116,20 @@ def _of_arrays(
     C: Any,
     B: Any,
     D: Any,
-    edge: str | None,
+    edge: str | EdgeFunction | None,
     alpha: float,
     use_values: bool,
     out: Any,
     kernel: str,
+    return_lse: bool,
 ) -> Any:
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = "identity" if edge is None else edge
-    if edge not in EDGES:
-        raise InvalidArgument(f"edge: expected None or one of {', '.join(EDGES)}, got {edge!r}")
+    if not callable(edge) and edge not in EDGES:
+        raise InvalidArgument(
+            f"edge: expected None, one of {', '.join(EDGES)}, or a function, got {edge!r}"
+        )
     queries, keys = Operand(executor, C, m, "C"), Operand(executor, B, n, "B")
     summed = Operand(executor, D, n, "D")
     require_equal_columns(queries, keys)
@@ -128,6 +144,38 @@ def _of_arrays(
     shape = batch if batched else batch[1:]
     result = Result(executor, out, shape, batch, dtype, 0.0, left, right, added)
     values = pattern_values(A, dtype, blocks) if use_values and isinstance(A, Csr) else None
-    call = FusedmmCall(A, values, left, right, added, result.array, None, alpha, edge, kernel)
-    run_call(masks.fusedmm if isinstance(A, Mask) else operations.csr_fusedmm, call)
-    return in_likeness(result.give(queries.from_host), C, out)
+    logs = executor.allocate((blocks, m), sum_dtype(dtype)) if return_lse else None
+    if callable(edge):
+        traced = traced_or_refused(edge, A, (blocks, A.nnz) if batched else (A.nnz,))
+        if return_lse and traced.program.final != "softmax":
+            refuse_lse()
+        inputs = inputs_of(traced, executor, A, blocks, sum_dtype(dtype))
+        text, given = traced.program.text, (values, left, right, added)
+        made = TracedCall(A, *given, *inputs, result.array, logs, alpha, text, kernel)
+        run_call(
+            masks.fusedmm_traced if isinstance(A, Mask) else operations.csr_fusedmm_traced, made
+        )
+    else:
+        call = FusedmmCall(A, values, left, right, added, result.array, logs, alpha, edge, kernel)
+        run_call(_operation(A, edge, return_lse), call)
+    found = in_likeness(result.give(queries.from_host), C, out)
+    if logs is None:
+        return found
+    totals = logs if batched else logs[0]
+    return found, in_likeness(executor.to_host(totals) if queries.from_host else totals, C, None)
+
+
+def refuse_lse() -> NoReturn:
+    """Say that only a softmax has logarithms of totals."""
+    raise InvalidArgument(
+        'return_lse: expected edge="softmax" or a function that ends with entries.softmax(s)'
+    )
+
+
+def _operation(A: Csr | Mask, edge: str, return_lse: bool) -> Operation:
+    """Return the operation of a named edge function."""
+    if return_lse and edge != "softmax":
+        refuse_lse()
+    if isinstance(A, Mask):
+        return masks.fusedmm_softmax if return_lse else masks.fusedmm
+    return operations.csr_fusedmm_softmax if return_lse else operations.csr_fusedmm

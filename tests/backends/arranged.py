@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from wollemi.core.operation import OPERATIONS
 from wollemi.core.registry import executor as executor_by_name
 
+from .edge_functions import text_of_outputs
 from .graphs import ARRANGE_GRAPHS
 from .incomplete import ARRANGE_INCOMPLETE
 from .selected import ARRANGE_SELECTED
@@ -41,6 +42,23 @@ def _the_softmax(values: dict[str, Any], extents: dict[str, int]) -> None:
     is_mask = "values" not in values
     forward = OPERATIONS["mask.fusedmm_softmax" if is_mask else "csr.fusedmm_softmax"]
     REFERENCE.run(forward, *given, *results, values["alpha"], "auto")
+
+
+def _five_outputs(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let the program have as many outputs as there is room for."""
+    values["function"] = text_of_outputs()
+
+
+def _a_softmax_last(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let the program end with a softmax, which has logarithms of totals."""
+    values["function"] = values["function"].replace("identity", "softmax")
+
+
+def _no_inputs_of_entries(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Let the program read no numbers of entries, which a mask does not list."""
+    _a_softmax_last(values, extents)
+    head, rest = values["function"].split(";", 1)
+    values["function"] = f"{head.rsplit(' ', 1)[0]} 0;{rest}"
 
 
 def _the_product(values: dict[str, Any], extents: dict[str, int]) -> None:
@@ -422,6 +440,9 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "attention.row_gradients": _columns_of_heads,
     "csr.fusedmm_softmax_backward": _the_softmax,
     "mask.fusedmm_softmax_backward": _the_softmax,
+    "csr.edge_function": _five_outputs,
+    "csr.fusedmm_traced": _a_softmax_last,
+    "mask.fusedmm_traced": _no_inputs_of_entries,
     "gmres.reproject": _some_lost_digits,
     "gmres.resubtract": _some_lost_digits,
     "gmres.extend": _first_residual,

@@ -17,6 +17,7 @@ from wollemi.core.status import Status, Stop
 
 from .arranged import ARRANGE, REFERENCE, STEPS, numbers
 from .awkward import Block, Pattern
+from .edge_functions import FUNCTIONS, text_of
 
 # Iterations of a ring, a batch: small, so that their ends are met.
 CAPACITY, BATCH = 3, 2
@@ -31,6 +32,7 @@ CHOICES = {
     "edge": ("identity", "sigmoid", "softmax"),
     "product": ("spmv", "spmm", "sddmm", "fusedmm"),
     "kernel": ("auto",),
+    "function": tuple(map(text_of, FUNCTIONS)),
     "dtype": ("float32", "float64", "float16"),
 }
 

@@ -24,6 +24,7 @@ NOT_LINEAR = {
     *("csr.fusedmm", "csr.fusedmm_backward", "mask.fusedmm", "mask.fusedmm_backward"),
     *("csr.fusedmm_softmax", "csr.fusedmm_softmax_backward"),
     *("mask.fusedmm_softmax", "mask.fusedmm_softmax_backward"),
+    *("csr.fusedmm_traced", "mask.fusedmm_traced", "csr.edge_function"),
     *("csr.softmax", "csr.softmax_backward"),
     *("csr.additive_attention", "csr.additive_attention_backward"),
 }

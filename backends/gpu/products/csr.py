@@ -9,8 +9,10 @@ import numpy as np
 
 from ....core.algorithm import Selection, facts_of, multiply
 from ....core.call_kernels import takes_call
-from ....core.calls import GradientCall, ProductCall
+from ....core.calls import GradientCall, ProductCall, TracedCall
 from ....core.dtypes import is_narrow
+from ....core.edge_functions.program import program_of
+from ....core.errors import InvalidArgument
 from ....core.executor import Array
 from ....core.operations import products as operations
 from ...unified.wrappers import SimtKernel
@@ -195,6 +197,61 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
         return cast(GpuAlgorithm, plan.algorithm).repeats
 
     return again(executor, plan, call.arrays, call.factors, compute, repeats=repeats)
+
+
+@takes_call(kernel, operations.csr_fusedmm_traced)
+def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
+    """Let a function of the user's own weigh rows, by a wave for a row or a piece of one."""
+    A, columns, name = call.A, int(call.dense.shape[2]), call.kernel
+    if not any(x is not None and x.size for x in (call.E, call.log_totals)):
+        return None
+    if name == "auto":
+        facts = facts_of(A, columns, call.dense.dtype.name)
+        on = Adapter(executor)
+        name = ml_choice.choose(
+            "fusedmm", facts.statistics, on.waves, columns, facts.itemsize, on.rules
+        ).kernel
+    if name not in (FusedmmRowSplit.name, FusedmmRowSegments.name):
+        raise InvalidArgument(
+            f"kernel: {name!r} takes no function of one's own; there are auto, row-split, "
+            "row-segments"
+        )
+    plan = A.plan_for("fusedmm", columns, name, call.dense.dtype)
+
+    def compute(on: Adapter) -> None:
+        cast(FusedmmRowSplit, plan.algorithm).run_traced(on, plan.state, call)
+
+    return again(executor, plan, call.arrays, call.factors, compute, repeats=lambda _: True)
+
+
+@kernel(operations.csr_edge_function)
+def csr_edge_function(
+    executor: GpuExecutor,
+    A: Any,
+    S: Array,
+    of_rows: Array | None,
+    of_columns: Array | None,
+    of_entries: Array | None,
+    F: Array,
+    function: str,
+) -> None:
+    """Run a program for the score of each entry: a wave has a row."""
+    on, (batch, outputs, _) = Adapter(executor), F.shape
+    if outputs != len(program_of(function).outputs):
+        raise InvalidArgument(f"F: expected one array for each output, got {outputs}")
+    if not F.size:
+        return
+    inputs = sum((on.operand(given) for given in (of_rows, of_columns, of_entries)), ())
+    rows = int(A.shape[0])
+    on.launch(
+        ml.with_function(ml.csr_edge_function, function),
+        rows * batch * on.wave,
+        (
+            rows, batch, A.indptr, A.indices, *on.weights(S), *inputs, *on.operand(F),
+        ),
+        S.dtype,
+        A.indices.dtype,
+    )  # fmt: skip
 
 
 for _operation in (

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from ...unified.edge_functions import program_text
 from ...unified.wrappers import SimtKernel
 
 _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
@@ -75,6 +76,37 @@ csr_fusedmm = SimtKernel(
     variants=(),
     resident=16,
 )
+_OF_FUNCTION = ", ".join(
+    f"{name}: in R[l], {name}_ld: i64, {name}_step: i64"
+    for name in ("of_rows", "of_columns", "of_entries")
+)
+csr_fusedmm_traced = replace(
+    csr_fusedmm,
+    name="csr_fusedmm_traced",
+    signature=(
+        f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
+        f"{operand('D')}, {_OF_FUNCTION}, {operand('out', 'out')}, {log_totals()}, alpha: T, "
+        "lines: i64, partial: out u8[l]"
+    ),
+    template="{L}, {VK}, {VP}, {E}, {A}, {EDGE}, {SAME}, {WHOLE}, wl::edge_program, {T}, {I}",
+    resident=8,
+)
+csr_edge_function = SimtKernel(
+    "csr_edge_function",
+    "fusedmm.hpp",
+    f"m: i64, batch: i64, indptr: in I[l], indices: in I[z], scores: in T[l], scores_step: i64, "
+    f"{_OF_FUNCTION}, {operand('results', 'out')}",
+    "wl::edge_program, {T}, {I}",
+    variants=(),
+)
+
+
+@cache  # devices know kernels by identity
+def with_function(kernel: SimtKernel, function: str) -> SimtKernel:
+    """Return a kernel with the text of the program of an edge function."""
+    return replace(kernel, text=program_text(function))
+
+
 fusedmm_join = SimtKernel(
     "fusedmm_join",
     "fusedmm.hpp",

@@ -6,10 +6,12 @@ Nothing is stored for entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ....core.call_kernels import takes_call
-from ....core.calls import FusedmmCall, GradientCall
+from ....core.calls import FusedmmCall, GradientCall, TracedCall
+from ....core.edge_functions.program import program_of
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
 from ....core.operation import KernelTable
@@ -39,6 +41,20 @@ mask_fusedmm = SimtKernel(
     resident=16,
 )
 
+_OF_FUNCTION = ", ".join(
+    f"{name}: in R[l], {name}_ld: i64, {name}_step: i64" for name in ("of_rows", "of_columns")
+)
+mask_fusedmm_traced = replace(
+    mask_fusedmm,
+    name="mask_fusedmm_traced",
+    signature=(
+        f"m: i64, k: i64, p: i64, batch: i64, {ml.INTERVALS}, {_DENSE}, {_OF_FUNCTION}, "
+        f"{ml.operand('out', 'out')}, {ml.log_totals()}, alpha: T"
+    ),
+    template=f"{_SHAPE}, {{A}}, {{EDGE}}, {{SAME}}, {{WHOLE}}, wl::edge_program, {{T}}, {{I}}",
+    resident=8,
+)
+
 if TYPE_CHECKING:
     from ....core.formats.mask import Mask
 
@@ -57,7 +73,7 @@ def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
 
 
 #: A product with a mask, or its gradients.
-MaskCall: TypeAlias = "FusedmmCall[Mask] | GradientCall[Mask]"
+MaskCall: TypeAlias = "FusedmmCall[Mask] | TracedCall[Mask] | GradientCall[Mask]"
 
 
 class MaskAlgorithm:
@@ -93,6 +109,22 @@ class MaskRows(MaskAlgorithm):
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
         """Give waves rows; where D is B its rows are loaded once."""
+        self._launch(on, call, call.edge, mask_fusedmm, ())
+
+    def run_traced(self, on: Adapter, call: TracedCall[Mask]) -> None:
+        """Do the same with a function of the user's own before a softmax or none."""
+        kernel = ml.with_function(mask_fusedmm_traced, call.function)
+        inputs = sum((on.operand(given) for given in call.inputs[:2]), ())
+        self._launch(on, call, program_of(call.function).final, kernel, inputs)
+
+    def _launch(
+        self,
+        on: Adapter,
+        call: FusedmmCall[Mask] | TracedCall[Mask],
+        edge: str,
+        kernel: SimtKernel,
+        inputs: tuple[Any, ...],
+    ) -> None:
         A, C, D, E = call.A, call.C, call.D, call.E
         batch, m, p = E.shape
         k, dtype, index = int(C.shape[2]), C.dtype, A.index_dtype
@@ -100,13 +132,13 @@ class MaskRows(MaskAlgorithm):
         of_E = on.operand(E)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        tiles, constants = shape.of_product(batch, k, p, call.edge, of_C, of_B, of_D)
+        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
         on.launch(
-            dot_kernel(mask_fusedmm, dtype, constants["WHOLE"]),
+            dot_kernel(kernel, dtype, constants["WHOLE"]),
             m * tiles * batch * on.wave,
             (
-                m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *of_E,
-                *on.of_rows(call.log_totals), call.alpha,
+                m, k, p, batch, A.first, A.last, *of_C, *of_B, *of_D, *inputs,
+                *of_E, *on.of_rows(call.log_totals), call.alpha,
             ),
             dtype,
             index,
@@ -207,6 +239,21 @@ def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None
     def backward(executor: GpuExecutor, call: GradientCall[Mask]) -> Repeatable | None:
         return gradients(executor, algorithms, call)
 
+    def traced(executor: GpuExecutor, call: TracedCall[Mask]) -> Repeatable | None:
+        if call.kernel not in ("auto", MaskRows.name):
+            raise InvalidArgument(
+                f"kernel: {call.kernel!r} takes no function of one's own; there are auto, row-split"
+            )
+        if not any(x is not None and x.size for x in (call.E, call.log_totals)):
+            return None
+        rows = MaskRows()
+
+        def compute(on: Adapter) -> None:
+            rows.run_traced(on, call)
+
+        return _again(executor, call, (*call.factors, "traced"), compute)
+
+    takes_call(kernel, operations.fusedmm_traced)(traced)
     for operation in (operations.fusedmm, operations.fusedmm_softmax):
         takes_call(kernel, operation)(forward)
     for operation in (operations.fusedmm_backward, operations.fusedmm_softmax_backward):

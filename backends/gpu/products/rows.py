@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ....core.algorithm import Facts
-from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
+from ....core.calls import FusedmmCall, SddmmCall, SpmmCall, TracedCall
+from ....core.edge_functions.program import program_of
+from ...unified.wrappers import SimtKernel
 from . import choice as ml_choice
 from . import declarations as ml
 from .adapter import Adapter
@@ -123,6 +125,23 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
 
     def run(self, on: Adapter, state: ml_choice.Pieces, call: FusedmmCall) -> None:
         """Give waves rows or pieces of them; where D is B its rows are loaded once."""
+        self._launch(on, state, call, call.edge, ml.csr_fusedmm, ())
+
+    def run_traced(self, on: Adapter, state: ml_choice.Pieces, call: TracedCall) -> None:
+        """Do the same with a function of the user's own before a softmax or none."""
+        kernel = ml.with_function(ml.csr_fusedmm_traced, call.function)
+        inputs = sum((on.operand(given) for given in call.inputs), ())
+        self._launch(on, state, call, program_of(call.function).final, kernel, inputs)
+
+    def _launch(
+        self,
+        on: Adapter,
+        state: ml_choice.Pieces,
+        call: FusedmmCall | TracedCall,
+        edge: str,
+        kernel: SimtKernel,
+        inputs: tuple[Any, ...],
+    ) -> None:
         A, C, D, E, alpha = call.A, call.C, call.D, call.E, call.alpha
         batch, _, p = E.shape
         k = int(C.shape[2])
@@ -132,14 +151,14 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
         weights, step = on.weights(call.values)
         dense = (of_C, of_B, of_D, of_E)
         shape = FusedLanes.of(dtype, k, p, same=of_B == of_D and k == p, dense=dense)
-        tiles, constants = shape.of_product(batch, k, p, call.edge, of_C, of_B, of_D)
+        tiles, constants = shape.of_product(batch, k, p, edge, of_C, of_B, of_D)
         partial = on.lines(batch * state.lines * (p + 2), dtype)
         on.launch(
-            dot_kernel(ml.csr_fusedmm, dtype, constants["WHOLE"]),
+            dot_kernel(kernel, dtype, constants["WHOLE"]),
             state.items * tiles * batch * on.wave,
             (
                 state.items, k, p, batch, state.bounds, state.target, A.indices, weights, step,
-                *of_C, *of_B, *of_D, *of_E, *logs, alpha, state.lines, partial,
+                *of_C, *of_B, *of_D, *inputs, *of_E, *logs, alpha, state.lines, partial,
             ),
             dtype,
             index,

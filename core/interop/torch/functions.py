@@ -16,9 +16,15 @@ from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...factors import real_number
 from ...formats import Csr
 from ...formats.mask import Mask, refuse_without_entries
-from ...products.fusedmm import EDGES
+from ...products.fusedmm import EDGES, refuse_lse
 from ...products.graphs import matrix_of
 from . import masks, operators
+from .edge_functions import (
+    fusedmm_traced,
+    mask_fusedmm_traced,
+    traced_of_mask,
+    traced_or_none,
+)
 from .known_products import remember, spmm_again, spmm_traced
 from .layouts import Sparse, check_dense, eager_for_tensors, sparse_of
 from .memory import executor_of
@@ -217,19 +223,23 @@ def fusedmm(
     dropout: float = 0.0,
     seed: int | None = None,
     kernel: str = "auto",
-) -> Tensor:
+    return_lse: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij]) D_j``, with gradients.
 
     The forward pass never stores the sampled matrix, nor does the backward pass on GPUs where no
     row and no column is long; else it has a few arrays of ``nnz`` numbers, on the CPU two for all
-    heads. With a function of your own, a bias, a cap or dropout the scores are stored.
+    heads. A function of your own, a bias and a cap are traced and become a part of the kernel; the
+    gradients then have a few arrays of ``nnz`` numbers. With dropout, in ``torch.compile``, and for
+    functions that cannot be traced, the scores are stored and the function is called with them;
+    the logger ``wollemi`` tells the reason.
 
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor, Pattern or mask, shape (m, n)
         The pattern, and with ``use_values`` the values unless ``values`` is given. With a mask of
         :mod:`wollemi.masks`, which has no entries, the arguments that are numbers of entries are
-        not taken, and ``edge`` is a name.
+        not taken, and a function of your own must be traceable.
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     D : Tensor, shape (n, p) or (..., n, p)
@@ -248,10 +258,13 @@ def fusedmm(
     seed : int, optional
         Of the dropout: the same seed drops the same entries on every device and at every call.
     kernel : str
+    return_lse : bool
+        As in :func:`wollemi.fusedmm`, with gradients, for which the scores are stored.
 
     Returns
     -------
     Tensor, shape (m, p) or (..., m, p)
+        With ``return_lse`` a pair with the logarithms of totals, shape (m,) or (..., m).
     """
     _check_tensor("C", C)
     alpha = _factor(alpha, "fusedmm")
@@ -261,8 +274,8 @@ def fusedmm(
             f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
         )
     if isinstance(A, Mask):
-        of_entries = (values, bias, softcap, dropout or None)
-        return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries)
+        of_entries = (values, bias, dropout or None)
+        return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries, softcap, return_lse)
     sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
@@ -276,8 +289,23 @@ def fusedmm(
     check_options(softcap, dropout)
     given = {"C": (C, 2), "B": (B, 2), "D": (D, 2), "values": (weights, 1), "bias": (added, 1)}
     C, B, D, weights, added = _together(given)
-    if not callable(edge) and added is None and softcap is None and not dropout:
+    named = not callable(edge) and added is None and softcap is None and not return_lse
+    if named and not dropout:
         found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
+        return sparse.unfold(found)
+    traced = None
+    if not dropout and not torch.compiler.is_compiling():
+        of_scores = (*C.shape[:-2], indices.shape[0])
+        traced = traced_or_none(edge, (rows, columns), of_scores, bias=added, softcap=softcap)
+    if return_lse and (traced is None or traced.program.final != "softmax"):
+        refuse_lse()
+    if traced is not None:
+        operands = (C, B, D)
+        found, logs = fusedmm_traced(
+            sparse.pattern, weights, operands, traced, alpha, kernel, return_lse=return_lse
+        )
+        if return_lse:
+            return sparse.unfold(found), sparse.unfold(logs[..., None])[..., 0]
     else:
         options = {"bias": added, "softcap": softcap, "dropout": dropout, "seed": seed}
         found = weigh(sparse.pattern, (C, B, D), weights, edge, alpha, kernel, **options)
@@ -293,9 +321,12 @@ def _fusedmm_of_mask(
     alpha: float,
     kernel: str,
     of_entries: tuple[Any, ...],
-) -> Tensor:
-    if not isinstance(edge, str) or any(option is not None for option in of_entries):
+    softcap: float | None,
+    return_lse: bool,
+) -> Tensor | tuple[Tensor, Tensor]:
+    if any(option is not None for option in of_entries):
         refuse_without_entries(A)
+    check_options(softcap, 0.0)
     (m, n), columns = A.shape, C.shape[-1]
     _check("C", C, m)
     _check("B", B, n, like=C)
@@ -307,7 +338,15 @@ def _fusedmm_of_mask(
     first, last = masks.mask_tensors(A, C.device)
     C, B, D = one_batch(C=(C, 2), B=(B, 2), D=(D, 2))
     C, B, D = _one_dtype(C, B, D)
-    return masks.fusedmm(first, last, C, B, D, str(edge), alpha, kernel)
+    if isinstance(edge, str) and softcap is None and not return_lse:
+        return masks.fusedmm(first, last, C, B, D, edge, alpha, kernel)
+    traced = traced_of_mask(edge, (m, n), (*C.shape[:-2], A.nnz), softcap)
+    if return_lse and traced.program.final != "softmax":
+        refuse_lse()
+    found = mask_fusedmm_traced(
+        (first, last), (C, B, D), traced, alpha, kernel, return_lse=return_lse
+    )
+    return found if return_lse else found[0]
 
 
 def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:

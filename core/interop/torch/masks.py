@@ -177,7 +177,7 @@ def _softmax_fake(
     return C.new_empty((*C.shape[:-1], D.shape[-1])), log_totals_like(C)
 
 
-def _entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+def entries_of(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     """Return the entries of a mask by compressed rows."""
     refuse_always(
         first,
@@ -193,7 +193,7 @@ def _entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
 
 def _by_entries(inputs: Any) -> tuple[Any, ...]:
     first, last, *operands, edge, alpha, _ = inputs
-    return (*_entries(first, last), None, *operands, edge, alpha, "auto")
+    return (*entries_of(first, last), None, *operands, edge, alpha, "auto")
 
 
 def _backward(

@@ -28,6 +28,7 @@ ELSEWHERE = {
     *(ml.csr_spmm, ml.csr_sddmm, ml.csr_fusedmm, ml.csr_fusedmm_backward),
     *(ml.csr_fusedmm_softmax, ml.csr_fusedmm_softmax_backward),
     *(masks.fusedmm, masks.fusedmm_backward),
+    *(ml.csr_fusedmm_traced, ml.csr_edge_function, masks.fusedmm_traced),
     *(masks.fusedmm_softmax, masks.fusedmm_softmax_backward),
     *(ml.csr_softmax, ml.csr_softmax_backward, ml.csr_spmm_max, ml.csr_spmm_where_equal),
 }

@@ -1,0 +1,38 @@
+// Functions of the user's own between the scores and the edge function. Their text is made from a
+// trace: see edge_functions.py.
+#pragma once
+#include "types.hpp"
+
+namespace wl {
+
+// A function of scores before the edge function: none.
+struct scores_alone {
+  static constexpr bool TRACED = false;
+};
+
+// The inputs of a function of the user's own: numbers of rows, columns and entries, in blocks that
+// are `step` elements apart, and lines of a number for each that are `ld` apart.
+template <class S>
+struct edge_input {
+  const S* data;
+  i64 ld, step;
+  WL_DEVICE S operator()(i64 b, i64 number, i64 at) const {
+    return data[b * step + number * ld + at];
+  }
+};
+template <class S>
+struct edge_inputs {
+  edge_input<S> rows, columns, entries;
+};
+
+// A function of the user's own: the text of PROGRAM is made from its trace.
+template <class PROGRAM, class S>
+struct traced_scores {
+  static constexpr bool TRACED = true;
+  edge_inputs<S> inputs;
+  WL_DEVICE S operator()(S score, i64 b, i64 row, i64 column, i64 entry) const {
+    return PROGRAM::run(score, b, row, column, entry, inputs);
+  }
+};
+
+} // namespace wl

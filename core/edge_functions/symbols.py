@@ -1,0 +1,355 @@
+"""Symbols: the scores, indices and inputs of an edge function while it is traced.
+
+A symbol takes part in arithmetic and comparisons, and in functions of NumPy and PyTorch, which hand
+their calls over to it. Each call adds instructions to a :class:`~.program.Program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .program import FUNCTIONS, INDEX
+
+if TYPE_CHECKING:
+    from .trace import Tracing
+
+
+class Untraceable(Exception):
+    """Raised while an edge function is traced that no kernel can run; its text is the reason."""
+
+
+class Symbol:
+    """A value of an edge function for each entry.
+
+    Parameters
+    ----------
+    tracing : Tracing
+        The trace that it belongs to.
+    at : int
+        The position of its instruction.
+    """
+
+    __slots__ = ("at", "tracing")
+    __array_priority__ = 1000
+
+    def __init__(self, tracing: Tracing, at: int) -> None:
+        self.tracing, self.at = tracing, at
+
+    __hash__ = object.__hash__
+
+    @property
+    def type(self) -> str:
+        """``value``, ``index`` or ``condition``."""
+        return self.tracing.builder.type_of(self.at)
+
+    # ---- facts about the array that it stands for
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores."""
+        return self.tracing.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes the scores have."""
+        return len(self.tracing.shape)
+
+    def dim(self) -> int:
+        """Return how many axes the scores have."""
+        return self.ndim
+
+    def __bool__(self) -> bool:
+        raise Untraceable("it branches on a value; choose with where(condition, a, b)")
+
+    def __getattr__(self, name: str) -> Any:
+        function = CALLS.get(name)
+        if function is None or name.startswith("__"):
+            raise Untraceable(f"it uses .{name} of scores")
+        return lambda *given, **named: function(self.tracing, self, *given, **named)
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise Untraceable("it takes parts of the scores by an index")
+
+    def __iter__(self) -> NoReturn:
+        raise Untraceable("it iterates over the scores")
+
+    def __array__(self, *given: Any, **named: Any) -> NoReturn:
+        raise Untraceable("it turns scores into an array")
+
+    # ---- functions of other libraries
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Symbol:
+        if method != "__call__" or named.get("out") is not None:
+            raise Untraceable(f"it uses {ufunc.__name__}.{method} of NumPy, or out=")
+        return self._called(ufunc.__name__, given, named)
+
+    def __array_function__(self, function: Any, types: Any, given: Any, named: Any) -> Symbol:
+        return self._called(function.__name__, given, named)
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, given: Any = (), named: Mapping[str, Any] | None = None
+    ) -> Symbol:
+        named = dict(named or {})
+        symbols = [x for x in (*given, *named.values()) if isinstance(x, Symbol)]
+        name = getattr(function, "__name__", str(function))
+        if not symbols:
+            raise Untraceable(f"it uses {name} of PyTorch on a list of scores")
+        return symbols[0]._called(name, given, named)
+
+    def _called(self, name: str, given: Any, named: Mapping[str, Any]) -> Symbol:
+        function = CALLS.get(name.strip("_"))
+        if function is None:
+            raise Untraceable(f"it uses {name} of scores")
+        try:
+            return function(self.tracing, *given, **named)
+        except TypeError as error:
+            raise Untraceable(f"it uses {name} with arguments that kernels lack: {error}") from None
+
+
+#: Calls of ``f(tracing, *operands)`` by the names that libraries give functions and methods.
+CALLS: dict[str, Callable[..., Symbol]] = {}
+
+
+def _named(*names: str) -> Callable[[Callable[..., Symbol]], Callable[..., Symbol]]:
+    def register(function: Callable[..., Symbol]) -> Callable[..., Symbol]:
+        CALLS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def _arithmetic(kind: str, turned: bool) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+        left, right = (b, a) if turned else (a, b)
+        made = tracing.builder.arithmetic(kind, tracing.at(left), tracing.at(right))
+        return Symbol(tracing, made)
+
+    return call
+
+
+def _compared(kind: str) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+        return Symbol(tracing, tracing.builder.compare(kind, tracing.at(a), tracing.at(b)))
+
+    return call
+
+
+def _combined(kind: str) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+        made = tracing.builder.logic(kind, tracing.condition(a), tracing.condition(b))
+        return Symbol(tracing, made)
+
+    return call
+
+
+def _function(kind: str) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any) -> Symbol:
+        return Symbol(tracing, tracing.builder.function(kind, tracing.at(a)))
+
+    return call
+
+
+_ARITHMETIC = {
+    "add": ("add",),
+    "sub": ("sub", "subtract"),
+    "mul": ("mul", "multiply"),
+    "div": ("div", "truediv", "divide", "true_divide"),
+}
+for _kind, _names in _ARITHMETIC.items():
+    _named(*_names)(_arithmetic(_kind, turned=False))
+    _named(*(f"r{name}" for name in _names))(_arithmetic(_kind, turned=True))
+_COMPARISONS = {
+    "lt": ("lt", "less"),
+    "le": ("le", "less_equal"),
+    "gt": ("gt", "greater"),
+    "ge": ("ge", "greater_equal"),
+    "eq": ("eq", "equal"),
+    "ne": ("ne", "not_equal"),
+}
+for _kind, _names in _COMPARISONS.items():
+    _named(*_names)(_compared(_kind))
+_named("and", "rand", "logical_and", "bitwise_and")(_combined("and"))
+_named("or", "ror", "logical_or", "bitwise_or")(_combined("or"))
+for _kind in FUNCTIONS:
+    _named(_kind)(_function(_kind))
+_named("absolute")(CALLS["abs"])
+
+
+@_named("neg", "negative")
+def _negative(tracing: Tracing, a: Any) -> Symbol:
+    return Symbol(tracing, tracing.builder.negative(tracing.at(a)))
+
+
+@_named("invert", "logical_not", "bitwise_not")
+def _inverse(tracing: Tracing, a: Any) -> Symbol:
+    return Symbol(tracing, tracing.builder.inverse(tracing.condition(a)))
+
+
+@_named("where")
+def _where(tracing: Tracing, first: Any, a: Any, b: Any) -> Symbol:
+    condition, x, y = tracing.condition(first), tracing.at(a), tracing.at(b)
+    return Symbol(tracing, tracing.builder.where(condition, x, y))
+
+
+@_named("masked_fill")
+def _filled(tracing: Tracing, a: Any, mask: Any, value: Any) -> Symbol:
+    return _where(tracing, mask, value, a)
+
+
+def _extreme(kind: str) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+        return Symbol(tracing, tracing.builder.extreme(kind, tracing.at(a), tracing.at(b)))
+
+    return call
+
+
+_named("minimum")(_extreme("minimum"))
+_named("maximum")(_extreme("maximum"))
+
+
+@_named("clamp", "clip")
+def _clamped(tracing: Tracing, a: Any, min: Any = None, max: Any = None) -> Symbol:
+    made, at = tracing.builder, tracing.at(a)
+    if max is not None:
+        most = tracing.at(max)
+        at = made.where(made.compare("gt", at, most), most, at)
+    if min is not None:
+        least = tracing.at(min)
+        at = made.where(made.compare("lt", at, least), least, at)
+    return Symbol(tracing, at)
+
+
+def _leaky(tracing: Tracing, a: Any, slope: float) -> Symbol:
+    made, at, zero = tracing.builder, tracing.at(a), tracing.at(0.0)
+    scaled = made.arithmetic("mul", tracing.at(slope), at)
+    return Symbol(tracing, made.where(made.compare("gt", at, zero), at, scaled))
+
+
+@_named("leaky_relu")
+def _leaky_relu(
+    tracing: Tracing, input: Any, negative_slope: float = 0.01, inplace: bool = False
+) -> Symbol:
+    return _leaky(tracing, input, negative_slope)
+
+
+@_named("relu")
+def _relu(tracing: Tracing, input: Any, inplace: bool = False) -> Symbol:
+    made, at, zero = tracing.builder, tracing.at(input), tracing.at(0.0)
+    return Symbol(tracing, made.where(made.compare("le", at, zero), zero, at))
+
+
+@_named("sigmoid")
+def _sigmoid(tracing: Tracing, input: Any) -> Symbol:
+    # exponentials of numbers up to 0 alone, which do not overflow
+    made, at, one = tracing.builder, tracing.builder.value(tracing.at(input)), tracing.at(1.0)
+    below = made.compare("lt", at, tracing.at(0.0))
+    small = made.function("exp", made.where(below, at, made.negative(at)))
+    top = made.where(below, small, one)
+    return Symbol(tracing, made.arithmetic("div", top, made.arithmetic("add", one, small)))
+
+
+@_named("softplus")
+def _softplus(tracing: Tracing, input: Any, beta: float = 1, threshold: float = 20) -> Symbol:
+    # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))
+    made = tracing.builder
+    scaled = made.arithmetic("mul", made.value(tracing.at(input)), tracing.at(float(beta)))
+    below, zero = made.compare("lt", scaled, tracing.at(0.0)), tracing.at(0.0)
+    small = made.function("exp", made.where(below, scaled, made.negative(scaled)))
+    soft = made.arithmetic("add", made.where(below, zero, scaled), made.function("log1p", small))
+    linear = made.compare("gt", scaled, tracing.at(float(threshold)))
+    found = made.where(linear, scaled, soft)
+    return Symbol(tracing, made.arithmetic("div", found, tracing.at(float(beta))))
+
+
+@_named("square")
+def _square(tracing: Tracing, a: Any) -> Symbol:
+    at = tracing.at(a)
+    return Symbol(tracing, tracing.builder.arithmetic("mul", at, at))
+
+
+@_named("pow", "power")
+def _power(tracing: Tracing, a: Any, exponent: Any) -> Symbol:
+    if not isinstance(exponent, (int, float)) or exponent not in (1, 2, 3, 4, 0.5, -1):
+        raise Untraceable(f"it takes the power {exponent!r}; kernels have 1, 2, 3, 4, 0.5 and -1")
+    made, at = tracing.builder, tracing.at(a)
+    if exponent == 0.5:
+        return Symbol(tracing, made.function("sqrt", at))
+    if exponent == -1:
+        return Symbol(tracing, made.arithmetic("div", tracing.at(1.0), at))
+    found = at
+    for _ in range(int(exponent) - 1):
+        found = made.arithmetic("mul", found, at)
+    return Symbol(tracing, found)
+
+
+@_named("reciprocal")
+def _reciprocal(tracing: Tracing, a: Any) -> Symbol:
+    return Symbol(tracing, tracing.builder.arithmetic("div", tracing.at(1.0), tracing.at(a)))
+
+
+def _divided(kind: str) -> Callable[..., Symbol]:
+    def call(tracing: Tracing, a: Any, by: Any) -> Symbol:
+        at = tracing.at(a)
+        is_whole = isinstance(by, int) and not isinstance(by, bool) and 0 < by < 2**31
+        if not is_whole or tracing.builder.type_of(at) != INDEX:
+            raise Untraceable("it divides with a remainder other than an index by a number above 0")
+        return Symbol(tracing, tracing.builder.divided(kind, at, by))
+
+    return call
+
+
+_named("floordiv", "floor_divide")(_divided("floordiv"))
+_named("mod", "remainder")(_divided("mod"))
+
+
+@_named("float", "double", "to", "type_as", "half", "bfloat16")
+def _as_value(tracing: Tracing, a: Any, *others: Any, **named: Any) -> Symbol:
+    if any(name in str(other) for other in (*others, *named.values()) for name in ("int", "bool")):
+        raise Untraceable("it converts scores to integers")
+    return Symbol(tracing, tracing.builder.value(tracing.at(a)))
+
+
+@_named("long", "int")
+def _as_index(tracing: Tracing, a: Any) -> Symbol:
+    if not isinstance(a, Symbol) or a.type != INDEX:
+        raise Untraceable("it converts scores to integers")
+    return a
+
+
+@_named("contiguous", "clone")
+def _same(tracing: Tracing, a: Any, **named: Any) -> Symbol:
+    return Symbol(tracing, tracing.at(a))
+
+
+@_named("zeros_like")
+def _zeros(tracing: Tracing, a: Any, **named: Any) -> Symbol:
+    return Symbol(tracing, tracing.at(0.0))
+
+
+@_named("ones_like")
+def _ones(tracing: Tracing, a: Any, **named: Any) -> Symbol:
+    return Symbol(tracing, tracing.at(1.0))
+
+
+@_named("full_like")
+def _full(tracing: Tracing, a: Any, fill_value: float, **named: Any) -> Symbol:
+    return Symbol(tracing, tracing.at(fill_value))
+
+
+def _method(name: str) -> Callable[..., Symbol]:
+    function = CALLS[name]
+
+    def method(self: Symbol, *given: Any) -> Symbol:
+        return function(self.tracing, self, *given)
+
+    return method
+
+
+for _name in (
+    *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow"),
+    *("lt", "le", "gt", "ge", "eq", "ne", "and", "rand", "or", "ror"),
+    *("neg", "invert", "abs", "floordiv", "mod"),
+):
+    setattr(Symbol, f"__{_name}__", _method(_name))

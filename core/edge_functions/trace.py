@@ -1,0 +1,210 @@
+"""Tracing an edge function: its program, and the arrays that the program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .program import CONDITION, Builder, Counts, Program
+from .symbols import Symbol, Untraceable
+
+
+class Weights(NamedTuple):
+    """The softmax of scores over the entries of each row: the last step of a traced function."""
+
+    scores: Symbol
+
+    def __getattr__(self, name: str) -> Any:
+        raise Untraceable(f"it computes with a softmax (.{name}), which kernels have last")
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "neg", "pow"):
+
+    def _refuse(self: Weights, *given: Any) -> Any:
+        raise Untraceable("it computes with a softmax, which kernels have as the last step")
+
+    setattr(Weights, f"__{_name}__", _refuse)
+
+
+class Traced(NamedTuple):
+    """A traced edge function.
+
+    Attributes
+    ----------
+    program : Program
+        Its instructions.
+    of_rows, of_columns, of_entries : list of array
+        The inputs of each kind in the order of their numbers: shapes (..., m), (..., n) and
+        (..., nnz); an array of one number along the last axis serves for all rows.
+    """
+
+    program: Program
+    of_rows: list[Any]
+    of_columns: list[Any]
+    of_entries: list[Any]
+
+
+class Tracing:
+    """The state of a trace.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the pattern.
+    of_scores : tuple of int
+        The shape of the scores, (..., nnz).
+    lists_entries : bool
+        Whether the pattern has entries, so that an array may have a number for each.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], of_scores: tuple[int, ...], *, lists_entries: bool
+    ) -> None:
+        self.pattern_shape, self.shape, self.lists_entries = shape, of_scores, lists_entries
+        self.builder = Builder()
+        self.inputs: dict[str, list[Any]] = {"of_row": [], "of_column": [], "of_entry": []}
+
+    def at(self, given: Any) -> int:
+        """Return the position of a value: a symbol, a number, or an array."""
+        if isinstance(given, Symbol):
+            if given.tracing is not self:
+                raise Untraceable("it keeps scores of another call")
+            return given.at
+        if isinstance(given, Weights):
+            raise Untraceable("it computes with a softmax, which kernels have as the last step")
+        if isinstance(given, (bool, int, float, np.number, np.bool_)):
+            return self._number(given)
+        if hasattr(given, "shape") and hasattr(given, "dtype"):
+            return self._array(given)
+        raise Untraceable(f"it computes with {type(given).__name__}")
+
+    def condition(self, given: Any) -> int:
+        """Return the position of a condition."""
+        at = self.at(given)
+        if self.builder.type_of(at) == CONDITION:
+            return at
+        if not isinstance(given, Symbol) and "bool" in str(getattr(given, "dtype", type(given))):
+            return self.builder.compare("ne", at, self.builder.number(0.0))
+        raise Untraceable("it uses a number as a condition; compare it with a number")
+
+    def _number(self, given: Any) -> int:
+        if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
+            return self.builder.number(float(given))
+        if abs(int(given)) >= 2**53:
+            raise Untraceable(f"it computes with the integer {given}")
+        return self.builder.number(float(given), "index")
+
+    def _array(self, given: Any) -> int:
+        length = int(given.shape[-1]) if len(given.shape) else 1
+        if length == self.shape[-1] and self.lists_entries and len(given.shape):
+            return self.input("of_entry", given)
+        if length == 1:
+            return self.input("of_row", given if len(given.shape) else given.reshape(1))
+        expected = f"one number, or {self.shape[-1]} (one for each entry)"
+        expected = expected if self.lists_entries else "one number, for a mask lists no entries"
+        raise Untraceable(
+            f"it computes with an array of shape {tuple(given.shape)}; expected {expected} along "
+            "the last axis. Use of_rows(x) and of_columns(x) for numbers of nodes"
+        )
+
+    def input(self, kind: str, given: Any) -> int:
+        """Return the position of an array's number for each row, column or entry."""
+        dtype = str(given.dtype)
+        if "complex" in dtype or any(f"int{bits}" in dtype for bits in (32, 64)):
+            raise Untraceable(f"it computes with an array of {dtype}; convert it to floating point")
+        known = self.inputs[kind]
+        for number, other in enumerate(known):
+            if other is given:
+                return self.builder.leaf(kind, number)
+        known.append(given)
+        return self.builder.leaf(kind, len(known) - 1)
+
+
+class Entries:
+    """The entries of a pattern, as an edge function sees them while it is traced.
+
+    Attributes
+    ----------
+    rows, columns : Symbol
+        The indices of an entry.
+    """
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+        self.rows, self.columns = (
+            Symbol(tracing, tracing.builder.leaf(kind)) for kind in ("row", "column")
+        )
+
+    def of_rows(self, x: Any) -> Symbol:
+        """Return a number of each row, shape (..., m), for each of its entries."""
+        return self._of("of_row", x, 0)
+
+    def of_columns(self, x: Any) -> Symbol:
+        """Return a number of each column, shape (..., n), for each of its entries."""
+        return self._of("of_column", x, 1)
+
+    def _of(self, kind: str, x: Any, axis: int) -> Symbol:
+        length = self._tracing.pattern_shape[axis]
+        if not hasattr(x, "shape") or isinstance(x, Symbol) or not len(x.shape):
+            raise Untraceable(f"of_rows or of_columns of {type(x).__name__}")
+        if int(x.shape[-1]) != length:
+            raise Untraceable(f"expected {length} numbers, got an array of shape {tuple(x.shape)}")
+        return Symbol(self._tracing, self._tracing.input(kind, x))
+
+    def softmax(self, s: Any) -> Weights:
+        """Return the softmax over the entries of each row."""
+        return Weights(Symbol(self._tracing, self._tracing.at(s)))
+
+    def sum(self, s: Any) -> Any:
+        """Say that kernels have no sums of rows but those of a softmax."""
+        raise Untraceable("it adds up the scores of a row")
+
+
+EdgeFunction = Callable[[Any, Any], Any]
+
+
+def trace(
+    edge: EdgeFunction,
+    shape: tuple[int, int],
+    of_scores: tuple[int, ...],
+    *,
+    lists_entries: bool = True,
+    before: Callable[[Tracing, Symbol], Symbol] | None = None,
+) -> Traced:
+    """Return the trace of an edge function.
+
+    Parameters
+    ----------
+    edge : callable
+        ``f(s, entries)`` gets the scores and an :class:`Entries`, and returns weights.
+    shape : tuple of int
+        Of the pattern.
+    of_scores : tuple of int
+        The shape of the scores, (..., nnz).
+    lists_entries : bool
+        Whether the pattern has entries; a mask has none.
+    before : callable, optional
+        A function of the scores that comes before ``edge``.
+
+    Raises
+    ------
+    Untraceable
+        With the reason, if no kernel can run it.
+    """
+    tracing = Tracing(shape, of_scores, lists_entries=lists_entries)
+    score = Symbol(tracing, tracing.builder.leaf("score"))
+    try:
+        found = edge(score if before is None else before(tracing, score), Entries(tracing))
+    except Untraceable:
+        raise
+    except Exception as error:  # of a library that takes no symbols; the user's own come again
+        raise Untraceable(f"{type(error).__name__}: {error}") from None
+    final = "softmax" if isinstance(found, Weights) else "identity"
+    made = found.scores if isinstance(found, Weights) else found
+    if not isinstance(made, Symbol):
+        raise Untraceable(f"it returns {type(made).__name__} and not weights of its scores")
+    counts = Counts(*(len(given) for given in tracing.inputs.values()))
+    output = tracing.builder.value(tracing.at(made))
+    return Traced(tracing.builder.finish([output], final, counts), *tracing.inputs.values())

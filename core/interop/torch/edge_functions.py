@@ -1,0 +1,501 @@
+"""Traced edge functions of PyTorch: attention with a function of the user's own in one kernel.
+
+The forward product runs the function within its kernel. Gradients are made of differentiable
+operators: the outputs of the program and of its derivatives for arrays of scores, so that they
+exist to every order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ...edge_functions.program import derivatives_of, program_of
+from ...edge_functions.symbols import CALLS, Symbol, Untraceable
+from ...edge_functions.trace import Entries, Traced, Tracing, trace
+from ...errors import UnsupportedOperation
+from ...operations import masks as mask_operations
+from ...operations import products as operations
+from . import masks, operators
+from .blocks import run
+from .gradients import log_totals_like
+from .patterns import Pattern, matrix_of
+from .register import define
+from .segments import (
+    segment_max,
+    segment_softmax,
+    segment_spread,
+    segment_sum,
+    softmax_derivative,
+)
+
+_LOG = logging.getLogger("wollemi")
+_TOLD: set[str] = set()
+
+#: The inputs of a program, an array for each kind; empty where there is none of it.
+Inputs = tuple[Tensor, Tensor, Tensor]
+
+
+def traced_or_none(
+    edge: Any,
+    shape: tuple[int, int],
+    of_scores: tuple[int, ...],
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+) -> Traced | None:
+    """Return the trace of an edge function with what comes before it, or None and log the reason.
+
+    Parameters
+    ----------
+    edge : callable or str
+        A function, or the name of one.
+    shape : tuple of int
+        Of the pattern.
+    of_scores : tuple of int
+        The shape of the scores.
+    bias : Tensor, optional
+        Added to the scores.
+    softcap : float, optional
+        The bound of the scores, before the bias.
+    """
+    function = edge if callable(edge) else _NAMED[edge]
+    before = None if bias is None and softcap is None else _before(bias, softcap)
+    try:
+        return trace(function, shape, of_scores, before=before)
+    except Untraceable as reason:
+        told = f"an edge function runs between two kernels: {reason}"
+        if told not in _TOLD:
+            _TOLD.add(told)
+            _LOG.info(told)
+        return None
+
+
+def traced_of_mask(
+    edge: Any, shape: tuple[int, int], of_scores: tuple[int, ...], softcap: float | None
+) -> Traced:
+    """Return the trace of an edge function of a mask.
+
+    Raises
+    ------
+    UnsupportedOperation
+        If it cannot be traced: a mask has no array of scores for it.
+    """
+    function = edge if callable(edge) else _NAMED[edge]
+    before = None if softcap is None else _before(None, softcap)
+    try:
+        return trace(function, shape, of_scores, lists_entries=False, before=before)
+    except Untraceable as reason:
+        raise UnsupportedOperation(
+            f"edge: a mask takes functions that become a part of the kernel, and this one cannot: "
+            f"{reason}. Use arithmetic, comparisons and where, or the pattern with entries: "
+            "mask.tocsr()"
+        ) from None
+
+
+def _before(bias: Tensor | None, softcap: float | None) -> Callable[[Tracing, Symbol], Symbol]:
+    def function(tracing: Tracing, score: Symbol) -> Symbol:
+        if softcap is not None:
+            score = CALLS["tanh"](tracing, score / softcap) * softcap
+        return score if bias is None else score + bias
+
+    return function
+
+
+def _softmax(s: Any, entries: Entries) -> Any:
+    return entries.softmax(s)
+
+
+_NAMED: dict[str, Any] = {
+    "identity": lambda s, entries: s,
+    "sigmoid": lambda s, entries: torch.sigmoid(s),
+    "softmax": _softmax,
+}
+
+
+def stacked(arrays: Sequence[Tensor], batch: tuple[int, ...], length: int, like: Tensor) -> Tensor:
+    """Return inputs of one kind in one array, shape (..., count, length)."""
+    dtype = torch.float32 if like.dtype.itemsize < 4 else like.dtype
+    if not arrays:
+        return like.new_empty((*batch, 0, length), dtype=dtype)
+    whole = [x.to(dtype).expand(*batch, length)[..., None, :] for x in arrays]
+    return whole[0] if len(whole) == 1 else torch.cat(whole, -2)
+
+
+def _given(inputs: Inputs) -> list[tuple[Tensor | None, int]]:
+    return [(x if x.shape[-2] else None, 2) for x in inputs]
+
+
+# ---- the function of stored scores
+
+
+def _function_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    s: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    of_entries: Tensor,
+    function: str,
+) -> Tensor:
+    A = matrix_of(indptr, indices, of_columns.shape[-1])
+    out = _function_fake(indptr, indices, s, of_rows, of_columns, of_entries, function)
+    given = _given((of_rows, of_columns, of_entries))
+    run(operations.csr_edge_function, A, [(s, 1), *given, (out, 2)], function)
+    return out
+
+
+def _function_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    s: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    of_entries: Tensor,
+    function: str,
+) -> Tensor:
+    outputs = len(program_of(function).outputs)
+    return s.new_empty((*s.shape[:-1], outputs, s.shape[-1]))
+
+
+def _function_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+    indptr, indices, s, of_rows, of_columns, of_entries, function = inputs
+    counts = program_of(function).counts
+    more = torch.cat([of_entries, gradient.to(of_entries.dtype)], -2)
+    made = edge_function(
+        indptr, indices, s, of_rows, of_columns, more, derivatives_of(function).backward.text
+    )
+    d_s, d_rows, d_columns, d_entries = made.split([1, *counts], -2)
+    n = of_columns.shape[-1]
+    if needs[3]:
+        d_rows = _summed(indptr, indices, d_rows, n)
+    if needs[4]:
+        d_columns = _summed_by_columns(indptr, indices, d_columns, n)
+    found = (d_s[..., 0, :], d_rows, d_columns, d_entries)
+    given = (s, of_rows, of_columns, of_entries)
+    return (
+        None,
+        None,
+        *(
+            x.to(like.dtype) if needed else None
+            for x, like, needed in zip(found, given, needs[2:6], strict=True)
+        ),
+        None,
+    )
+
+
+def _summed(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
+    """Return the sums over the entries of each row of arrays (..., count, nnz)."""
+    if not x.shape[-2]:
+        return x.new_empty((*x.shape[:-1], indptr.shape[0] - 1))
+    return segment_sum(indptr, indices, x, columns)
+
+
+def _summed_by_columns(indptr: Tensor, indices: Tensor, x: Tensor, columns: int) -> Tensor:
+    """Return the sums over the entries of each column of arrays (..., count, nnz)."""
+    if not x.shape[-2]:
+        return x.new_empty((*x.shape[:-1], columns))
+    ones = x.new_ones((*x.shape[:-1], indptr.shape[0] - 1, 1))
+    return operators.spmm_transposed(indptr, indices, x, ones, columns, "auto")[..., 0]
+
+
+def _function_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+    indptr, indices, s, *given, function = inputs
+    _, _, t_s, *t_given, _ = tangents
+    moved = [torch.zeros_like(x) if t is None else t for x, t in zip(given, t_given, strict=True)]
+    t_s = torch.zeros_like(s) if t_s is None else t_s
+    rows, columns, entries = (torch.cat([x, t], -2) for x, t in zip(given, moved, strict=True))
+    entries = torch.cat([entries, t_s[..., None, :].to(entries.dtype)], -2)
+    text = derivatives_of(function).forward.text
+    return edge_function(indptr, indices, s, rows, columns, entries, text)
+
+
+edge_function: Any = define(
+    "edge_function(Tensor indptr, Tensor indices, Tensor s, Tensor of_rows, Tensor of_columns, "
+    "Tensor of_entries, str function) -> Tensor",
+    kernel=_function_kernel,
+    fake=_function_fake,
+    backward=_function_backward,
+    jvp=_function_jvp,
+    autocast=False,
+)
+
+
+# ---- the product
+
+
+def _traced_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    of_entries: Tensor,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    A = matrix_of(indptr, indices, B.shape[-2])
+    out, log_totals = _traced_fake(
+        indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, kernel
+    )
+    given = _given((of_rows, of_columns, of_entries))
+    logs = log_totals if program_of(function).final == "softmax" else None
+    operands = [(values, 1), (C, 2), (B, 2), (D, 2), *given, (out, 2), (logs, 1)]
+    run(operations.csr_fusedmm_traced, A, operands, alpha, function, kernel)
+    return out, log_totals
+
+
+def _traced_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor | None,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    of_entries: Tensor,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    out = C.new_empty((*C.shape[:-1], D.shape[-1]))
+    if program_of(function).final != "softmax":
+        return out, log_totals_like(C[..., :0, :])
+    return out, log_totals_like(C)
+
+
+def _weights(inputs: Any) -> tuple[Tensor, Tensor, Tensor, bool]:
+    """Return the products, the scores, and the weights of the entries, made of operators."""
+    indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
+    dots = alpha * operators.sddmm(indptr, indices, C, B, "auto")
+    s = dots if values is None else dots * values
+    t = edge_function(indptr, indices, s, of_rows, of_columns, of_entries, function)[..., 0, :]
+    is_softmax = program_of(function).final == "softmax"
+    p = segment_softmax(indptr, indices, t, B.shape[-2]) if is_softmax else t
+    return dots, s, p, is_softmax
+
+
+def _traced_backward(
+    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+) -> tuple[Any, ...]:
+    narrow = inputs[3].dtype
+    if narrow.itemsize < 4 and gradient.is_cpu:  # as the gradients of named functions
+        wide = [x.float() if isinstance(x, Tensor) and x.dtype is narrow else x for x in inputs]
+        made = _traced_backward(wide, needs, found, gradient.float())
+        return (*(x if x is None else x.to(narrow) for x in made[:6]), *made[6:])
+    indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
+    pattern, n = (indptr, indices), B.shape[-2]
+    dots, s, p, is_softmax = _weights(inputs)
+    d_D = operators.spmm_transposed(*pattern, p, gradient, n, "auto") if needs[5] else None
+    if not any(needs[2:5]) and not any(needs[6:9]):
+        return (None,) * 5 + (d_D,) + (None,) * 6
+    d_t = operators.sddmm(*pattern, gradient, D, "auto")
+    if is_softmax:
+        d_t = softmax_derivative(*pattern, p, d_t, n)
+    asked = (False, False, any(needs[2:5]), *needs[6:9], False)
+    given = (*pattern, s, of_rows, of_columns, of_entries, function)
+    made = _function_backward(given, asked, s, d_t[..., None, :])
+    _, _, d_s, d_rows, d_columns, d_entries, _ = made
+    d_values = d_s * dots if needs[2] else None
+    d_dots = d_s
+    if d_s is not None:
+        d_dots = alpha * (d_s if values is None else d_s * values)
+    d_C = operators.spmm(*pattern, d_dots, B, "auto") if needs[3] else None
+    d_B = operators.spmm_transposed(*pattern, d_dots, C, n, "auto") if needs[4] else None
+    return None, None, d_values, d_C, d_B, d_D, d_rows, d_columns, d_entries, None, None, None
+
+
+def _traced_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+    indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
+    _, _, t_values, t_C, t_B, t_D, *t_given, _, _, _ = tangents
+    pattern, n = (indptr, indices), B.shape[-2]
+    dots, s, p, is_softmax = _weights(inputs)
+    t_dots = operators.sum_of_given(
+        None if t_C is None else alpha * operators.sddmm(*pattern, t_C, B, "auto"),
+        None if t_B is None else alpha * operators.sddmm(*pattern, C, t_B, "auto"),
+    )
+    t_s = operators.sum_of_given(
+        None if t_dots is None else t_dots if values is None else t_dots * values,
+        None if t_values is None else dots * t_values,
+    )
+    t_p = None
+    if t_s is not None or any(t is not None for t in t_given):
+        given = (*pattern, s, of_rows, of_columns, of_entries, function)
+        t_p = _function_jvp(given, (None, None, t_s, *t_given, None), s)[..., 0, :]
+        t_p = softmax_derivative(*pattern, p, t_p, n) if is_softmax else t_p
+    return operators.sum_of_given(
+        None if t_p is None else operators.spmm(*pattern, t_p, D, "auto"),
+        None if t_D is None else operators.spmm(*pattern, p, t_D, "auto"),
+    )
+
+
+_fusedmm_traced: Any = define(
+    "fusedmm_traced(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
+    "Tensor of_rows, Tensor of_columns, Tensor of_entries, float alpha, str function, str kernel) "
+    "-> (Tensor, Tensor)",
+    kernel=_traced_kernel,
+    fake=_traced_fake,
+    backward=_traced_backward,
+    jvp=_traced_jvp,
+    autocast=False,
+)
+
+
+def _differentiable(*tensors: Tensor | None) -> bool:
+    """Return whether derivatives of a result may be asked for."""
+    if forward_ad._current_level >= 0:
+        return True
+    given = [x for x in tensors if x is not None]
+    return torch.is_grad_enabled() and any(x.requires_grad for x in given)
+
+
+def _log_totals(inputs: Any) -> Tensor:
+    """Return the logarithms of the totals of a softmax, made of differentiable operators."""
+    indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
+    pattern, n = (indptr, indices), B.shape[-2]
+    s = alpha * operators.sddmm(*pattern, C, B, "auto")
+    s = s if values is None else s * values
+    t = edge_function(*pattern, s, of_rows, of_columns, of_entries, function)[..., 0, :]
+    largest = segment_max(*pattern, t.detach(), n)
+    largest = largest.masked_fill(largest == -torch.inf, 0)
+    totals = segment_sum(*pattern, torch.exp(t - segment_spread(*pattern, largest, n)), n)
+    there = totals > 0
+    logs = torch.log(torch.where(there, totals, 1)) + largest
+    return torch.where(there, logs, torch.inf).to(of_rows.dtype)
+
+
+# ---- the product with a mask
+
+
+def _mask_kernel(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    A = masks.mask_of(first, last, B.shape[-2])
+    found = _mask_fake(first, last, C, B, D, of_rows, of_columns, alpha, function, kernel)
+    out, log_totals = found
+    rows, columns, _ = _given((of_rows, of_columns, of_columns))
+    logs = log_totals if program_of(function).final == "softmax" else None
+    operands = [(C, 2), (B, 2), (D, 2), rows, columns, (out, 2), (logs, 1)]
+    run(mask_operations.fusedmm_traced, A, operands, alpha, function, kernel)
+    return found
+
+
+def _mask_fake(
+    first: Tensor,
+    last: Tensor,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    of_rows: Tensor,
+    of_columns: Tensor,
+    alpha: float,
+    function: str,
+    kernel: str,
+) -> tuple[Tensor, Tensor]:
+    return _traced_fake(
+        first, last, None, C, B, D, of_rows, of_columns, of_columns, alpha, function, kernel
+    )
+
+
+def _listed(inputs: Any) -> tuple[Any, ...]:
+    """Return the arguments of the product of a pattern with the entries of a mask."""
+    first, last, C, B, D, of_rows, of_columns, alpha, function, _ = inputs
+    indptr, indices = masks.entries_of(first, last)
+    none = of_rows.new_empty((*C.shape[:-2], 0, indices.shape[0]))
+    return (indptr, indices, None, C, B, D, of_rows, of_columns, none, alpha, function, "auto")
+
+
+def _mask_backward(
+    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+) -> tuple[Any, ...]:
+    asked = (False, False, False, *needs[2:7], False, False, False, False)
+    made = _traced_backward(_listed(inputs), asked, found, gradient)
+    return (None, None, *made[3:8], None, None, None)
+
+
+def _mask_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+    listed = (None, None, None, *tangents[2:7], None, None, None, None)
+    return _traced_jvp(_listed(inputs), listed, found)
+
+
+_mask_fusedmm_traced: Any = define(
+    "mask_fusedmm_traced(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
+    "Tensor of_rows, Tensor of_columns, float alpha, str function, str kernel) "
+    "-> (Tensor, Tensor)",
+    kernel=_mask_kernel,
+    fake=_mask_fake,
+    backward=_mask_backward,
+    jvp=_mask_jvp,
+    autocast=False,
+)
+
+
+def mask_fusedmm_traced(
+    ends: tuple[Tensor, Tensor],
+    operands: tuple[Tensor, Tensor, Tensor],
+    traced: Traced,
+    alpha: float,
+    kernel: str,
+    *,
+    return_lse: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return the product of a mask with a traced function, and logarithms of its totals."""
+    C, B, _ = operands
+    batch = tuple(C.shape[:-2])
+    inputs = (
+        stacked(traced.of_rows, batch, C.shape[-2], C),
+        stacked(traced.of_columns, batch, B.shape[-2], C),
+    )
+    given = (*ends, *operands, *inputs, alpha, traced.program.text, kernel)
+    out, log_totals = _mask_fusedmm_traced(*given)
+    if return_lse and _differentiable(C, B, *inputs):
+        log_totals = _log_totals(_listed(given))
+    return out, log_totals
+
+
+def fusedmm_traced(
+    pattern: Pattern,
+    values: Tensor | None,
+    operands: tuple[Tensor, Tensor, Tensor],
+    traced: Traced,
+    alpha: float,
+    kernel: str,
+    *,
+    return_lse: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return the product with a traced function, and the logarithms of totals of its softmax.
+
+    The logarithms have derivatives with ``return_lse`` alone, which may list the entries.
+    """
+    C, B, _ = operands
+    batch, (m, n) = tuple(C.shape[:-2]), pattern.shape
+    inputs = (
+        stacked(traced.of_rows, batch, m, C),
+        stacked(traced.of_columns, batch, n, C),
+        stacked(traced.of_entries, batch, pattern.indices.shape[0], C),
+    )
+    text = traced.program.text
+    given = (pattern.indptr, pattern.indices, values, *operands, *inputs, alpha, text, kernel)
+    out, log_totals = _fusedmm_traced(*given)
+    if return_lse and _differentiable(values, C, B, *inputs):
+        log_totals = _log_totals(given)
+    return out, log_totals
