@@ -33,7 +33,10 @@ FROM_HOST = "it copies an array of the host, which a replay would not do"
 TO_HOST = "it reads numbers back to the host, which a replay would not do"
 MAKES = "it makes a matrix, which a replay would not do"
 CHANGES = "it gives new values to copies that products have prepared, which a replay would not do"
-SOLVES = "the host decides when a solve ends"
+SOLVES = (
+    "the host decides when a solve ends; made before the capture, solver.recorded(b, out=x) is one "
+    "that can be recorded"
+)
 
 _LISTED = "docs/machine-learning.md lists the calls that can be recorded (CUDA graphs)"
 

@@ -20,6 +20,7 @@ from .foreign import ArrayShape, ForeignProduct, Handlers, Step
 from .links import Links, run_on_member, shape_of_slots
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
+from .recordable import DrivenLoop, RecordableLoop
 from .side_by_side import SolvesSystems
 from .unsupported import reason_of
 
@@ -524,6 +525,10 @@ class Executor(SolvesSystems, ABC):
             iteration.body()
             if alone is not None:
                 alone.check()
+
+    def recordable_loop(self, iteration: Iteration) -> RecordableLoop:
+        """Return a loop that a user's graph may hold, if this executor has graphs."""
+        return DrivenLoop(self, iteration)
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
         """Run whole cycles until a column stops, or ``limit`` times, if that can be done unwatched.

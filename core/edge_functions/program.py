@@ -125,6 +125,7 @@ class Program(NamedTuple):
         found: list[Any] = []
         with np.errstate(all="ignore"):
             for one in self.instructions:
+                made: Any
                 if one.kind in leaves:
                     made = leaves[one.kind]
                 elif one.kind in INPUTS:

@@ -59,6 +59,12 @@ class Symbol:
         """Return how many axes the scores have."""
         return self.ndim
 
+    if TYPE_CHECKING:  # made from CALLS below
+
+        def __add__(self, other: Any) -> Symbol: ...
+        def __mul__(self, other: Any) -> Symbol: ...
+        def __truediv__(self, other: Any) -> Symbol: ...
+
     def __bool__(self) -> bool:
         raise Untraceable("it branches on a value; choose with where(condition, a, b)")
 

@@ -206,13 +206,12 @@ class Mask(Assembled):
         return self._from_ends(mine.executor, self.shape, dtype, *both)._following(mine, its)
 
     def __or__(self, other: Any) -> Any:
-        """Say that a union has more than one interval in a row."""
+        """Return the positions in either, as a :class:`~.mask_union.MaskUnion`."""
         if not isinstance(other, Mask):
             return NotImplemented
-        raise UnsupportedOperation(
-            "| of masks has rows of several intervals; make a wl.Csr of it: "
-            "(A.tocsr() + B.tocsr()) has the entries of both"
-        )
+        from .mask_union import united
+
+        return united(self, other)
 
     @property
     def T(self) -> Mask:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..call_kernels import run_call
 from ..calls import FusedmmCall, TracedCall
 from ..edge_functions.trace import EdgeFunction
@@ -11,12 +13,15 @@ from ..errors import InvalidArgument
 from ..factors import real_number
 from ..formats import Csr
 from ..formats.mask import Mask
+from ..formats.mask_union import MaskUnion
 from ..interop.tensors import differentiable, in_likeness, is_tensor
-from ..operands import executor_beside
+from ..operands import executor_beside, home
 from ..operation import Operation
 from ..operations import masks
 from ..operations import products as operations
+from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
+from .mask_parts import is_for_heads, merged, require_no_out, runs_of
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
 
@@ -46,7 +51,8 @@ def fusedmm(
     ----------
     A : sparse matrix, shape (m, n)
         A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
-        Or a mask of :mod:`wollemi.masks`; its entries are never stored in an array.
+        Or a mask of :mod:`wollemi.masks`, a union of them, or a list of a mask for each block;
+        their entries are never stored in an array.
     C : array, shape (m, k) or (b, m, k)
         Its rows meet rows of ``B`` (queries).
     B : array, shape (n, k) or (b, n, k)
@@ -97,6 +103,9 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
+    if is_for_heads(A) or isinstance(A, MaskUnion):
+        given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
+        return _of_masks(A, C, B, D, given, out, return_lse)
     if isinstance(A, Mask):
         if not is_tensor(C):
             A = A.beside(executor_beside(A.executor, C, B, D, out))
@@ -109,6 +118,55 @@ def fusedmm(
     matrix = A if isinstance(A, Mask) else as_csr(A)
     asked = (matrix, C, B, D, edge, alpha, use_values, out, kernel, return_lse)
     return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
+
+
+def _of_masks(
+    A: Any, C: Any, B: Any, D: Any, given: dict[str, Any], out: Any, return_lse: bool
+) -> Any:
+    """Return the product with a union of masks, or with a mask for each head."""
+    require_no_out(out)
+    if is_tensor(C):
+        from ..interop import torch as tensors
+
+        return tensors.fusedmm(A, C, B, D, **given, return_lse=return_lse)
+    if isinstance(A, MaskUnion):
+        place = executor_beside(A.executor, C, B, D)
+        parts = [part.beside(place) for part in A.parts]
+        softmax = return_lse or _ends_with_softmax(given["edge"], A, C)
+        found = [fusedmm(part, C, B, D, **given, return_lse=softmax) for part in parts]
+        if not softmax:
+            return sum(found[1:], start=found[0])
+        xp = np if isinstance(found[0][0], np.ndarray) else parts[0].executor.xp
+        made, logs = merged(xp, *zip(*found, strict=True))
+        made = made.astype(found[0][0].dtype)
+        return (made, logs) if return_lse else made
+    heads = max(int(np.shape(x)[0]) if len(np.shape(x)) == 3 else 1 for x in (C, B, D))
+    results: list[Any] = []
+    for mask, run in runs_of(A, heads if heads > 1 else len(A)):
+        apart = [len(np.shape(x)) == 3 and np.shape(x)[0] > 1 for x in (C, B, D)]
+        left, right, added = (x[run] if its else x for x, its in zip((C, B, D), apart, strict=True))
+        left = left if len(np.shape(left)) == 3 else left[None]
+        found = fusedmm(mask, left, right, added, **given, return_lse=return_lse)
+        results += [found] * (1 if any(apart) else run.stop - run.start)
+    if not return_lse:
+        return _joined(results)
+    outs, logs = zip(*results, strict=True)
+    return _joined(outs), _joined(logs)
+
+
+def _joined(parts: Any) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return executor_owning(parts[0], home(parts[0])).xp.concatenate(parts)
+
+
+def _ends_with_softmax(edge: Any, A: MaskUnion, C: Any) -> bool:
+    if not callable(edge):
+        return bool(edge == "softmax")
+    leading = np.shape(C)[:-2]
+    return traced_or_refused(edge, A.parts[0], (*leading, A.nnz)).program.final == "softmax"
 
 
 def _of_arrays(

@@ -37,6 +37,7 @@ from ...core.suggest import checked_keywords
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.calls import solve
 from ..driver.of_batches import OfBatches
+from ..driver.recorded import RecordedSolve
 from ..driver.rescaling import Rescaling
 from ..driver.scaling import Scales
 from ..driver.watching import Watchers
@@ -351,6 +352,41 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name}: expected a function, got {function!r}")
         return solve(self, b, x0, Watchers(callback, norm_callback, watching))
+
+    def recorded(self, b: Array, *, out: Array) -> RecordedSolve:
+        """Return a solve with fixed arrays, which a CUDA graph may hold.
+
+        Parameters
+        ----------
+        b, out : array, shape (n,)
+            The right-hand side and the solution, arrays of the executor in the dtype of the solve.
+            Write new numbers into ``b`` in place.
+
+        Returns
+        -------
+        RecordedSolve
+            Each call solves from zero; within a capture of the stream it is added to the graph. It
+            has been called once.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the host has a part in the solve.
+        InvalidArgument
+            If ``b`` or ``out`` is no vector of the executor and the dtype.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[4.0, 1.0], [1.0, 3.0]]))
+        >>> b, x = np.array([1.0, 2.0]), np.zeros(2)
+        >>> solve = wl.solvers.Cg(A, rtol=1e-10).recorded(b, out=x)
+        >>> b[:] = 5.0, 4.0
+        >>> solve()
+        >>> x.round(6), solve.status().converged
+        (array([1., 1.]), True)
+        """
+        return RecordedSolve(self, b, out)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         # the given number of iterations: the outer solver judges the result

@@ -175,9 +175,7 @@ def test_what_has_tensors_gives_tensors() -> None:
     [
         {"values": torch.ones(280, dtype=torch.float64)},
         {"bias": torch.ones(280, dtype=torch.float64)},
-        {"softcap": 2.0},
         {"dropout": 0.5},
-        {"edge": lambda s, entries: entries.softmax(s)},
     ],
 )
 def test_what_wants_entries_says_where_they_are(options: Any) -> None:
@@ -191,3 +189,27 @@ def test_shapes_and_places_are_checked() -> None:
         fusedmm(mask_of_documents(), C, B, D[:3])
     with pytest.raises(ExecutorMismatch, match="the mask lives on"):
         mask_tensors(mask_of_documents(), torch.device("cuda"))
+
+
+def test_unions_and_masks_of_heads_have_gradients() -> None:
+    n = 12
+    union = wl.masks.sliding_window(n, 3) | wl.masks.intervals([0] * n, 2, n)
+    masks = [wl.masks.causal(n), union]
+    generator = torch.Generator().manual_seed(8)
+    x = torch.randn(2, n, 4, generator=generator, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(2, n, 4, generator=generator, dtype=torch.float64)
+
+    def of_heads(given: list[Any]) -> Any:
+        found = [fusedmm(A, y, y, y, edge="softmax") for A, y in zip(given, x, strict=True)]
+        return torch.stack(found)
+
+    pairs = (
+        (fusedmm(union, x, x, x, edge="softmax"), fusedmm(union.tocsr(), x, x, x, edge="softmax")),
+        (fusedmm(masks, x, x, x, edge="softmax"), of_heads([mask.tocsr() for mask in masks])),
+    )
+    for got, want in pairs:
+        torch.testing.assert_close(got, want)
+        torch.testing.assert_close(
+            torch.autograd.grad((got * weights).sum(), x),
+            torch.autograd.grad((want * weights).sum(), x),
+        )

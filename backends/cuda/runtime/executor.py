@@ -26,7 +26,7 @@ from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ..table import algorithms, kernel
 from . import later
-from .capture import CapturedStream, Captures, allowing_allocations
+from .capture import Capture, CapturedStream, Captures, allowing_allocations
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
 from .energy import counter_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ....core.batch.systems import MemberPrograms, Systems
     from ....core.distributed.ranks import RankLinks
     from ....core.operator import LinearOperator
+    from ....core.recordable import RecordableLoop
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -498,6 +499,19 @@ class CudaExecutor(GpuExecutor):
     def launch_address(self) -> int:
         """Return the address of ``cuLaunchKernel``."""
         return address_of("libcuda.so.1", "cuLaunchKernel")
+
+    @property
+    def user_capture(self) -> Capture | None:
+        """The capture of a user that this thread's work is recorded in, or None."""
+        capture = self._mine.capture
+        return None if capture is OWN or capture is FREE else capture
+
+    def recordable_loop(self, iteration: Iteration) -> RecordableLoop:
+        """Return a loop that a graph of the user may hold, as a conditional node."""
+        from ..loop.captured import CapturableLoop
+
+        with self._here("a solver's loop"):
+            return CapturableLoop(self, iteration)
 
     def make_program(self, iteration: Iteration) -> Any:
         """Return one kernel for everything, or a graph with a condition that the device sets."""

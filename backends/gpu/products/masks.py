@@ -73,7 +73,7 @@ def samples() -> Iterator[tuple[SimtKernel, dict[str, int]]]:
 
 
 #: A product with a mask, or its gradients.
-MaskCall: TypeAlias = "FusedmmCall[Mask] | TracedCall[Mask] | GradientCall[Mask]"
+MaskCall: TypeAlias = "FusedmmCall[Mask] | GradientCall[Mask]"
 
 
 class MaskAlgorithm:
@@ -221,7 +221,7 @@ def gradients(
 
 def _again(
     executor: GpuExecutor,
-    call: MaskCall,
+    call: MaskCall | TracedCall[Mask],
     factors: tuple[complex | str, ...],
     compute: Callable[[Adapter], None],
 ) -> Repeatable | None:

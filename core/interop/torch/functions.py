@@ -16,8 +16,10 @@ from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...factors import real_number
 from ...formats import Csr
 from ...formats.mask import Mask, refuse_without_entries
+from ...formats.mask_union import MaskUnion
 from ...products.fusedmm import EDGES, refuse_lse
 from ...products.graphs import matrix_of
+from ...products.mask_parts import is_for_heads, merged, runs_of
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -273,6 +275,11 @@ def fusedmm(
         raise InvalidArgument(
             f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
         )
+    if isinstance(A, MaskUnion) or is_for_heads(A):
+        options = {"edge": edge, "alpha": alpha, "softcap": softcap, "kernel": kernel}
+        given = {"values": values, "bias": bias, "dropout": dropout, "use_values": use_values}
+        refused = {name: value for name, value in given.items() if value}
+        return _fusedmm_of_masks(A, C, B, D, options | refused, return_lse)
     if isinstance(A, Mask):
         of_entries = (values, bias, dropout or None)
         return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries, softcap, return_lse)
@@ -310,6 +317,36 @@ def fusedmm(
         options = {"bias": added, "softcap": softcap, "dropout": dropout, "seed": seed}
         found = weigh(sparse.pattern, (C, B, D), weights, edge, alpha, kernel, **options)
     return sparse.unfold(found)
+
+
+def _fusedmm_of_masks(
+    A: Any, C: Tensor, B: Tensor, D: Tensor, options: dict[str, Any], return_lse: bool
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Return the product with a union of masks, or with a mask for each head."""
+    if isinstance(A, MaskUnion):
+        edge, softcap = options["edge"], options["softcap"]
+        traced = traced_of_mask(edge, A.shape, (*C.shape[:-2], A.nnz), softcap)
+        softmax = traced.program.final == "softmax"
+        if return_lse and not softmax:
+            refuse_lse()
+        found: list[Any] = [
+            fusedmm(part, C, B, D, **options, return_lse=softmax) for part in A.parts
+        ]
+        if not softmax:
+            return sum(found[1:], start=found[0])
+        made, logs = merged(torch, *zip(*found, strict=True))
+        made = made.to(found[0][0].dtype)
+        return (made, logs) if return_lse else made
+    if C.dim() < 3:
+        raise ShapeMismatch(f"C: expected heads, shape (..., {len(A)}, m, k), got {tuple(C.shape)}")
+    results: list[Any] = []
+    for mask, run in runs_of(A, C.shape[-3]):
+        operands = [x[..., run, :, :] if x.dim() > 2 and x.shape[-3] > 1 else x for x in (C, B, D)]
+        results.append(fusedmm(mask, *operands, **options, return_lse=return_lse))
+    if not return_lse:
+        return torch.cat(results, -3)
+    outs, totals = zip(*results, strict=True)
+    return torch.cat(outs, -3), torch.cat(totals, -2)
 
 
 def _fusedmm_of_mask(

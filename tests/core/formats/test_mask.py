@@ -159,7 +159,7 @@ def test_it_goes_where_others_are() -> None:
         (lambda: documents([0.5]), InvalidArgument, "lengths"),
         (lambda: intervals(0, 3, 3), InvalidMatrix, "one of them is an array"),
         (lambda: causal(3) & causal(4), ShapeMismatch, "&"),
-        (lambda: causal(3) | causal(3), UnsupportedOperation, "tocsr"),
+        (lambda: causal(3) | causal(4), ShapeMismatch, "shapes"),
         (lambda: causal(3).plan_for("fusedmm", 8), UnsupportedOperation, "tocsr"),
         (lambda: wl.spmm(causal(3), np.ones((3, 2))), UnsupportedOperation, "tocsr"),
         (lambda: wl.sddmm(causal(3), np.ones((3, 2)), np.ones((3, 2))), UnsupportedOperation, "6"),

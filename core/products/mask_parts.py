@@ -1,0 +1,83 @@
+"""fusedmm of unions of masks, and of a mask for each head: the products of several masks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from ..errors import InvalidArgument, ShapeMismatch
+from ..formats.mask import Mask
+from ..formats.mask_union import MaskUnion
+
+
+def is_for_heads(A: Any) -> bool:
+    """Return whether ``A`` is a sequence of masks, one for each head."""
+    return (
+        isinstance(A, (list, tuple))
+        and len(A) > 0
+        and all(isinstance(mask, (Mask, MaskUnion)) for mask in A)
+    )
+
+
+def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Any, slice]]:
+    """Return the masks and the ranges of heads that each is for.
+
+    Raises
+    ------
+    ShapeMismatch
+        If there is not one mask for each head, or shapes differ.
+    """
+    if len(masks) != heads:
+        raise ShapeMismatch(f"A: expected a mask for each of {heads} heads, got {len(masks)} masks")
+    if len({mask.shape for mask in masks}) > 1:
+        raise ShapeMismatch(f"A: masks of shapes {sorted({mask.shape for mask in masks})}")
+    found, begin = [], 0
+    for _, group in groupby(masks, key=id):
+        run = list(group)
+        found.append((run[0], slice(begin, begin + len(run))))
+        begin += len(run)
+    return found
+
+
+def merged(xp: Any, outs: Sequence[Any], logs: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the softmax over the union of disjoint parts of a pattern.
+
+    Parameters
+    ----------
+    xp : module
+        With ``stack``, ``where``, ``exp``, ``log``: NumPy, CuPy.
+    outs : sequence of array, shape (..., m, p)
+        The results over the parts.
+    logs : sequence of array, shape (..., m)
+        The logarithms of their totals, plus infinity where a part has no weight in a row.
+
+    Returns
+    -------
+    array, shape (..., m, p), and array, shape (..., m)
+        The result, and the logarithms of its totals.
+    """
+    nothing = -math.inf
+    found = [xp.where(log == math.inf, nothing, log) for log in logs]
+    largest = found[0]
+    for log in found[1:]:
+        largest = xp.maximum(largest, log)
+    base = xp.where(largest == nothing, 0.0, largest)
+    powers = [xp.exp(log - base) for log in found]
+    total = sum(powers[1:], start=powers[0])
+    there = xp.where(total == 0, 1.0, total)
+    out = sum(
+        (out * (power / there)[..., None] for out, power in zip(outs[1:], powers[1:], strict=True)),
+        start=outs[0] * (powers[0] / there)[..., None],
+    )
+    return out, xp.where(total == 0, math.inf, base + xp.log(there))
+
+
+def require_no_out(out: Any) -> None:
+    """Raise InvalidArgument if a result of several masks is to be written to given memory."""
+    if out is not None:
+        raise InvalidArgument(
+            "out: several masks give results that are put together; omit out=, or use "
+            "A.tocsr(), whose product is one"
+        )

@@ -1,0 +1,32 @@
+"""Loops of solvers that a user's graph may hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .executor import Executor
+    from .iteration import Iteration
+
+
+class RecordableLoop(Protocol):
+    """A loop that runs an iteration until no column runs; a captured stream records it."""
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+
+
+class DrivenLoop:
+    """The loop of an executor without graphs."""
+
+    def __init__(self, executor: Executor, iteration: Iteration) -> None:
+        self.executor, self.iteration = executor, iteration
+
+    def run(self, limit: int) -> None:
+        """Run at most ``limit`` iterations."""
+        while limit > 0:
+            batch = min(limit, self.iteration.status.capacity)
+            self.executor.drive(self.iteration, batch)
+            limit -= batch
+            if self.executor.to_host(self.iteration.status.running)[0] == 0:
+                return

@@ -1,0 +1,206 @@
+"""A solve whose arrays stay the same, so that a user's CUDA graph may hold it.
+
+The host decides nothing: the threshold is made on the device, one cycle runs there until the status
+says stop, and the true residual is computed. The host reads the status when it wants to.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...core.dtypes import real_dtype
+from ...core.errors import InvalidArgument, UnsupportedOperation
+from ...core.links import works_alone
+from ...core.operands import as_block, is_host, native
+from ...core.status import HEARD, Stop
+from .scaling import LEAST_NORM, SAFE_NORMS, largest_values
+from .verdict import ended_by, verdict
+
+if TYPE_CHECKING:
+    from ..krylov.base import KrylovSolver
+
+
+class RecordedStatus(NamedTuple):
+    """The state of a recorded solve after its last run.
+
+    Attributes
+    ----------
+    stop : Stop
+        The reason of its end.
+    iterations : int
+        How many iterations ran.
+    residual_norm : float
+        The norm of the true residual.
+    threshold : float
+        The norm that it was to meet.
+    """
+
+    stop: Stop
+    iterations: int
+    residual_norm: float
+    threshold: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the true residual meets the tolerance."""
+        return self.stop in (Stop.CONVERGED, Stop.ITERATIONS)
+
+    @property
+    def reason(self) -> str:
+        """The reason in a sentence, with the remedy."""
+        return self.stop.sentence
+
+
+class RecordedSolve:
+    """Solves ``A x = b`` for the numbers that are in ``b`` at present, by launches alone.
+
+    :meth:`KrylovSolver.recorded` makes it. A call solves and writes ``x``. On ``cuda`` a call
+    while the current stream is captured (``torch.cuda.graph``, ``stream.begin_capture()``) adds the
+    solve to the graph, its loop as a conditional node. A solve is one cycle from zero, without a
+    look at the scale of ``b``; :meth:`status` is the verdict on the last one.
+
+    Parameters
+    ----------
+    solver : KrylovSolver
+        The method.
+    b, x : array, shape (n,) or (n, 1)
+        The right-hand side and the solution, arrays of the executor.
+    """
+
+    def __init__(self, solver: KrylovSolver, b: Any, x: Any) -> None:
+        executor = solver.executor
+        given = {"b": b, "out": x}
+        for name, array in given.items():
+            if not executor.owns(array) and not is_host(array):
+                given[name] = native(executor, array, name)  # of another library, in its memory
+            elif not executor.owns(array):
+                raise InvalidArgument(
+                    f"{name}: expected an array of {executor.name}, where the solve is recorded, "
+                    f"got {type(array).__name__}; make one with executor.from_host"
+                )
+        self.solver, self.executor = solver, executor
+        self._given = b, x
+        self._b, self._x = (
+            as_block(executor, array, solver.shape[0], name) for name, array in given.items()
+        )
+        dtype = solver._precision_for(solver.dtype, self._b.dtype)
+        if self._b.dtype != dtype or self._x.dtype != dtype or self._b.shape[1] != 1:
+            raise InvalidArgument(
+                f"b and out: expected one vector of {dtype} each, got {self._b.shape} of "
+                f"{self._b.dtype} and {self._x.shape} of {self._x.dtype}"
+            )
+        self.work = work = solver._new_workspace(dtype, 1)
+        self._require_straight()
+        linear, real = solver._linear, real_dtype(dtype)
+        assert linear is not None
+        self.limit = (
+            10 * max(solver.shape[0], 1) if linear.iterations is None else linear.iterations
+        )
+        cycle = solver.next_cycle(work)
+        self.limit = self.limit if cycle is None else min(self.limit, cycle)
+        low, high = SAFE_NORMS[real]
+        status = work.status
+        first = {
+            "stop": 0, "running": 1, "threshold": 0, "iterations": 0, "norm": 0,
+            "relative": linear.relative, "absolute": linear.absolute, "least": low, "most": high,
+        }  # fmt: skip
+        #: The values of the status before a solve, which are copied on the device.
+        self._first = [
+            (
+                getattr(status, name),
+                executor.from_host(np.full(1, value, _host_dtype(status, name))),
+            )
+            for name, value in first.items()
+        ]
+        work.residual.make(work.x, work.spare)  # operators prepare their one-time data
+        self._loop = executor.recordable_loop(work.iteration)
+        self()
+
+    def _require_straight(self) -> None:
+        """Raise if the host has a part in a solve."""
+        solver, work = self.solver, self.work
+        name = type(solver).__name__
+        if not (solver._goes_straight and work.entering.resident):
+            raise UnsupportedOperation(
+                f"{name}.recorded: the host takes part in this solve (criteria of your own, a "
+                "function in Python as A or M, or cycles of different lengths). Use rtol=, atol= "
+                "and maxiter=, operators of wollemi, or wl.LinearOperator(..., capture=True)"
+            )
+        if not works_alone(self.executor) or work.residual.is_opaque or work.scales.A != 1.0:
+            raise UnsupportedOperation(
+                f"{name}.recorded: the operator is shared by a group, or its values are so large "
+                "or small that the host rescales them; use solve"
+            )
+
+    def __call__(self) -> None:
+        """Solve for the numbers in ``b``, or record that where the stream is captured."""
+        self.executor.submit(f"{type(self.solver).__name__}.recorded", self, self._run)
+
+    #: Captures ask whether the parts of an operator are prepared; the constructor has run them.
+    resident = False
+
+    def _run(self) -> None:
+        executor, work = self.executor, self.work
+        for target, value in self._first:
+            executor.copy_into(target, value)
+        executor.copy_into(work.r, self._b)
+        work.entering.body()
+        self._loop.run(self.limit)
+        executor.copy_into(work.spare, self._b)
+        work.leaving.body()
+        executor.copy_into(self._x, work.x)
+
+    def status(self) -> RecordedStatus:
+        """Return the verdict on the last solve, after the work that is submitted."""
+        solver = self.solver
+        heard = dict(zip(HEARD, self.work.status.read_together(*HEARD), strict=True))
+        begun, norm, threshold = (float(heard[n][0]) for n in ("first", "true", "threshold"))
+        done, code = int(heard["iterations"][0]), int(heard["stop"][0])
+        real = real_dtype(self.work.dtype)
+        if begun == 0:  # or squares of small numbers are 0
+            is_zero = largest_values(self.executor, self._b)[0] == 0
+            stop = Stop.CONVERGED if is_zero and norm == 0 else Stop.OUT_OF_RANGE
+        else:
+            stop = _verdict(solver, heard, begun, norm, threshold, done, code, self.limit, real)
+        return RecordedStatus(stop, done, norm, threshold)
+
+
+def _host_dtype(status: Any, name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(status, name).dtype)
+
+
+def _verdict(
+    solver: KrylovSolver,
+    heard: dict[str, Any],
+    begun: float,
+    norm: float,
+    threshold: float,
+    done: int,
+    code: int,
+    limit: int,
+    real: np.dtype[Any],
+) -> Stop:
+    low, high = SAFE_NORMS[real]
+    if not isfinite(float(heard["largest"][0])) or not isfinite(norm):
+        return Stop.NOT_FINITE
+    if not low <= begun <= high:
+        return Stop.OUT_OF_RANGE
+    if norm <= threshold:
+        return Stop.CONVERGED if max(norm, threshold) >= LEAST_NORM[real] else Stop.OUT_OF_RANGE
+    linear = solver._linear
+    assert linear is not None
+    capacity = heard["history"].shape[0]
+    last = heard["history"][(done - 1) % capacity].item() if done else None
+    found = verdict(
+        Stop.RUNNING,
+        ended_by(solver, code, last, real),
+        progress=norm <= solver.PROGRESS * begun,
+        exhausted=done >= limit,
+        tolerated=linear.tolerated,
+        counted=linear.iterations is not None,
+        ends=solver.FINAL,
+    )
+    return Stop.STAGNATED if found is Stop.RUNNING else found
