@@ -205,6 +205,16 @@ def test_lower_precisions(dtype: Any) -> None:
         assert (one.double() - other).norm() <= 8 * eps * (1 + other.norm())
 
 
+def test_autocast_lowers_the_operands() -> None:
+    given = [x.detach().float() for x in (C, B, D)]
+    with torch.autocast("cpu", torch.bfloat16):
+        got = wt.fusedmm(A, *given, edge=alibi)
+        named = wt.fusedmm(A, *given, edge="softmax")
+    assert got.dtype is named.dtype is torch.bfloat16
+    want = wt.fusedmm(A, *given, edge=alibi)
+    assert (got - want).norm() <= 0.02 * want.norm()
+
+
 def test_the_operators_are_what_pytorch_expects() -> None:
     indptr, indices = (torch.from_numpy(x) for x in (A.indptr, A.indices))
     lines = ("score value 0.0", "of_row value 0.0", "mul value 0.0 0 1", "of_entry value 0.0")

@@ -118,6 +118,15 @@ _NAMED: dict[str, Any] = {
 }
 
 
+def lowered(*tensors: Tensor | None) -> tuple[Any, ...]:
+    """Return operands in the dtype of autocast, where that is enabled; float64 ones stay."""
+    device = next(x for x in tensors if x is not None).device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(x if x is None or x.dtype is torch.float64 else x.to(dtype) for x in tensors)
+
+
 def stacked(arrays: Sequence[Tensor], batch: tuple[int, ...], length: int, like: Tensor) -> Tensor:
     """Return inputs of one kind in one array, shape (..., count, length)."""
     dtype = torch.float32 if like.dtype.itemsize < 4 else like.dtype
@@ -459,8 +468,8 @@ def mask_fusedmm_traced(
     return_lse: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the product of a mask with a traced function, and logarithms of its totals."""
-    C, B, _ = operands
-    batch = tuple(C.shape[:-2])
+    C, B, D = lowered(*operands)
+    operands, batch = (C, B, D), tuple(C.shape[:-2])
     inputs = (
         stacked(traced.of_rows, batch, C.shape[-2], C),
         stacked(traced.of_columns, batch, B.shape[-2], C),
@@ -486,8 +495,8 @@ def fusedmm_traced(
 
     The logarithms have derivatives with ``return_lse`` alone, which may list the entries.
     """
-    C, B, _ = operands
-    batch, (m, n) = tuple(C.shape[:-2]), pattern.shape
+    C, B, D, values = lowered(*operands, values)
+    operands, batch, (m, n) = (C, B, D), tuple(C.shape[:-2]), pattern.shape
     inputs = (
         stacked(traced.of_rows, batch, m, C),
         stacked(traced.of_columns, batch, n, C),
