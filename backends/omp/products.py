@@ -236,29 +236,8 @@ for _product in ("sddmm", "fusedmm"):
     algorithms.register(_product, Panels(_product), RowBlocks(_product), RowSplit(_product))
 
 
-def register(kernel: KernelTable) -> None:
-    """Add the kernels of this module to the backend's table."""
-
-    def product(executor: Executor, call: ProductCall) -> None:
-        multiply(executor, call)
-
-    def gradients(executor: Executor, call: GradientCall) -> None:
-        A = call.A
-        transposed, order = A.transposed_pattern()
-        partitions = (partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
-        native().fusedmm_backward(
-            executor, A, *numbers(call.arrays), *call.factors, transposed, order, *partitions
-        )
-
-    for operation in (
-        operations.csr_spmm,
-        operations.csr_sddmm,
-        operations.csr_fusedmm,
-        operations.csr_fusedmm_softmax,
-    ):
-        takes_call(kernel, operation)(product)
-    for operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softmax_backward):
-        takes_call(kernel, operation)(gradients)
+def register_edge_functions(kernel: KernelTable) -> None:
+    """Add the kernels of functions of a user's own to the backend's table."""
 
     @takes_call(kernel, operations.csr_fusedmm_traced)
     def traced(executor: Executor, call: TracedCall) -> None:
@@ -281,6 +260,32 @@ def register(kernel: KernelTable) -> None:
         arrays = numbers((S, of_rows, of_columns, of_entries, F))
         partition = partition_of(executor, A, "balanced")
         native().edge_function(executor, A, *arrays, function, partition)
+
+
+def register(kernel: KernelTable) -> None:
+    """Add the kernels of this module to the backend's table."""
+    register_edge_functions(kernel)
+
+    def product(executor: Executor, call: ProductCall) -> None:
+        multiply(executor, call)
+
+    def gradients(executor: Executor, call: GradientCall) -> None:
+        A = call.A
+        transposed, order = A.transposed_pattern()
+        partitions = (partition_of(executor, pattern, "balanced") for pattern in (A, transposed))
+        native().fusedmm_backward(
+            executor, A, *numbers(call.arrays), *call.factors, transposed, order, *partitions
+        )
+
+    for operation in (
+        operations.csr_spmm,
+        operations.csr_sddmm,
+        operations.csr_fusedmm,
+        operations.csr_fusedmm_softmax,
+    ):
+        takes_call(kernel, operation)(product)
+    for operation in (operations.csr_fusedmm_backward, operations.csr_fusedmm_softmax_backward):
+        takes_call(kernel, operation)(gradients)
 
     def rowwise(operation: Operation) -> None:
         entry = operation.name.removeprefix("csr.")

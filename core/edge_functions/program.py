@@ -125,21 +125,27 @@ class Program(NamedTuple):
         found: list[Any] = []
         with np.errstate(all="ignore"):
             for one in self.instructions:
-                made: Any
                 if one.kind in leaves:
-                    made = leaves[one.kind]
+                    found.append(leaves[one.kind])
                 elif one.kind in INPUTS:
-                    inputs = given[one.kind]
-                    if inputs is None:
-                        raise InvalidArgument(f"function: it needs {one.kind}, which is not given")
-                    made = inputs[int(one.number)].astype(kind)
-                elif one.kind == "number":
-                    made = np.int64(one.number) if one.type == INDEX else kind(one.number)
+                    found.append(_input(one, given[one.kind]).astype(kind))
                 else:
-                    made = _NUMPY[one.kind](*(found[part] for part in one.parts))
-                    made = made.astype(kind) if one.type == VALUE else made
-                found.append(made)
+                    found.append(_computed(one, found, kind))
         return [np.broadcast_to(found[at], score.shape) for at in self.outputs]
+
+
+def _input(one: Instruction, inputs: Numbers | None) -> Numbers:
+    if inputs is None:
+        raise InvalidArgument(f"function: it needs {one.kind}, which is not given")
+    return np.asarray(inputs[int(one.number)])
+
+
+def _computed(one: Instruction, found: Sequence[Any], kind: Callable[..., Any]) -> Any:
+    """Return a number or an operator of results, for all entries."""
+    if one.kind == "number":
+        return np.int64(one.number) if one.type == INDEX else kind(one.number)
+    made = _NUMPY[one.kind](*(found[part] for part in one.parts))
+    return made.astype(kind) if one.type == VALUE else made
 
 
 _NUMPY: dict[str, Callable[..., Any]] = {
@@ -250,17 +256,25 @@ class Builder:
         if x is not None and y is not None and not (kind == "div" and y == 0):
             folded = {"add": x + y, "sub": x - y, "mul": x * y, "div": x / (y or 1)}
             return self.number(folded[kind], made)
-        if (kind in ("add", "sub") and y == 0) or (kind in ("mul", "div") and y == 1):
-            return a
-        if (kind == "add" and x == 0) or (kind == "mul" and x == 1):
-            return b
-        if kind == "mul" and 0 in (x, y):
+        known = self._simple(kind, a, b, made)
+        return self._add(kind, made, a, b) if known is None else known
+
+    def _simple(self, kind: str, a: int, b: int, made: str) -> int | None:
+        """Return the result where an operand is 0 or 1, or None."""
+        x, y = self._constant(a), self._constant(b)
+        rules = {
+            ("add", 0, None): b,
+            ("add", None, 0): a,
+            ("sub", None, 0): a,
+            ("mul", 1, None): b,
+            ("mul", None, 1): a,
+            ("div", None, 1): a,
+        }
+        if (kind, x, y) in rules:
+            return rules[kind, x, y]  # type: ignore[index]
+        if (kind == "mul" and 0 in (x, y)) or (kind == "div" and x == 0):
             return self.number(0.0, made)
-        if kind == "div" and x == 0:
-            return self.number(0.0)
-        if kind == "sub" and x == 0:
-            return self.negative(b)
-        return self._add(kind, made, a, b)
+        return self.negative(b) if kind == "sub" and x == 0 else None
 
     def negative(self, a: int) -> int:
         """Return ``-a``."""

@@ -103,9 +103,14 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
+    given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
+    return _of_any(A, C, B, D, given, out, return_lse)
+
+
+def _of_any(A: Any, C: Any, B: Any, D: Any, given: dict[str, Any], out: Any, lse: bool) -> Any:
+    """Return the product with a matrix, a mask or several, of arrays or tensors."""
     if is_for_heads(A) or isinstance(A, MaskUnion):
-        given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
-        return _of_masks(A, C, B, D, given, out, return_lse)
+        return _of_masks(A, C, B, D, given, out, lse)
     if isinstance(A, Mask):
         if not is_tensor(C):
             A = A.beside(executor_beside(A.executor, C, B, D, out))
@@ -113,10 +118,10 @@ def fusedmm(
         A = as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
-        given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
-        return tensors.fusedmm(A, C, B, D, **given, return_lse=return_lse)
+        return tensors.fusedmm(A, C, B, D, **given, return_lse=lse)
     matrix = A if isinstance(A, Mask) else as_csr(A)
-    asked = (matrix, C, B, D, edge, alpha, use_values, out, kernel, return_lse)
+    edge, alpha, use_values, kernel = given.values()
+    asked = (matrix, C, B, D, edge, alpha, use_values, out, kernel, lse)
     return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
 
 
@@ -183,11 +188,7 @@ def _of_arrays(
 ) -> Any:
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
-    edge = "identity" if edge is None else edge
-    if not callable(edge) and edge not in EDGES:
-        raise InvalidArgument(
-            f"edge: expected None, one of {', '.join(EDGES)}, or a function, got {edge!r}"
-        )
+    edge = _checked_edge(edge)
     queries, keys = Operand(executor, C, m, "C"), Operand(executor, B, n, "B")
     summed = Operand(executor, D, n, "D")
     require_equal_columns(queries, keys)
@@ -221,6 +222,15 @@ def _of_arrays(
         return found
     totals = logs if batched else logs[0]
     return found, in_likeness(executor.to_host(totals) if queries.from_host else totals, C, None)
+
+
+def _checked_edge(edge: str | EdgeFunction | None) -> str | EdgeFunction:
+    edge = "identity" if edge is None else edge
+    if not callable(edge) and edge not in EDGES:
+        raise InvalidArgument(
+            f"edge: expected None, one of {', '.join(EDGES)}, or a function, got {edge!r}"
+        )
+    return edge
 
 
 def refuse_lse() -> NoReturn:

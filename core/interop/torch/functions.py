@@ -283,6 +283,27 @@ def fusedmm(
     if isinstance(A, Mask):
         of_entries = (values, bias, dropout or None)
         return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries, softcap, return_lse)
+    given = (values, bias, use_values, softcap, dropout, seed, return_lse)
+    return _fusedmm_of_entries(A, C, B, D, edge, alpha, kernel, *given)
+
+
+def _fusedmm_of_entries(
+    A: Any,
+    C: Tensor,
+    B: Tensor,
+    D: Tensor,
+    edge: str | EdgeFunction,
+    alpha: float,
+    kernel: str,
+    values: Tensor | None,
+    bias: Tensor | None,
+    use_values: bool,
+    softcap: float | None,
+    dropout: float,
+    seed: int | None,
+    return_lse: bool,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Compute :func:`fusedmm` of a pattern with entries."""
     sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
