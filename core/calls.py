@@ -281,6 +281,16 @@ class TracedCall(NamedTuple, Generic[PatternT]):
         return self.values, self.C, self.B, self.D, *self.inputs, self.E, self.log_totals
 
     @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The arrays that the call writes."""
+        return (self.E,) if self.log_totals is None else (self.E, self.log_totals)
+
+    @property
+    def has_output(self) -> bool:
+        """Whether an output has elements."""
+        return bool(any(x.size > 0 for x in self.outputs))
+
+    @property
     def factors(self) -> tuple[complex | str, ...]:
         """The values that a launch depends on."""
         return self.alpha, self.function

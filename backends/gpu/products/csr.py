@@ -203,7 +203,7 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
 def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
     """Let a function of the user's own weigh rows, by a wave for a row or a piece of one."""
     A, columns, name = call.A, int(call.dense.shape[2]), call.kernel
-    if not any(x is not None and x.size for x in (call.E, call.log_totals)):
+    if not call.has_output:
         return None
     if name == "auto":
         facts = facts_of(A, columns, call.dense.dtype.name)

@@ -244,7 +244,7 @@ def register(algorithms: tuple[MaskAlgorithm, ...], kernel: KernelTable) -> None
             raise InvalidArgument(
                 f"kernel: {call.kernel!r} takes no function of one's own; there are auto, row-split"
             )
-        if not any(x is not None and x.size for x in (call.E, call.log_totals)):
+        if not call.has_output:
             return None
         rows = MaskRows()
 

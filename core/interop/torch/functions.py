@@ -283,8 +283,10 @@ def fusedmm(
     if isinstance(A, Mask):
         of_entries = (values, bias, dropout or None)
         return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries, softcap, return_lse)
-    given = (values, bias, use_values, softcap, dropout, seed, return_lse)
-    return _fusedmm_of_entries(A, C, B, D, edge, alpha, kernel, *given)
+    return _fusedmm_of_entries(
+        A, C, B, D, edge, alpha, kernel, values, bias, use_values, softcap, dropout, seed,
+        return_lse,
+    )  # fmt: skip
 
 
 def _fusedmm_of_entries(
