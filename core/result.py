@@ -84,6 +84,11 @@ class Result:
     attempts : list of AttemptRecord
         The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
         outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
+    condition : float or None
+        The estimated condition number of the matrix in the norm of column sums, where dense factors
+        give it; None elsewhere.
+    error : float or None
+        The estimated relative error of ``x``, where a factorization gives it; None elsewhere.
 
     Examples
     --------
@@ -107,6 +112,8 @@ class Result:
     executor: str
     notes: list[str] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)
+    condition: float | None = None
+    error: float | None = None
 
     @property
     def converged(self) -> bool:
@@ -200,6 +207,10 @@ class Result:
             "residual norm": f"{norm:.3g}, tolerance {limit:.3g}",
             "time": f"{self.seconds:.3g} s",
         }
+        if self.condition is not None:
+            facts["condition number"] = f"about {self.condition:.1g}"
+        if self.error is not None:
+            facts["estimated error"] = f"{self.error:.1g}, relative to x"
         if len(self.attempts) > 1:
             facts["iterations"] += f" ({self.total_iterations:,} over all attempts)"
         if self.attempts:

@@ -27,11 +27,12 @@ from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeRe
 from ..driver.loop import UNLIMITED
 from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
+from .accuracy import about_error
 from .candidates import DIRECT, Candidate
 from .kept import borrowed_solver, kept_direct
 from .least_squares import shortest
 from .merging import merged, take
-from .patience import Outlook, Patience
+from .patience import LONGER, Outlook, Patience
 from .pool import Pool
 from .stop_limits import limits_of
 
@@ -372,6 +373,8 @@ class Attempts:
         self._setup = time.perf_counter() - began
         result = solver.solve(self.b, self._start())
         self.notes += [note for note in solver.notes if note not in self.notes]
+        if result.converged:
+            self.notes += about_error(result.error, None)
         return result
 
     def _stop(self, attempt: Candidate) -> dict[str, Any]:
@@ -411,16 +414,19 @@ class Attempts:
             alternative * self._again, attempt.per_iteration, self.rtol, self.atol, known
         )
 
-    def _outlook(self, rest: float) -> Outlook | None:
+    def _outlook(self, rest: float, done: int) -> Outlook | None:
         """Return the estimates of the other candidates while the first one runs.
 
         None if none of them is likely to take less than the rest of the first one.
         """
         assert self.pool is not None
-        if not self.pool.ready and rest <= EARLY * self.pool.least_without_structure():
-            return None
-        alternative = self._alternative()
         first = self.pool.first
+        if not self.pool.ready:
+            if first.trusted and done < LONGER * first.iterations:
+                rest = min(rest, (LONGER * first.iterations - done) * first.per_iteration)
+            if rest <= EARLY * self.pool.least_without_structure():
+                return None
+        alternative = self._alternative()
         iterations = first.iterations if first.trusted else 0.0
         return Outlook(alternative, iterations, self.pool.yields())
 

@@ -19,7 +19,7 @@ from ...core.operations import coarsen, facts, structure, values, vector
 SLACK = 8
 
 #: Rows of a matrix of which the balance of its rows is asked; smaller ones are solved at once.
-LARGE = 1024
+LARGE = 256
 
 #: The sum of the entries off the diagonal of a balanced row, relative to its diagonal. Below 0.9
 #: the condition of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations; above 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -30,6 +31,7 @@ from .facts import FACTS_RUN, Facts, find_facts
 
 if TYPE_CHECKING:
     from ..driver.workspace import Workspace
+    from .dense import SmallFactors
 
 #: Bytes of workspaces that are kept with one matrix, or as many as its own if they are more and it
 #: is not lean. That is GMRES, with cycles of 30, for 250,000 unknowns in float64, of which a cycle
@@ -64,7 +66,7 @@ class Kept:
     def __init__(self, A: Matrix) -> None:
         #: Free workspaces by the class of the solver, its cycle and its preconditioner.
         self.workspaces: OrderedDict[Any, Free] = OrderedDict()
-        self.twin = A._twin()
+        self._alive = ref(A)
         self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
         self.version = A._values_version
         self.lock = Lock()
@@ -85,8 +87,17 @@ class Kept:
         self.winners: dict[Any, Any] = {}
         #: Direct solvers of small factors, by their options.
         self.direct: dict[Any, Direct] = {}
+        #: The dense factors of a small matrix.
+        self.small: SmallFactors | None = None
         #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
+
+    @cached_property
+    def twin(self) -> Matrix:
+        """The stand-in for the matrix, made when a solver first asks for it."""
+        A = self._alive()
+        assert A is not None, "the store is freed with its matrix"
+        return A._twin()
 
     def __del__(self) -> None:
         for free in self.workspaces.values():
@@ -100,7 +111,7 @@ class Kept:
         with self.lock:
             if version == self.version:
                 return
-            self.facts = self.finite = self.null = None
+            self.facts = self.finite = self.null = self.small = None
             self.choices.clear()
             self.winners.clear()
             self.direct.clear()

@@ -44,6 +44,11 @@ class AskedMethod:
         return self.kind is None
 
     @property
+    def is_open(self) -> bool:
+        """Whether both the method and the preconditioner are to be chosen."""
+        return self.is_auto and isinstance(self.M, str) and self.M == AUTO
+
+    @property
     def is_direct(self) -> bool:
         """Whether it is the direct solver."""
         return self.kind is not None and issubclass(self.kind, Direct)

@@ -60,8 +60,7 @@ def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | Non
     Only where method and preconditioner are to be chosen. With a positive diagonal and other
     entries that are not positive the matrix is semidefinite.
     """
-    automatic = asked.is_auto and isinstance(asked.M, str) and asked.M == "auto"
-    if not automatic or not isinstance(A, Matrix) or A.partition is not None:
+    if not asked.is_open or not isinstance(A, Matrix) or A.partition is not None:
         return None
     kept = kept_with(A)
     if kept.null is None:

@@ -84,8 +84,8 @@ class Patience(Criterion):
         judged before.
     outlook : callable, optional
         Finds the other candidates after :data:`FIRST` iterations, by which easy systems are solved,
-        for the expected seconds of the rest. None lets the solve go on; it is asked again after as
-        many iterations.
+        for the expected seconds of the rest and the iterations so far. None lets the solve go on;
+        it is asked again after as many iterations.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Patience(Criterion):
         rtol: float,
         atol: float,
         iterations: float = 0.0,
-        outlook: Callable[[float], Outlook | None] | None = None,
+        outlook: Callable[[float, int], Outlook | None] | None = None,
     ) -> None:
         self.alternative, self.per_iteration = alternative, per_iteration
         self.iterations, self._outlook = iterations, outlook
@@ -125,7 +125,7 @@ class Patience(Criterion):
         if self._outlook is not None:
             if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
                 return False
-            found = self._outlook(self.rest)
+            found = self._outlook(self.rest, state.iteration)
             if found is None:
                 self.every = max(state.iteration, FIRST)
                 return False

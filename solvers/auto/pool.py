@@ -22,6 +22,9 @@ SMALL = 1500
 #: The fewest iterations of a first candidate.
 FEWEST = 100
 
+#: The part of the time of a factorization that the first candidate for a small system has.
+PART = 0.6
+
 #: The guessed time of a factorization over that of counting the entries of its factors, before
 #: they are counted.
 UNCOUNTED = 3.0
@@ -75,7 +78,7 @@ class Pool:
         self.candidates = [self.first]
         if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
             self.candidates += self._early_multigrid()
-        if properties.has_structure or properties.hints.given:
+        if properties.has_structure or properties.hints.given or self._is_hopeless():
             self.prepare()
 
     def _estimate_first(self) -> None:
@@ -84,9 +87,15 @@ class Pool:
         limit = None if asks else self._limit(found)
         self.first = replace(found, options=given.options, label=given.label, limit=limit)
 
+    def _is_hopeless(self) -> bool:
+        """Return whether a small system is clearly better solved by a factorization."""
+        if not (self._small_matrix and self.allows_direct and self.make.on_host):
+            return False
+        return self._small().expected < CLEARLY * self.seconds(self.first)
+
     def _limit(self, first: Candidate) -> int:
         """Return the iterations of a first candidate that looks at no clock."""
-        limit = max(int(self._small().expected / first.per_iteration), FEWEST)
+        limit = max(int(PART * self._small().expected / first.per_iteration), FEWEST)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 

@@ -31,6 +31,11 @@ SAMPLED = 32
 #: Entries of these rows that are looked at.
 LONGEST = 64
 
+#: Where a coefficient jumps, the ninth decile of the sampled entries is this many times the first
+#: one, and that of the diagonal; the fewest values that show it. Entries of a grid with weak
+#: couplings in one direction vary as much, but its diagonal is constant.
+MAGNITUDES, DIAGONAL_VARIES, FEW = 100.0, 3.0, 16
+
 #: SuperLU's order of least degree, for which factors are counted.
 MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 
@@ -40,6 +45,56 @@ PIVOTED = 2.2
 
 #: Entries of factors that are counted at most.
 MOST_COUNTED = 2**28
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sizes of the entries in some rows.
+
+    Attributes
+    ----------
+    lines : float
+        The median share of the two largest entries of a row in all that are off the diagonal. It is
+        near 1 where diffusion is much faster along one direction of a grid.
+    jumps : bool
+        Whether entries and values of the diagonal vary over magnitudes, as diffusion with a
+        coefficient that jumps.
+    """
+
+    lines: float
+    jumps: bool
+
+
+def sample_of(A: Csr) -> Sample:
+    """Return the sizes of entries in a sample of the rows of a matrix on the host."""
+    indptr, indices, data = (np.asarray(a) for a in (A.indptr, A.indices, A.data))
+    n = A.shape[0]
+    sample = np.linspace(0, n - 1, min(SAMPLED, n)).astype(np.int64)
+    begin = indptr[sample].astype(np.int64)
+    length = indptr[sample + 1].astype(np.int64) - begin
+    steps = np.arange(min(int(length.max(initial=0)), LONGEST))
+    inside = steps < length[:, None]
+    entries = np.where(inside, begin[:, None] + steps, 0)
+    sizes = np.where(inside, np.abs(data[entries]), 0)
+    on_diagonal = indices[entries] == sample[:, None]
+    diagonal = sizes[on_diagonal & (sizes > 0)]
+    sizes[on_diagonal] = 0
+    off = sizes[sizes > 0]
+    jumps = _varies(off, MAGNITUDES) and _varies(diagonal, DIAGONAL_VARIES)
+    sizes.sort(axis=1)
+    total = sizes.sum(axis=1)
+    some = (sizes[:, -3:-2] > 0).any(axis=1) & np.isfinite(total)
+    share = sizes[some, -2:].sum(axis=1) / total[some]
+    return Sample(float(np.median(share)) if share.size else 0.0, jumps)
+
+
+def _varies(sizes: np.ndarray[Any, Any], times: float) -> bool:
+    """Return whether the ninth decile of sizes is this many times the first one."""
+    if sizes.size < FEW:
+        return False
+    ordered = np.sort(sizes)
+    first, ninth = ordered[sizes.size // 10], ordered[sizes.size - 1 - sizes.size // 10]
+    return bool(ninth > times * first)
 
 
 @dataclass(frozen=True)
@@ -119,24 +174,17 @@ class Properties:
         return row_bound(self.A.asformat("csr")) - 1.0
 
     @cached_property
-    def share_of_lines(self) -> float:
-        """The median share of the two largest entries of a row in all that are off the diagonal.
+    def range_of_diagonal(self) -> float:
+        """The largest size of a value of the diagonal over the smallest one that is not zero."""
+        diagonal = self.A.asformat("csr").diagonal()
+        sizes = np.abs(np.asarray(self.A.executor.to_host(diagonal)))
+        sizes = sizes[sizes > 0]
+        return float(sizes.max() / sizes.min()) if sizes.size else 1.0
 
-        It is near 1 where diffusion is much faster along one direction of a grid.
-        """
-        rows: Csr = self.A.asformat("csr")
-        indptr, indices, data = (np.asarray(a) for a in (rows.indptr, rows.indices, rows.data))
-        n = rows.shape[0]
-        sample = np.linspace(0, n - 1, min(SAMPLED, n)).astype(np.int64)
-        begin, length = indptr[sample].astype(np.int64), np.diff(indptr)[sample]
-        steps = np.arange(min(int(length.max(initial=0)), LONGEST))
-        inside = steps < length[:, None]
-        entries = np.where(inside, begin[:, None] + steps, 0)
-        sizes = np.where(inside & (indices[entries] != sample[:, None]), np.abs(data[entries]), 0)
-        sizes.sort(axis=1)
-        total = sizes.sum(axis=1)
-        some = (np.count_nonzero(sizes, axis=1) > 2) & np.isfinite(total)
-        return float(np.median(sizes[some, -2:].sum(axis=1) / total[some])) if some.any() else 0.0
+    @cached_property
+    def sample(self) -> Sample:
+        """The sizes of entries in a sample of rows, of a matrix on the host."""
+        return sample_of(self.A.asformat("csr"))
 
     @property
     def looks_diffusive(self) -> bool:

@@ -261,7 +261,7 @@ class Direct(LinOp, metaclass=Configurable):
         rows, columns = block.shape
         residual = TrueResidual(times(self._scale, operator), rows, rows, columns)
         start = self._start(x0, sides)
-        x, history = self._refined(residual, sides, start)
+        x, history, error = self._refined(residual, sides, start)
         limits = self.stop.limits(Norms(sides.norm, lambda: history[0], sides.scale))
         assert limits.threshold is not None
         solution, changed = scaled_back(self.executor, x, sides.solution_exponents)
@@ -294,6 +294,7 @@ class Direct(LinOp, metaclass=Configurable):
             solver=type(self).__name__,
             executor=self.executor.name,
             notes=list(self.notes),
+            error=error,
         )
 
     def _start(self, x0: Any, sides: RightHandSides) -> Array:
@@ -320,18 +321,24 @@ class Direct(LinOp, metaclass=Configurable):
 
     def _refined(
         self, residual: TrueResidual, sides: RightHandSides, x: Array
-    ) -> tuple[Array, list[Numbers]]:
-        """Return the best solution of each column, and the norms of the residuals on the way."""
+    ) -> tuple[Array, list[Numbers], float | None]:
+        """Return the best solution of each column, the norms of the residuals, and the error.
+
+        The relative error of a solution is estimated by the size of the next step of refinement;
+        None without a next step.
+        """
         r, before = self._residual_norms(residual, sides, x)
         long = indices(~(before <= sides.norm / np.finfo(real_dtype(x.dtype)).eps))
         if long:  # such a start leaves no digit of b in its residual
             for c in long:
                 self.executor.run(vector.fill, column(x, c), 0.0)
             r, before = self._residual_norms(residual, sides, x)
-        history = [before]
-        for _ in range(1 + self.refine):
-            better = self.executor.copy(x)
-            self.executor.run(vector.axpby, self._with_factors(r), better, 1.0, 1.0)
+        history, error = [before], None
+        for place in range(1 + self.refine):
+            better, step = self.executor.copy(x), self._with_factors(r)
+            self.executor.run(vector.axpby, step, better, 1.0, 1.0)
+            if place:
+                error = self._size_of_step(step, x)
             found, norm = self._residual_norms(residual, sides, better)
             kept = norm <= before
             if not kept.any():  # as after a solution that is exact to rounding
@@ -345,7 +352,13 @@ class Direct(LinOp, metaclass=Configurable):
             history.append(norm)
             if not falls:
                 break
-        return x, history
+        return x, history, error
+
+    def _size_of_step(self, step: Array, x: Array) -> float | None:
+        """Return the largest size of a step in relation to the solution, of all columns."""
+        sizes, of_x = (largest_values(self.executor, block) for block in (step, x))
+        known = (of_x > 0) & np.isfinite(of_x) & np.isfinite(sizes)
+        return float(np.max(sizes[known] / of_x[known])) if known.any() else None
 
     def _solved(self, b: Array) -> Array:
         """Return the inverse of the matrix applied to a native block, native again."""

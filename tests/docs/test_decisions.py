@@ -26,11 +26,13 @@ def test_every_node_of_the_diagram_leads_to_a_page_and_every_edge_has_an_arrow()
 
 def test_the_methods_of_the_diagram_are_the_first_choices_of_the_code():
     text = DIAGRAM.read_text()
-    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(12, 12))
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(18, 18))
     S = sp.kronsum(line, line).tocsr()
-    skew = sp.diags_array([-1.5, 2.0, -0.5], offsets=[-1, 0, 1], shape=(144, 144)).tocsr()
-    shifted = (S - 5.0 * sp.eye_array(144)).tocsr()
+    skew = sp.diags_array([-1.5, 2.0, -0.5], offsets=[-1, 0, 1], shape=(324, 324)).tocsr()
+    shifted = (S - 5.0 * sp.eye_array(324)).tocsr()
     for matrix, method in ((S, "Cg"), (shifted, "Minres"), (skew, "Bicgstab"), (S[:, :20], "Lsmr")):
-        result = wl.solve(wl.Csr(matrix), np.ones(144))
+        result = wl.solve(wl.Csr(matrix), np.ones(324))
         assert re.search(rf"\b{method}\b", text)
         assert result.notes[0].split(":")[0] == method.lower()
+    assert "small and regular?" in text
+    assert wl.solve(wl.Csr(S[:100, :100]), np.ones(100)).notes[0].startswith("direct: the matrix")

@@ -1,0 +1,106 @@
+"""wl.solve solves small systems by dense factors."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.solvers.auto.dense import MOST_ROWS, SmallFactors, is_small
+
+from .conftest import convection, poisson
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def saddle_point(n):
+    """Return a symmetric indefinite matrix with zeros on its diagonal."""
+    return sp.csr_array(
+        sp.block_array([[poisson(n), sp.eye_array(n * n)], [sp.eye_array(n * n), None]])
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "ell"])
+def test_a_small_system_is_solved_by_dense_factors(on, dtype, format):
+    S = convection(6).astype(dtype)
+    A = wl.Csr(S, executor=on).asformat(format)
+    x = (np.arange(36) - 10.5).astype(dtype) * (1 + 1j if np.dtype(dtype).kind == "c" else 1)
+    result = wl.solve(A, (S @ x).astype(dtype), rtol=1e-5)
+    assert result.converged and result.solver == "Direct" and result.x.dtype == np.dtype(dtype)
+    assert [(a.method, a.M) for a in result.attempts] == [("direct", "dense")]
+    np.testing.assert_allclose(result.x, x, rtol=1e-4)
+    known = np.linalg.cond(S.toarray(), 1)
+    assert known / 10 < result.condition < 2 * known
+    assert np.linalg.norm(result.x - x) <= 10 * result.error * np.linalg.norm(x)
+
+
+def test_several_columns_and_indefinite_matrices_take_one_attempt(on):
+    S = saddle_point(5)
+    X = np.arange(150.0).reshape(50, 3)
+    result = wl.solve(wl.Csr(S, executor=on), S @ X, rtol=1e-10)
+    assert result.converged and len(result.attempts) == 1 and result.residuals.shape == (2, 3)
+    np.testing.assert_allclose(result.x, X, rtol=1e-8, atol=1e-8)
+
+
+def test_duplicates_are_added_up(on):
+    A = wl.Csr(([1.0, 2.0, 4.0, 1.0], [0, 0, 1, 0], [0, 2, 4]), shape=(2, 2), executor=on)
+    result = wl.solve(A, np.array([3.0, 5.0]))
+    np.testing.assert_allclose(A.to_dense() @ result.x, [3.0, 5.0])
+
+
+def test_factors_are_kept_and_follow_new_values(on):
+    S = poisson(5)
+    A = wl.Csr(S, executor=on)
+    wl.solve(A, np.ones(25))
+    kept = A._for_solvers.small
+    wl.solve(A, np.arange(25.0))
+    assert A._for_solvers.small is kept
+    A.update_values(2 * A.data)
+    result = wl.solve(A, np.ones(25), rtol=1e-12)
+    np.testing.assert_allclose(2 * (S @ result.x), np.ones(25))
+
+
+def test_singular_and_extreme_systems_are_left_to_the_other_methods(on):
+    singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+    result = wl.solve(wl.Csr(singular, executor=on), np.array([1.0, 2.0]))
+    assert result.converged and result.condition is None
+    np.testing.assert_allclose(singular @ result.x, [1.0, 2.0], atol=1e-4)
+    for scale in (1e-200, 1e200):
+        tiny = wl.solve(wl.Csr(np.diag([2.0, 4.0]), executor=on), scale * np.ones(2))
+        assert tiny.converged and tiny.condition is None
+        np.testing.assert_allclose(tiny.x, scale * np.array([0.5, 0.25]))
+
+
+def test_an_ill_conditioned_matrix_is_reported(on):
+    n = 10
+    hilbert = 1.0 / (np.arange(n)[:, None] + np.arange(n) + 1)
+    result = wl.solve(wl.Csr(hilbert.astype("float32"), executor=on), np.ones(n, "float32"))
+    if result.condition is not None:
+        assert result.error > 0.01
+        assert any("ill-conditioned" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"maxiter": 200}, {"x0": np.ones(36)}, {"callback": lambda x: None}, {"symmetric": True},
+     {"restart": 10}, {"method": "cg"}, {"M": "jacobi"}, {"stop": wl.stop.RelativeResidual(1e-6)}],
+    ids=lambda limit: next(iter(limit)),
+)  # fmt: skip
+def test_options_of_iterations_lead_to_iterations(on, limit):
+    result = wl.solve(wl.Csr(poisson(6), executor=on), np.ones(36), **limit)
+    assert result.converged and result.condition is None
+
+
+def test_not_finite_values_are_refused(on):
+    S = poisson(4)
+    S.data[3] = np.nan
+    with pytest.raises(wl.errors.InvalidMatrix, match="NaN"):
+        wl.solve(wl.Csr(S, executor=on), np.ones(16))
+    with pytest.raises(wl.errors.InvalidArgument, match="NaN"):
+        wl.solve(wl.Csr(poisson(4), executor=on), np.full(16, np.nan))
+
+
+def test_the_size_of_a_small_matrix_is_limited(on):
+    assert is_small(wl.Csr(poisson(5), executor=on))
+    assert not is_small(wl.Csr(sp.eye_array(MOST_ROWS + 1).tocsr(), executor=on))
+    assert SmallFactors(wl.Csr(np.eye(3), executor=on)).condition == 1.0
