@@ -338,7 +338,7 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         if isinstance(other, LinOp):
             return other
         if hasattr(other, "tocsr") or hasattr(other, "layout"):
-            from .interop import matrix_beside
+            from .formats.other_libraries import matrix_beside
 
             return matrix_beside(self.executor, other)
         if hasattr(other, "matvec"):

@@ -287,11 +287,11 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
         return computing(operator)
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
-        from .interop.operators import operator_from
+        from .scipy_operators import operator_from
 
         return operator_from(operator, executor)
     from .formats import Csr, Dense
-    from .interop import is_sparse
+    from .formats.other_libraries import is_sparse
 
     if is_sparse(operator) or getattr(operator, "layout", None) is not None:
         return computing(Csr(operator, executor=executor))

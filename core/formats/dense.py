@@ -63,7 +63,7 @@ class Dense(Matrix, metaclass=Batchable):
         executor: Executor | str | None = None,
         copy: bool = True,
     ) -> None:
-        from ..interop import is_sparse
+        from .other_libraries import is_sparse
 
         if is_sparse(arg) or is_coordinates(arg):
             arg = validate.as_numbers(arg, dtype)

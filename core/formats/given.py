@@ -193,8 +193,8 @@ def converted(
     InvalidMatrix
         If ``shape`` is not that of the matrix.
     """
-    from ..interop import matrix_from
     from .coo import in_any_order
+    from .other_libraries import matrix_from
 
     entries = None if format == "coo" else in_any_order(arg, shape, executor)
     if entries is not None:

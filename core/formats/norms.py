@@ -103,7 +103,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
 def _as_matrix(A: Any) -> Matrix:
     if isinstance(A, Matrix):
         return A
-    from ..interop import is_sparse, matrix_from
+    from .other_libraries import is_sparse, matrix_from
 
     if not is_sparse(A):
         raise UnsupportedOperand(

@@ -14,7 +14,7 @@ from ..factors import real_number
 from ..formats import Csr
 from ..formats.mask import Mask
 from ..formats.mask_union import MaskUnion
-from ..interop.tensors import differentiable, in_likeness, is_tensor
+from ..libraries import tensor_handler
 from ..operands import executor_beside, home
 from ..operation import Operation
 from ..operations import masks
@@ -24,6 +24,7 @@ from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import is_for_heads, merged, require_no_out, runs_of
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
+from .tensors import differentiable, in_likeness, is_tensor
 
 #: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
@@ -131,9 +132,7 @@ def _of_masks(
     """Return the product with a union of masks, or with a mask for each head."""
     require_no_out(out)
     if is_tensor(C):
-        from ..interop import torch as tensors
-
-        return tensors.fusedmm(A, C, B, D, **given, return_lse=return_lse)
+        return tensor_handler().fusedmm(A, C, B, D, **given, return_lse=return_lse)
     if isinstance(A, MaskUnion):
         place = executor_beside(A.executor, C, B, D)
         parts = [part.beside(place) for part in A.parts]

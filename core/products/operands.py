@@ -17,8 +17,8 @@ from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
-from ..interop.tensors import is_pattern
 from ..operands import Target, as_batch, is_host, native, to_host
+from .tensors import is_pattern
 
 
 def as_csr(A: Any) -> Csr:

@@ -9,9 +9,9 @@ from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
 from ..factors import real_number
 from ..formats import Csr
-from ..interop.tensors import differentiable, is_tensor
 from ..operations import products as operations
 from .operands import Operand, Result, as_csr, blocks_of, common_type
+from .tensors import differentiable, is_tensor
 
 
 def sddmm(

@@ -10,17 +10,11 @@ from ..calls import SpmmCall, SpmvCall
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
-from ..interop.tensors import (
-    differentiable,
-    in_likeness,
-    is_pattern,
-    is_tensor,
-    known_product,
-)
+from ..libraries import graph_handler
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
-from .graphs import matrix_of
 from .operands import Operand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
+from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
 #: Stands for a complex factor where the common dtype is looked for.
 _COMPLEX = np.zeros(1, np.complex64)
@@ -90,12 +84,12 @@ def spmm(
             return A.executor.submit("wl.spmm", A, _by_stored_values, A, B, out, *factors)
         A = A if values is None else A._pattern_alone()
     if type(A) is not Csr:
-        A = matrix_of(A, rows_of_operand(B))
+        A = graph_handler().matrix_of(A, rows_of_operand(B))
     if type(A) is not Csr and not is_tensor(A) and not (is_tensor(B) and is_pattern(A)):
         A = as_csr(A)
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
-        return tensors.functions.spmm_anew(A, B, out, alpha, beta, values, kernel)
+        return tensors.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     given = (A, B, out, alpha, beta, values, kernel)

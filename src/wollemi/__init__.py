@@ -9,6 +9,7 @@ True
 
 from typing import TYPE_CHECKING
 
+from . import operand_handlers as _operand_handlers  # noqa: F401
 from .core.deferred import deferred_names as _deferred_names
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
         StoredCsr,
     )
     from .core.formats.galerkin import galerkin
-    from .core.interop.petsc import from_petsc
     from .core.io import read, write
     from .core.linop import LinOp
     from .core.operator import LinearOperator, as_linop
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         OmpExecutor,
         ReferenceExecutor,
     )
+    from .interop.petsc_matrices import from_petsc
     from .solvers.auto.choose import solve
     from .solvers.preconditioners.multigrid import rigid_body_modes
 
@@ -148,7 +149,6 @@ _SOURCES = {
         "StoredCsr"
     ),
     "core.formats.galerkin": "galerkin",
-    "core.interop.petsc": "from_petsc",
     "core.io": "read write",
     "core.linop": "LinOp",
     "core.operator": "LinearOperator as_linop",
@@ -160,6 +160,7 @@ _SOURCES = {
     "core.result": "Result",
     "core.settings": "Settings",
     "executors": "CudaExecutor DpcppExecutor HipExecutor OmpExecutor ReferenceExecutor",
+    "interop.petsc_matrices": "from_petsc",
     "solvers.auto.choose": "solve",
     "solvers.preconditioners.multigrid": "rigid_body_modes",
 }

@@ -6,15 +6,15 @@ imported when they are called.
 
 from typing import Any
 
-from .core.products.graphs import Graph, from_edges
+from .learning.graphs import Graph, from_edges
 
 __all__ = ["Graph", "additive_attention", "batch", "edge_softmax", "from_edges", "gsddmm", "gspmm"]
 
 
 def _of_tensors() -> Any:
-    from .core.interop.torch import graphs
+    from .learning import tensor_graphs
 
-    return graphs
+    return tensor_graphs
 
 
 def batch(graphs: list[Graph]) -> Graph:
@@ -28,7 +28,7 @@ def additive_attention(
 ) -> Any:
     """Return a node's sum over the sources of its edges, weighted by sums of two numbers.
 
-    The arguments are described in :func:`wollemi.core.interop.torch.graphs.additive_attention`.
+    The arguments are described in :func:`wollemi.learning.tensor_graphs.additive_attention`.
     """
     given = graph, target, source, x
     return _of_tensors().additive_attention(*given, negative_slope=negative_slope)
@@ -37,7 +37,7 @@ def additive_attention(
 def edge_softmax(graph: Any, scores: Any) -> Any:
     """Return the softmax over the edges that end at the same node.
 
-    The arguments are described in :func:`wollemi.core.interop.torch.graphs.edge_softmax`.
+    The arguments are described in :func:`wollemi.learning.tensor_graphs.edge_softmax`.
     """
     return _of_tensors().edge_softmax(graph, scores)
 
@@ -45,7 +45,7 @@ def edge_softmax(graph: Any, scores: Any) -> Any:
 def gspmm(graph: Any, op: str, reduce_op: str, lhs_data: Any = None, rhs_data: Any = None) -> Any:
     """Return the aggregate of the messages along the incoming edges of every node.
 
-    The arguments are described in :func:`wollemi.core.interop.torch.graphs.gspmm`.
+    The arguments are described in :func:`wollemi.learning.tensor_graphs.gspmm`.
     """
     return _of_tensors().gspmm(graph, op, reduce_op, lhs_data, rhs_data)
 
@@ -60,6 +60,6 @@ def gsddmm(
 ) -> Any:
     """Return one message an edge, made from the features of its ends or of the edge.
 
-    The arguments are described in :func:`wollemi.core.interop.torch.graphs.gsddmm`.
+    The arguments are described in :func:`wollemi.learning.tensor_graphs.gsddmm`.
     """
     return _of_tensors().gsddmm(graph, op, lhs_data, rhs_data, lhs_target, rhs_target)

@@ -2,6 +2,6 @@
 
 from .core.formats.mask import Mask
 from .core.formats.mask_union import MaskUnion
-from .core.products.masks import causal, documents, intervals, sliding_window
+from .learning.masks import causal, documents, intervals, sliding_window
 
 __all__ = ["Mask", "MaskUnion", "causal", "documents", "intervals", "sliding_window"]

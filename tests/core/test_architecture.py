@@ -75,6 +75,18 @@ def test_the_package_knows_the_benchmarks_in_one_place() -> None:
     assert knows == {"src/wollemi/cli/bench.py"}
 
 
+def test_no_part_imports_graph_learning_when_it_is_loaded() -> None:
+    """Its public names, and the registration of operands, are the only ways to it."""
+    faces = {"graph.py", "masks.py", "nn.py", "operand_handlers.py"}
+    knows = {
+        str(file.relative_to("src/wollemi"))
+        for file in modules("src/wollemi")
+        for name in imports(file)
+        if name[:3] == ("src", "wollemi", "learning") and file.parts[2] != "learning"
+    }
+    assert knows == faces
+
+
 @pytest.mark.parametrize("file", modules("backends"), ids=str)
 def test_a_backend_knows_core_and_itself_alone(file: Path) -> None:
     itself = file.parts[1]
@@ -103,7 +115,7 @@ def test_solvers_ask_for_no_backend_by_name(file: Path) -> None:
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_a_library_of_others_is_imported_in_folders_of_its_name(library: str) -> None:
-    homes = [ROOT / folder / "interop" / library for folder in ("core", "src/wollemi")]
+    homes = [ROOT / "src/wollemi/interop" / library, ROOT / "src/wollemi/learning"]
     importing = {
         (ROOT / file).resolve()
         for folder in ("core", "solvers", "src/wollemi")

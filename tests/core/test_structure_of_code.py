@@ -15,6 +15,7 @@ FOLDERS = (
     "backends",
     "src/wollemi/cli",
     "src/wollemi/interop",
+    "src/wollemi/learning",
     "src/wollemi/precompile",
     "benchmarks/wollemi_bench",
     "tests",

@@ -111,7 +111,7 @@ def test_biases_and_caps_are_a_part_of_the_kernel() -> None:
 def test_functions_that_cannot_be_traced_run_between_kernels_and_say_so(
     caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wollemi.core.interop.torch.edge_functions._TOLD", set())
+    monkeypatch.setattr("wollemi.interop.torch.edge_functions._TOLD", set())
     with caplog.at_level(logging.INFO, "wollemi"), wl.profile() as seen:
         wt.fusedmm(A, C, B, D, edge=lambda s, e: s * (1 + e.of_rows(e.sum(s))))
     assert operations.csr_fusedmm_traced.name not in {name for name, _ in seen.entries}

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 torch = pytest.importorskip("torch")
 
 import wollemi as wl  # noqa: E402
-from wollemi.core.interop.torch import graphs  # noqa: E402
 from wollemi.interop.torch import spmm  # noqa: E402
+from wollemi.learning import tensor_graphs as graphs  # noqa: E402
 from wollemi.nn import GraphAttention, GraphConv, SparseAttention, SparseLinear  # noqa: E402
 
 N = 7

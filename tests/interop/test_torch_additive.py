@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import wollemi as wl  # noqa: E402
 from wollemi.core.errors import ShapeMismatch  # noqa: E402
-from wollemi.core.interop.torch import additive  # noqa: E402
+from wollemi.learning import additive  # noqa: E402
 
 SLOPE = 0.2
 TARGETS, SOURCES, HEADS, FEATURES = 6, 5, 2, 3

@@ -15,8 +15,12 @@ from ..backends.needs import package
 
 torch = package("torch")
 
-from wollemi.core.interop.torch import blocks, functions, operators  # noqa: E402
-from wollemi.interop.torch import spmm  # noqa: E402
+from wollemi.interop.torch import (  # noqa: E402
+    blocks,
+    functions,
+    operators,
+    spmm,
+)
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C++ compiler: install g++")
 

@@ -13,8 +13,8 @@ from wollemi.core.errors import ExecutorMismatch, ShapeMismatch, UnsupportedOper
 
 torch = pytest.importorskip("torch")
 
-from wollemi.core.interop.torch.masks import mask_tensors  # noqa: E402
 from wollemi.interop.torch import fusedmm  # noqa: E402
+from wollemi.interop.torch.masks import mask_tensors  # noqa: E402
 
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
 CPU = torch.device("cpu")

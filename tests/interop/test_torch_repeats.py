@@ -15,8 +15,8 @@ from ..backends.needs import package
 
 torch = package("torch")
 
-from wollemi.core.interop.torch import blocks  # noqa: E402
 from wollemi.core.operations import products as operations  # noqa: E402
+from wollemi.interop.torch import blocks  # noqa: E402
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C++ compiler: install g++")
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..core.errors import InvalidArgument
 from ..core.formats import Csr
-from ..core.interop.petsc import Reference, from_petsc, pattern_version, petsc, vector_map
 from ..core.linop import LinOp
 from ..core.operator import as_linop
 from ..core.result import Result
@@ -24,6 +23,7 @@ from ..solvers.direct.solver import Direct
 from ..solvers.preconditioners.multigrid.amg import Amg
 from ..solvers.preconditioners.names import options_in, parsed
 from ..solvers.registry import SOLVERS
+from .petsc_matrices import Reference, from_petsc, pattern_version, petsc, vector_map
 
 __all__ = ["Preconditioner", "Solver"]
 

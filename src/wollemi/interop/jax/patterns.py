@@ -22,9 +22,9 @@ from ...core.executor import Executor
 from ...core.foreign import ForeignProduct
 from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
-from ...core.interop.jax import is_jax_sparse
 from ...core.registry import host_executor
 from ...core.store import Key
+from ...operand_handlers import is_jax_sparse
 
 #: How many patterns that were arguments of compiled functions are remembered.
 REMEMBERED = 16

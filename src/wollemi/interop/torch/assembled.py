@@ -10,10 +10,10 @@ from torch import Tensor
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
-from ...core.interop.torch.layouts import sparse_of
-from ...core.interop.torch.patterns import matrix_of
 from ...core.store import Key
 from ...solvers.differentiable.systems import Assembled
+from .layouts import sparse_of
+from .patterns import matrix_of
 
 
 class Given(NamedTuple):

@@ -12,10 +12,10 @@ from torch.autograd import Function
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr
-from ...core.interop.torch import sddmm, spmm
 from ...solvers.differentiable import determinant
 from ...solvers.differentiable.systems import mirror
 from .assembled import given, indices_on
+from .functions import sddmm, spmm
 from .solves import solve
 
 METHODS = ("factors", "lanczos")

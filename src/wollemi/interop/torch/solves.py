@@ -15,14 +15,14 @@ from torch import Tensor
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
-from ...core.interop.torch import operators
-from ...core.interop.torch.captured import refuse_always
-from ...core.interop.torch.functions import one_batch
-from ...core.interop.torch.layouts import check_dense, sparse_of
-from ...core.interop.torch.memory import native_of, tensor_of
-from ...core.interop.torch.patterns import matrix_of, transposed_of
-from ...core.interop.torch.register import Operator, define
 from ...solvers.differentiable.description import describe, solved, solved_together
+from . import operators
+from .captured import refuse_always
+from .functions import one_batch
+from .layouts import check_dense, sparse_of
+from .memory import native_of, tensor_of
+from .patterns import matrix_of, transposed_of
+from .register import Operator, define
 
 
 def solve(

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ...core.formats import Csr
-from ...core.interop.torch.patterns import pattern_tensors
-from ...core.interop.torch.segments import segment_sum
 from ...solvers.differentiable.terms import C_VALUES, OTHERS, Terms, terms_of
 from .assembled import given, indices_on
+from .patterns import pattern_tensors
+from .segments import segment_sum
 
 
 class SparseProduct(NamedTuple):

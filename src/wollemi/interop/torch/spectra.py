@@ -16,13 +16,13 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ...core.formats import Csr
-from ...core.interop.torch import operators
-from ...core.interop.torch.memory import native_of, tensor_of
-from ...core.interop.torch.patterns import pattern_tensors
 from ...solvers.differentiable import spectrum
 from ...solvers.differentiable.description import describe
 from ...solvers.differentiable.systems import bordered, jordan, mirror
+from . import operators
 from .assembled import assembled_values, given, indices_on
+from .memory import native_of, tensor_of
+from .patterns import pattern_tensors
 from .solves import solve_adjoint
 
 

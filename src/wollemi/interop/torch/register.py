@@ -22,7 +22,7 @@ from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch.autograd.function import _SingleLevelFunction
 from torch.library import Library
 
-from ...errors import UnsupportedOperation
+from ...core.errors import UnsupportedOperation
 
 LIBRARY = Library("wollemi", "DEF")
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgument, InvalidMatrix
-from ..formats import Csr
-from ..formats.validate import indices as checked_indices
-from ..interop.tensors import is_tensor
-from ..operands import to_host
+from ..core.errors import InvalidArgument, InvalidMatrix
+from ..core.formats import Csr
+from ..core.formats.validate import indices as checked_indices
+from ..core.operands import to_host
+from ..core.products.tensors import is_tensor
+from ..operand_handlers import is_dgl_graph, is_edge_index, is_graph
+
+if TYPE_CHECKING:
+    from ..core.executor import Executor
 
 
 class Graph(NamedTuple):
@@ -75,7 +79,7 @@ def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) 
     """
     source, target, nodes = edges_of(edge_index, num_nodes)
     if is_tensor(source):
-        from ..interop.torch.graphs import graph_of_tensors
+        from .tensor_graphs import graph_of_tensors
 
         return graph_of_tensors(source, target, nodes)
     source, target = (to_host(a) for a in (source, target))
@@ -130,13 +134,25 @@ def is_edge_list(arg: Any) -> bool:
     >>> is_edge_list(np.array([[0, 1, 2], [1, 0, 0]])), is_edge_list(np.eye(2))
     (True, False)
     """
-    if is_dgl_graph(arg) or is_edge_index(arg):
+    if is_graph(arg):
         return True
     if is_tensor(arg):
         dense = "strided" in str(arg.layout)
         whole = not (arg.dtype.is_floating_point or arg.dtype.is_complex)
         return dense and whole and "bool" not in str(arg.dtype) and tuple(arg.shape[:-1]) == (2,)
     return isinstance(arg, np.ndarray) and arg.dtype.kind in "iu" and arg.shape[:-1] == (2,)
+
+
+def matrix_from(graph: Any, executor: Executor | str | None, copy: bool) -> Csr:
+    """Return the adjacency matrix of a graph: ones, sources are rows, targets are columns.
+
+    The arrays are new, with and without ``copy``.
+    """
+    source, target, nodes = edges_of(graph)
+    row, col = to_host(source), to_host(target)
+    if nodes is None:
+        nodes = (_count(row, col),) * 2
+    return Csr((np.ones(row.size), (row, col)), shape=nodes, executor=executor)
 
 
 def matrix_of(graph: Any, sources: int) -> Any:
@@ -160,13 +176,3 @@ def edge_list_nodes(graph: Any, count: int) -> int | None:
     """Return the number of nodes of a list of edges, None where it tells its own."""
     known = is_dgl_graph(graph) or (is_edge_index(graph) and None not in graph.sparse_size())
     return None if known else count
-
-
-def is_edge_index(arg: object) -> bool:
-    """Return whether ``arg`` is PyTorch Geometric's list of edges, a tensor of shape (2, edges)."""
-    return all(hasattr(arg, name) for name in ("sparse_size", "sort_order", "is_undirected"))
-
-
-def is_dgl_graph(arg: object) -> bool:
-    """Return whether ``arg`` is a graph of DGL."""
-    return all(hasattr(arg, name) for name in ("canonical_etypes", "edges", "num_src_nodes"))

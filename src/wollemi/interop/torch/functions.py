@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
-from ...factors import real_number
-from ...formats import Csr
-from ...formats.mask import Mask, refuse_without_entries
-from ...formats.mask_union import MaskUnion
-from ...products.fusedmm import EDGES, refuse_lse
-from ...products.graphs import matrix_of
-from ...products.mask_parts import is_for_heads, merged, runs_of
+from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...core.factors import real_number
+from ...core.formats import Csr
+from ...core.formats.mask import Mask, refuse_without_entries
+from ...core.formats.mask_union import MaskUnion
+from ...core.libraries import graph_handler
+from ...core.products.fusedmm import EDGES, refuse_lse
+from ...core.products.mask_parts import is_for_heads, merged, runs_of
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -127,7 +127,7 @@ def spmm_anew(
     """Compute :func:`spmm` without launches of an earlier product."""
     _check_tensor("B", B)
     if not isinstance(A, (Csr, Pattern)):
-        A = matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
+        A = graph_handler().matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
     sparse = sparse_of(A, B.device)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
     weights = sparse.values() if values is None else sparse.checked(values)

@@ -12,13 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...formats import Csr
-from ...operations import products as operations
-from ...store import Key
-from .blocks import run
-from .captured import is_captured
-from .patterns import matrix_of, outside_of_transforms, transposed_of
-from .register import Operator, define
+from ..core.formats import Csr
+from ..core.operations import products as operations
+from ..core.store import Key
+from ..interop.torch.blocks import run
+from ..interop.torch.captured import is_captured
+from ..interop.torch.patterns import matrix_of, outside_of_transforms, transposed_of
+from ..interop.torch.register import Operator, define
 
 _WEIGHTS: Key[Tensor] = Key("weights of neighbours")
 

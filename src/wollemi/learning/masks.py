@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import index_dtype
-from ..errors import InvalidArgument, InvalidMatrix
-from ..formats.mask import Mask
-from ..operands import to_host
+from ..core.dtypes import index_dtype
+from ..core.errors import InvalidArgument, InvalidMatrix
+from ..core.formats.mask import Mask
+from ..core.operands import to_host
 
 if TYPE_CHECKING:
-    from ..executor import Executor
+    from ..core.executor import Executor
 
 
 def causal(

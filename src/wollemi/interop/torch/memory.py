@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import ExecutorMismatch, UnsupportedDtype
-from ...executor import Array, Executor
-from ...registry import executor as executor_by_name
-from ...registry import host_executor
+from ...core.errors import ExecutorMismatch, UnsupportedDtype
+from ...core.executor import Array, Executor
+from ...core.registry import executor as executor_by_name
+from ...core.registry import host_executor
 
 
 def executor_of(device: torch.device) -> Executor:

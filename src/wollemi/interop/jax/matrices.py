@@ -6,22 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidMatrix
-from ..executor import Executor
-from ..formats.base import checked_shape
-from ..formats.csr import Csr
+from ...core.errors import InvalidMatrix
+from ...core.executor import Executor
+from ...core.formats.base import checked_shape
+from ...core.formats.csr import Csr
 
 
-def is_jax_sparse(arg: object) -> bool:
-    """Return whether ``arg`` is a ``BCOO`` or a ``BCSR`` of ``jax.experimental.sparse``."""
-    return type(arg).__name__ in ("BCOO", "BCSR") and hasattr(arg, "n_batch")
-
-
-def from_jax(arg: Any, executor: Executor | str | None = None) -> Csr:
+def matrix_from(arg: Any, executor: Executor | str | None, copy: bool) -> Csr:
     """Return the entries of a ``BCOO`` or a ``BCSR`` by compressed rows, in memory of their own.
 
     Entries of one position are added up. Padding of JAX, outside of the shape or after the last
-    row, is left out.
+    row, is left out. The arrays are new, with and without ``copy``.
 
     Raises
     ------

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...executor import Array
-from ...formats import Csr
-from ...formats.mask import Mask
-from ...program import recording
+from ...core.executor import Array
+from ...core.formats import Csr
+from ...core.formats.mask import Mask
+from ...core.program import recording
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
 #: A tensor, and the number of its axes without the batch axes.

@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
-from ...formats import Csr, Matrix
-from ...products.graphs import Graph, edge_list_nodes, from_edges, is_edge_list
-from . import operators
+from ..core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ..core.formats import Csr, Matrix
+from ..interop.torch import operators
+from ..interop.torch.identities import Seen
+from ..interop.torch.layouts import check_dense, compress, sparse_of
+from ..interop.torch.patterns import Pattern
+from ..interop.torch.segments import segment_max, segment_softmax, segment_spread, segment_sum
 from .additive import attend
 from .extremes import spmm_max
-from .identities import Seen
-from .layouts import check_dense, compress, sparse_of
+from .graphs import Graph, edge_list_nodes, from_edges, is_edge_list
 from .neighbours import sum_of_neighbours
-from .patterns import Pattern
-from .segments import segment_max, segment_softmax, segment_spread, segment_sum
 
 _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add": torch.add,

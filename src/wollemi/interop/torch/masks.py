@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from ...errors import ExecutorMismatch, InvalidMatrix
-from ...formats.mask import Mask
-from ...operations import masks as operations
+from ...core.errors import ExecutorMismatch, InvalidMatrix
+from ...core.formats.mask import Mask
+from ...core.operations import masks as operations
 from . import operators
 from .blocks import run
 from .captured import refuse_always, refuse_first

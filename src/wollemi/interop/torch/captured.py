@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...errors import CaptureRefused
+from ...core.errors import CaptureRefused
 
 
 def is_captured(tensor: Tensor) -> bool:

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ...operations import attention as operations
-from . import operators
-from .blocks import run
-from .memory import as_rows, for_kernels, native_of, on_its_stream
-from .patterns import matrix_of
-from .register import Operator, define, define_without_derivatives
-from .segments import segment_softmax, segment_sum, softmax_derivative
+from ..core.operations import attention as operations
+from ..interop.torch import operators
+from ..interop.torch.blocks import run
+from ..interop.torch.memory import as_rows, for_kernels, native_of, on_its_stream
+from ..interop.torch.patterns import matrix_of
+from ..interop.torch.register import Operator, define, define_without_derivatives
+from ..interop.torch.segments import segment_softmax, segment_sum, softmax_derivative
 
 
 def _shapes(indptr: Tensor, target: Tensor, D: Tensor) -> list[tuple[int, ...]]:

@@ -16,9 +16,9 @@ import torch
 from torch import _C, Tensor
 from torch.autograd import forward_ad
 
-from ...formats import Csr
-from ...operations import products as operations
-from ...program import recording
+from ...core.formats import Csr
+from ...core.operations import products as operations
+from ...core.program import recording
 from . import operators
 from .blocks import MOST_LAYOUTS, layout_of
 from .memory import on_its_stream

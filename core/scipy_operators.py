@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import value_dtype
-from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperation, WollemiError
-from ..formats.base import checked_shape
-from ..operands import to_host
-from ..operator import LinearOperator
-from ..registry import executor as executor_by_name
-from ..registry import get_default_executor
+from .dtypes import value_dtype
+from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation, WollemiError
+from .formats.base import checked_shape
+from .operands import to_host
+from .operator import LinearOperator
+from .registry import executor as executor_by_name
+from .registry import get_default_executor
 
 if TYPE_CHECKING:
-    from ..executor import Array, Executor
+    from .executor import Array, Executor
 
 #: Modules that reshape the result of a user's method: an error raised there is about its shape.
 _WRAPPERS = ("scipy.sparse.linalg._interface", "cupyx.scipy.sparse.linalg._interface")

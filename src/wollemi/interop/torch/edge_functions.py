@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ...edge_functions.program import derivatives_of, program_of
-from ...edge_functions.symbols import CALLS, Symbol, Untraceable
-from ...edge_functions.trace import Entries, Traced, Tracing, trace
-from ...errors import UnsupportedOperation
-from ...operations import masks as mask_operations
-from ...operations import products as operations
+from ...core.edge_functions.program import derivatives_of, program_of
+from ...core.edge_functions.symbols import CALLS, Symbol, Untraceable
+from ...core.edge_functions.trace import Entries, Traced, Tracing, trace
+from ...core.errors import UnsupportedOperation
+from ...core.operations import masks as mask_operations
+from ...core.operations import products as operations
 from . import masks, operators
 from .blocks import run
 from .gradients import log_totals_like

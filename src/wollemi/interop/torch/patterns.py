@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from ...errors import ExecutorMismatch, InvalidMatrix
-from ...executor import Executor
-from ...formats import Csr, validate
-from ...store import Key, PatternStore
+from ...core.errors import ExecutorMismatch, InvalidMatrix
+from ...core.executor import Executor
+from ...core.formats import Csr, validate
+from ...core.store import Key, PatternStore
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
 

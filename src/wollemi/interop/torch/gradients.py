@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ...operations import products as operations
+from ...core.operations import products as operations
 from .blocks import run
 from .memory import executor_of
 from .patterns import matrix_of

@@ -13,14 +13,14 @@ from weakref import finalize
 
 import numpy as np
 
-from ..errors import InvalidMatrix, MissingPackage, UnsupportedOperation
-from ..formats.csr import Csr
-from ..formats.dense import Dense
-from ..linop import LinOp
-from ..operator import as_linop
+from ..core.errors import InvalidMatrix, MissingPackage, UnsupportedOperation
+from ..core.formats.csr import Csr
+from ..core.formats.dense import Dense
+from ..core.linop import LinOp
+from ..core.operator import as_linop
 
 if TYPE_CHECKING:
-    from ..executor import Executor
+    from ..core.executor import Executor
 
 #: Types that PETSc converts to compressed rows, without the prefix of one process.
 _CONVERTED = ("baij", "sbaij", "sell", "nest", "is", "maij", "constantdiagonal")

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
-from ...formats.mask import Mask
-from . import masks, operators
+from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ..core.formats.mask import Mask
+from ..interop.torch import masks, operators
+from ..interop.torch.functions import fusedmm
+from ..interop.torch.layouts import sparse_of
+from ..interop.torch.patterns import Pattern
 from .additive import attend
-from .functions import fusedmm
-from .graphs import as_graph, gspmm
-from .layouts import sparse_of
-from .patterns import Pattern
+from .tensor_graphs import as_graph, gspmm
 
 
 class _OfPattern(nn.Module):
@@ -152,7 +152,7 @@ class SparseLinear(_OfPattern):
         bias, weight
             As of the class.
         """
-        from ...io import read
+        from ..core.io import read
 
         return cls(read(path, format="csr", executor="omp"), bias=bias, weight=weight)
 

@@ -6,12 +6,16 @@ PyTorch is not imported here: who hands over a tensor has done so.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..formats import Csr
 from ..formats.mask import Mask
+from ..libraries import loaded_tensor_handler, tensor_handler
+
+if TYPE_CHECKING:
+    from ..libraries import TensorHandler
 
 #: The complex dtypes of matrices.
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
@@ -32,12 +36,8 @@ def is_tensor(operand: Any) -> bool:
 
 def is_pattern(operand: Any) -> bool:
     """Return whether an operand is a :class:`wollemi.interop.torch.Pattern` of tensors."""
-    patterns = sys.modules.get("wollemi.core.interop.torch.patterns")
-    return patterns is not None and isinstance(operand, patterns.Pattern)
-
-
-#: The module that knows products that were there before, once one with a tensor was.
-_KNOWN = "wollemi.core.interop.torch.known_products"
+    handler = loaded_tensor_handler()
+    return handler is not None and isinstance(operand, handler.Pattern)
 
 
 def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
@@ -46,15 +46,13 @@ def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
     if torch_there is None or type(B) is not torch_there.Tensor:
         return None
     if torch_there.compiler.is_compiling():
-        from .torch import known_products
-
-        return known_products.spmm_traced(A, B, alpha, beta)
-    module = sys.modules.get(_KNOWN)
-    return None if module is None else module.spmm_again(A, B, alpha, beta)
+        return tensor_handler().spmm_traced(A, B, alpha, beta)
+    handler = loaded_tensor_handler()
+    return None if handler is None else handler.spmm_again(A, B, alpha, beta)
 
 
-def differentiable(A: Any, *operands: Any) -> Any:
-    """Return the module with differentiable products for these operands, or None.
+def differentiable(A: Any, *operands: Any) -> TensorHandler | None:
+    """Return the handler with differentiable products for these operands, or None.
 
     It takes tensors of real floating-point numbers that are where ``A`` is. Others are arrays
     like any library's, unless they ask for a gradient.
@@ -84,9 +82,7 @@ def differentiable(A: Any, *operands: Any) -> Any:
     else:
         together = True
     if there and ((real and floating and together) or asks):
-        from . import torch
-
-        return torch
+        return tensor_handler()
     return None
 
 
@@ -94,6 +90,4 @@ def in_likeness(result: Any, operand: Any, out: Any = None) -> Any:
     """Return a new result as a tensor where the operand is one, else as it is."""
     if out is not None or not is_tensor(operand):
         return result
-    from .torch.memory import tensor_of
-
-    return tensor_of(result)
+    return tensor_handler().tensor_of(result)

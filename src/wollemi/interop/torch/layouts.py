@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ...errors import InvalidArgument, InvalidMatrix, ShapeMismatch
-from ...formats import Csr
-from ...formats.mask import refuse_without_entries
+from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from ...core.formats import Csr
+from ...core.formats.mask import refuse_without_entries
 from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 

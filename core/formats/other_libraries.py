@@ -14,24 +14,24 @@ from ..assembled import Assembled
 from ..dtypes import held_dtype
 from ..errors import InvalidMatrix, UnsupportedOperation
 from ..executor import Executor
-from ..formats.base import Matrix
-from ..formats.bsr import Bsr
-from ..formats.coo import Coo
-from ..formats.csc import Csc
-from ..formats.csr import Csr
-from ..formats.dense import dense_of
-from ..formats.given import as_held, checked_shape, place
+from ..libraries import matrix_handler, tensor_handler
 from ..linop import LinOp
 from ..operands import home, is_host, to_host
-from .jax import from_jax, is_jax_sparse
+from .base import Matrix
+from .bsr import Bsr
+from .coo import Coo
+from .csc import Csc
+from .csr import Csr
+from .dense import dense_of
+from .given import as_held, checked_shape, place
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
 
 def is_sparse(arg: object) -> bool:
     """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
-    known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or _torch_layout(arg) != ""
-    return known or _is_graph(arg) or is_jax_sparse(arg) or _has_entries_of_library(arg)
+    known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or matrix_handler(arg) is not None
+    return known or _has_entries_of_library(arg)
 
 
 #: Methods of matrices of libraries that give entries: of petsc4py, of Python's sparse arrays, of
@@ -96,9 +96,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
     ----------
     arg : matrix of ours, SciPy, CuPy, PyTorch or JAX, graph, or dense array
         The matrix. For PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
-        matrix in the convention of these libraries: ones, sources are rows, targets are columns. Of
-        PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency matrix as these
-        libraries have it: ones, sources are rows, targets are columns.
+        matrix in the convention of these libraries: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
         The target; by default the executor of a device array, and the default executor for host
         data.
@@ -109,40 +107,20 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return arg if executor is None else arg.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
-    if _is_graph(arg):
-        return _from_graph(arg, executor)
+    handler = matrix_handler(arg)
+    if handler is not None:
+        return handler.matrix_from(arg, executor, copy)
     entries = entries_of_library(arg)
     if entries is not None:
         return matrix_from(entries, executor, copy=copy)
-    if is_jax_sparse(arg):
-        return from_jax(arg, executor)
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor, copy)
-    if _torch_layout(arg):
-        return _from_torch(arg, executor, copy)
     if isinstance(arg, tuple):
         raise InvalidMatrix(
             f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
             "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
         )
     return dense_of(arg, executor)
-
-
-def _is_graph(arg: object) -> bool:
-    from ..products.graphs import is_dgl_graph, is_edge_index
-
-    return is_edge_index(arg) or is_dgl_graph(arg)
-
-
-def _from_graph(arg: Any, executor: Executor | str | None) -> Matrix:
-    from ..products.graphs import edges_of
-
-    source, target, nodes = edges_of(arg)
-    row, col = to_host(source), to_host(target)
-    if nodes is None:
-        count = int(max(row.max(initial=-1), col.max(initial=-1))) + 1
-        nodes = (count, count)
-    return Csr((np.ones(row.size), (row, col)), shape=nodes, executor=executor)
 
 
 def _entries_of(operator: LinOp) -> Matrix:
@@ -164,12 +142,7 @@ def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
     return matrix_from(arg, None if home(getattr(arg, "data", None)) else executor)
 
 
-def _torch_layout(arg: object) -> str:
-    layout = str(getattr(arg, "layout", ""))
-    return layout.removeprefix("torch.") if layout.startswith("torch.sparse") else ""
-
-
-def _native(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
+def native_array(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
     """Return any library's array as a matrix of ``executor`` holds it."""
     if executor.owns(array):
         return as_held(executor, array, dtype, copy=copy)
@@ -185,9 +158,8 @@ def _native(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
 
 def _to_host(array: Any) -> np.ndarray[Any, Any]:
     if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # NumPy knows no such numbers
-        from .torch.memory import numpy_of
-
-        return numpy_of(array.cpu())
+        host: np.ndarray[Any, Any] = tensor_handler().numpy_of(array.cpu())
+        return host
     return to_host(array)
 
 
@@ -212,32 +184,10 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
         )
     # a device library's own matrix: its invariants hold, and checking would read it back
     where = place(executor, arg.data)
-    data = _native(where, arg.data, held_dtype(arg.data.dtype), copy)
-    indices, indptr = (_native(where, a, None, copy) for a in (arg.indices, arg.indptr))
+    data = native_array(where, arg.data, held_dtype(arg.data.dtype), copy)
+    indices, indptr = (native_array(where, a, None, copy) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
 
 
 def _is_host_matrix(arg: Any) -> bool:
     return isinstance(arg.data, (np.ndarray, memoryview))
-
-
-def _from_torch(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
-    layout = _torch_layout(arg)
-    if layout == "sparse_coo":
-        arg, layout = arg.coalesce().to_sparse_csr(), "sparse_csr"
-    if layout not in ("sparse_csr", "sparse_csc"):
-        raise InvalidMatrix(
-            f"a torch tensor of layout {layout} is not taken; convert it with .to_sparse_csr()"
-        )
-    if arg.dim() != 2:
-        raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {tuple(arg.shape)}")
-    if layout == "sparse_csr":
-        pointers, indices, cls = arg.crow_indices(), arg.col_indices(), _COMPRESSED["csr"]
-    else:
-        pointers, indices, cls = arg.ccol_indices(), arg.row_indices(), _COMPRESSED["csc"]
-    values = arg.values().detach()
-    where = place(executor, values)
-    data, indices, indptr = (_native(where, a, None, copy) for a in (values, indices, pointers))
-    shape = (int(arg.shape[0]), int(arg.shape[1]))
-    data = data.astype(cls._held_dtype(data.dtype), copy=False)
-    return cls._from_arrays(where, shape, data, indices, indptr)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...operations import products as operations
+from ...core.operations import products as operations
 from .blocks import run
 from .memory import as_rows
 from .patterns import matrix_of

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...distributed.launched import require_launched
-from ...distributed.ranks import GRACE, RankGroup, RankLinks, default_executor
-from ...errors import ExecutorUnavailable, InvalidArgument
-from ...executor import Executor
-from ...registry import executor as executor_by_name
+from ...core.distributed.launched import require_launched
+from ...core.distributed.ranks import GRACE, RankGroup, RankLinks, default_executor
+from ...core.errors import ExecutorUnavailable, InvalidArgument
+from ...core.executor import Executor
+from ...core.registry import executor as executor_by_name
 
 if TYPE_CHECKING:
-    from ...distributed.halo import Halo
+    from ...core.distributed.halo import Halo
 
 HostArray = np.ndarray[Any, Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ...operations import products as operations
-from .blocks import run
-from .patterns import matrix_of, transposed_of
-from .register import Operator, define
+from ..core.operations import products as operations
+from ..interop.torch.blocks import run
+from ..interop.torch.patterns import matrix_of, transposed_of
+from ..interop.torch.register import Operator, define
 
 
 def _max_kernel(indptr: Tensor, indices: Tensor, B: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ...errors import InvalidArgument, ShapeMismatch
+from ...core.errors import InvalidArgument, ShapeMismatch
 from . import operators
 from .patterns import Pattern
 from .segments import segment_softmax, segment_spread, segment_sum

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...operations import products as operations
+from ...core.operations import products as operations
 from .blocks import run
 from .gradients import fusedmm_gradients, has_kernel, log_totals_like, saves_log_totals
 from .memory import for_kernels

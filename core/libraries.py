@@ -1,0 +1,124 @@
+"""Operands of other libraries: parts of the package register handlers, and the core asks these.
+
+The core imports no other library and no part of wollemi for one. ``wollemi/operand_handlers.py``
+registers functions that import the handlers. They are called when the first operand of a kind
+arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from .executor import Array, Executor
+    from .formats.base import Matrix
+
+    class MatrixHandler(Protocol):
+        """Sparse matrices of another library."""
+
+        def matrix_from(self, arg: Any, executor: Executor | str | None, copy: bool, /) -> Matrix:
+            """Return an object of the library as a matrix; ``copy`` forbids shared memory."""
+
+    class GraphHandler(MatrixHandler, Protocol):
+        """Graphs and lists of edges."""
+
+        def matrix_of(self, graph: Any, sources: int, /) -> Any:
+            """Return the matrix of a product with a graph, and other operands unchanged."""
+
+    class TensorHandler(MatrixHandler, Protocol):
+        """Tensors of PyTorch: products with gradients."""
+
+        @property
+        def Pattern(self) -> type:
+            """The class of patterns in tensors."""
+
+        def spmm_again(self, A: Any, B: Any, alpha: Any, beta: Any, /) -> Any:
+            """Return ``A @ B`` by the launches of an earlier product, or None."""
+
+        def spmm_traced(self, A: Any, B: Any, alpha: Any, beta: Any, /) -> Any:
+            """Return ``A @ B`` for PyTorch's compiler, or None."""
+
+        def spmm_anew(
+            self, A: Any, B: Any, out: Any, alpha: Any, beta: Any, values: Any, kernel: str, /
+        ) -> Any:
+            """Return ``alpha A B + beta out``."""
+
+        def sddmm(
+            self, A: Any, C: Any, B: Any, alpha: Any, /, *, use_values: bool, kernel: str
+        ) -> Any:
+            """Return the products of rows on a pattern."""
+
+        def fusedmm(
+            self, A: Any, C: Any, B: Any, D: Any, /, *, edge: Any, alpha: Any, use_values: bool,
+            kernel: str, return_lse: bool,
+        ) -> Any:  # fmt: skip
+            """Return products of rows on a pattern, a function of each, times a dense matrix."""
+
+        def tensor_of(self, array: Array, /) -> Any:
+            """Return a native array as a tensor."""
+
+        def numpy_of(self, tensor: Any, /) -> Any:
+            """Return a tensor of the host as an array of NumPy."""
+
+
+#: By the function that recognizes an operand, the function that imports its handler.
+_MATRICES: dict[Callable[[Any], bool], Callable[[], MatrixHandler]] = {}
+_GRAPHS: dict[str, Callable[[], GraphHandler]] = {}
+_TENSORS: dict[str, Callable[[], TensorHandler]] = {}
+#: The handler of tensors once it is imported: looked up in each product.
+_LOADED: dict[str, TensorHandler] = {}
+
+
+def register_matrices(recognizes: Callable[[Any], bool], load: Callable[[], MatrixHandler]) -> None:
+    """Register a kind of sparse matrices of another library.
+
+    Parameters
+    ----------
+    recognizes : callable
+        Whether an object is of this kind, by its attributes alone.
+    load : callable
+        Imports the handler.
+    """
+    _MATRICES[recognizes] = load
+
+
+def matrix_handler(operand: Any) -> MatrixHandler | None:
+    """Return the handler of a sparse matrix of another library, or None."""
+    for recognizes, load in _MATRICES.items():
+        if recognizes(operand):
+            return load()
+    return None
+
+
+def register_graphs(load: Callable[[], GraphHandler]) -> None:
+    """Register the function that imports the handler of graphs and lists of edges."""
+    _GRAPHS["graphs"] = load
+
+
+def graph_handler() -> GraphHandler:
+    """Return the handler of graphs and lists of edges."""
+    return _GRAPHS["graphs"]()
+
+
+def register_tensors(load: Callable[[], TensorHandler]) -> None:
+    """Register the function that imports the handler of tensors."""
+    _TENSORS["tensors"] = load
+
+
+def set_tensor_handler(handler: TensorHandler) -> None:
+    """Note the handler of tensors; its package calls this when it is imported."""
+    _LOADED["tensors"] = handler
+
+
+def tensor_handler() -> TensorHandler:
+    """Return the handler of tensors."""
+    loaded = _LOADED.get("tensors")
+    return _TENSORS["tensors"]() if loaded is None else loaded
+
+
+def loaded_tensor_handler() -> TensorHandler | None:
+    """Return the handler of tensors, or None if no tensor has been an operand so far."""
+    return _LOADED.get("tensors")

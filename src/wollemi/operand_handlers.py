@@ -1,0 +1,67 @@
+"""Registration of operands that the core does not know: tensors, arrays of JAX, graphs.
+
+``import wollemi`` runs this file. It registers functions that recognize an operand by its
+attributes and import its handler, so no other library and no handler is imported before the first
+operand of its kind arrives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import libraries
+
+
+def is_sparse_tensor(operand: Any) -> bool:
+    """Return whether an operand is a sparse tensor of PyTorch."""
+    return str(getattr(operand, "layout", "")).startswith("torch.sparse")
+
+
+def is_jax_sparse(operand: Any) -> bool:
+    """Return whether an operand is a ``BCOO`` or a ``BCSR`` of ``jax.experimental.sparse``."""
+    return type(operand).__name__ in ("BCOO", "BCSR") and hasattr(operand, "n_batch")
+
+
+#: The attributes of PyTorch Geometric's ``EdgeIndex``, and of graphs of DGL.
+_EDGE_INDEX = ("sparse_size", "sort_order", "is_undirected")
+_DGL = ("canonical_etypes", "edges", "num_src_nodes")
+
+
+def is_edge_index(operand: Any) -> bool:
+    """Return whether an operand is PyTorch Geometric's list of edges, of shape (2, edges)."""
+    return all(hasattr(operand, name) for name in _EDGE_INDEX)
+
+
+def is_dgl_graph(operand: Any) -> bool:
+    """Return whether an operand is a graph of DGL."""
+    return all(hasattr(operand, name) for name in _DGL)
+
+
+def is_graph(operand: Any) -> bool:
+    """Return whether an operand is a graph of another library."""
+    return is_edge_index(operand) or is_dgl_graph(operand)
+
+
+def _tensors() -> libraries.TensorHandler:
+    from .interop.torch import operands
+
+    return operands
+
+
+def _jax_arrays() -> libraries.MatrixHandler:
+    from .interop.jax import matrices
+
+    return matrices
+
+
+def _graphs() -> libraries.GraphHandler:
+    from .learning import graphs
+
+    return graphs
+
+
+libraries.register_tensors(_tensors)
+libraries.register_graphs(_graphs)
+libraries.register_matrices(is_graph, _graphs)
+libraries.register_matrices(is_jax_sparse, _jax_arrays)
+libraries.register_matrices(is_sparse_tensor, _tensors)
