@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from .dtypes import double_dtype
 from .linop import LinOp
+from .provided import Provided
 
 if TYPE_CHECKING:
+    from .formats.base import Matrix
     from .formats.bsr import Bsr
     from .formats.coo import Coo
     from .formats.csc import Csc
     from .formats.csr import Csr
+
+
+@Provided
+def product_of_matrices(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
+    """Return the product of two matrices; :mod:`.formats.arithmetic` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def sum_of_matrices(
+    left: Matrix | Assembled, right: Matrix | Assembled, alpha: complex = 1.0, beta: complex = 1.0
+) -> Csr:
+    """Return ``alpha * left + beta * right``; :mod:`.formats.arithmetic` provides it."""
+    raise NotImplementedError
 
 
 class Assembled(LinOp):
@@ -35,21 +51,13 @@ class Assembled(LinOp):
         """Return this operator computing in ``dtype``; itself if it does already."""
 
     def _after(self, other: LinOp) -> LinOp:
-        from .formats.base import Matrix
-
-        if isinstance(other, Matrix) and self._has_entries:
-            from .formats.arithmetic import matmul
-
-            return matmul(self, other)
+        if other._is_matrix and self._has_entries:
+            return product_of_matrices(self, cast("Matrix", other))
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
-        from .formats.base import Matrix
-
-        if isinstance(other, Matrix) and self._has_entries:
-            from .formats.arithmetic import add
-
-            return add(self, other, beta=factor)
+        if other._is_matrix and self._has_entries:
+            return sum_of_matrices(self, cast("Matrix", other), beta=factor)
         return super()._plus(other, factor)
 
     def _refuse_lost_factors(self) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from .assembled import Assembled
+from .assembled import Assembled, product_of_matrices, sum_of_matrices
 from .dtypes import asked_dtype, common_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .executor import brought_together
 from .factors import number
-from .linop import FACTS, LinOp
+from .linop import FACTS, LinOp, added, product, scaled
 from .precision import in_double
 from .room import with_room_after
 
@@ -159,9 +159,7 @@ class Sum(_Composed):
         self.shape = parts[0].shape
 
     def _entries(self) -> Csr:
-        from .formats.arithmetic import add
-
-        return reduce(add, self._matrices())
+        return reduce(sum_of_matrices, self._matrices())
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         for part in self.parts:
@@ -194,9 +192,7 @@ class Product(_Composed):
         self._between = Temporary()
 
     def _entries(self) -> Csr:
-        from .formats.arithmetic import matmul
-
-        return matmul(*self._matrices())
+        return product_of_matrices(*self._matrices())
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         left, right = self.parts
@@ -269,3 +265,8 @@ class Scaled(_Composed):
     def H(self) -> LinOp:
         """The conjugate transpose."""
         return Scaled(np.conj(self.factor), self.parts[0].H)
+
+
+added.provide(Sum)
+product.provide(Product)
+scaled.provide(Scaled)

@@ -15,12 +15,28 @@ if TYPE_CHECKING:
 
     from .executor import Array, Executor
     from .formats.base import Matrix
+    from .linop import LinOp
 
     class MatrixHandler(Protocol):
         """Sparse matrices of another library."""
 
         def matrix_from(self, arg: Any, executor: Executor | str | None, copy: bool, /) -> Matrix:
             """Return an object of the library as a matrix; ``copy`` forbids shared memory."""
+
+    class OperatorHandler(Protocol):
+        """Operators and matrices of all libraries."""
+
+        def operator_beside(self, executor: Executor, other: Any, /) -> LinOp | None:
+            """Return an object as an operator, on ``executor`` if it is the host's, or None."""
+
+    class BatchHandler(Protocol):
+        """Arrays with leading axes, which make batches of matrices."""
+
+        def is_batch_of(self, format: str, arg: Any, /) -> bool:
+            """Return whether a constructor's argument is a batch."""
+
+        def made_of(self, format: str, arg: Any, /, **options: Any) -> Any:
+            """Return the batch of an argument in a format."""
 
     class GraphHandler(MatrixHandler, Protocol):
         """Graphs and lists of edges."""
@@ -66,6 +82,8 @@ if TYPE_CHECKING:
 
 #: By the function that recognizes an operand, the function that imports its handler.
 _MATRICES: dict[Callable[[Any], bool], Callable[[], MatrixHandler]] = {}
+_OPERATORS: dict[str, Callable[[], OperatorHandler]] = {}
+_BATCHES: dict[str, Callable[[], BatchHandler]] = {}
 _GRAPHS: dict[str, Callable[[], GraphHandler]] = {}
 _TENSORS: dict[str, Callable[[], TensorHandler]] = {}
 #: The handler of tensors once it is imported: looked up in each product.
@@ -91,6 +109,26 @@ def matrix_handler(operand: Any) -> MatrixHandler | None:
         if recognizes(operand):
             return load()
     return None
+
+
+def register_operators(load: Callable[[], OperatorHandler]) -> None:
+    """Register the function that imports the handler of operators."""
+    _OPERATORS["operators"] = load
+
+
+def operator_handler() -> OperatorHandler:
+    """Return the handler of operators."""
+    return _OPERATORS["operators"]()
+
+
+def register_batches(load: Callable[[], BatchHandler]) -> None:
+    """Register the function that imports the handler of batches."""
+    _BATCHES["batches"] = load
+
+
+def batch_handler() -> BatchHandler:
+    """Return the handler of batches."""
+    return _BATCHES["batches"]()
 
 
 def register_graphs(load: Callable[[], GraphHandler]) -> None:

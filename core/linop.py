@@ -18,9 +18,11 @@ import numpy as np
 from .array_protocol import ArrayProtocol
 from .described import Described
 from .dtypes import common_dtype, is_complex
+from .edges import apply_on_member
 from .errors import FixedAttribute, InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .hooks import Hook, Hooked, hook, required
+from .libraries import operator_handler
 from .operands import (
     Target,
     as_column,
@@ -34,9 +36,28 @@ from .operands import (
     may_overlap,
     native,
 )
+from .provided import Provided
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+
+
+@Provided
+def product(left: LinOp, right: LinOp) -> LinOp:
+    """Return the operator that applies ``right``, then ``left``; :mod:`.lazy` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def added(left: LinOp, right: LinOp) -> LinOp:
+    """Return the sum of two operators; :mod:`.lazy` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def scaled(factor: Any, operator: LinOp) -> LinOp:
+    """Return a number times an operator; :mod:`.lazy` provides it."""
+    raise NotImplementedError
 
 
 #: The properties of operators that kernels trust.
@@ -70,6 +91,9 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
 
     #: Whether this is a matrix, or made of matrices alone, and so can become one.
     _has_entries: bool = False
+
+    #: Whether its entries are in arrays of its own.
+    _is_matrix: ClassVar[bool] = False
 
     #: The addition to the class's name in errors about entries: why it has none, and which object
     #: has them.
@@ -260,8 +284,6 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
         if self.partition is not None:
-            from .edges import apply_on_member
-
             return apply_on_member(self, x, out, alpha, beta)
         if self._follows and self._is_light and (out is not None or type(x) is not np.ndarray):
             place = executor_beside(self.executor, x, out)
@@ -337,27 +359,17 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         """
         if isinstance(other, LinOp):
             return other
-        if hasattr(other, "tocsr") or hasattr(other, "layout"):
-            from .formats.other_libraries import matrix_beside
-
-            return matrix_beside(self.executor, other)
-        if hasattr(other, "matvec"):
-            from .operator import as_linop
-
-            return as_linop(other, self.executor)
+        if any(hasattr(other, name) for name in ("tocsr", "layout", "matvec")):
+            return operator_handler().operator_beside(self.executor, other)
         return None
 
     def _after(self, other: LinOp) -> LinOp:
         """Return the operator that applies ``other`` and then this one."""
-        from .lazy import Product
-
-        return Product(self, other)
+        return product(self, other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
         """Return this operator plus ``factor`` times another."""
-        from .lazy import Scaled, Sum
-
-        return Sum(self, other if factor == 1.0 else Scaled(factor, other))
+        return added(self, other if factor == 1.0 else scaled(factor, other))
 
     def __rmatmul__(self, other: Any) -> Any:
         operator = self._beside(other)
@@ -402,10 +414,8 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         return NotImplemented
 
     def __mul__(self, factor: Any) -> Any:
-        from .lazy import Scaled
-
         if isinstance(factor, Number):
-            return Scaled(factor, self)
+            return scaled(factor, self)
         if isinstance(factor, LinOp) or hasattr(factor, "__array__") or hasattr(factor, "tocsr"):
             raise UnsupportedOperand(
                 f"{type(self).__name__} * {type(factor).__name__} would mean one thing to matrices "

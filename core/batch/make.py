@@ -17,6 +17,7 @@ from ..operands import native
 from .convert import BATCHED
 from .csr import BatchCsr
 from .dense import BatchDense
+from .ell import BatchEll
 from .matrix import BatchMatrix
 from .mixed import MixedBatch
 
@@ -199,8 +200,6 @@ def stacked(matrices: Sequence[Matrix]) -> BatchMatrix:
     zeros = first.executor.zeros(first.data.shape, dtype)
     kinds: dict[str, type[BatchMatrix]] = {"csr": BatchCsr, "dense": BatchDense}
     if first.format == "ell":
-        from .ell import BatchEll
-
         kinds["ell"] = BatchEll
     follows = all(A._follows for A in matrices)
     return kinds[first.format]._from_values(

@@ -10,7 +10,8 @@ import numpy as np
 from ..dtypes import is_narrow, value_dtype
 from ..errors import GroupMismatch, InvalidArgument, InvalidMatrix, UnsupportedDtype
 from ..executor import Executor
-from ..formats import validate
+from ..formats import Csr as LocalCsr
+from ..formats import Matrix, validate
 from ..formats.given import checked_shape
 from .assembly import assembled
 from .group import Group
@@ -116,9 +117,6 @@ def partitions(
 
 def host_rows(A: Any) -> tuple[tuple[int, int], Rows]:
     """Return the shape, and pointers, columns and values of a whole matrix on the host."""
-    from ..formats import Csr as LocalCsr
-    from ..formats import Matrix
-
     matrix = A if isinstance(A, Matrix) else LocalCsr(A, executor="reference")
     matrix = matrix.asformat("csr")
     if is_narrow(matrix.dtype):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ..errors import InvalidMatrix
+from ..formats import validate
 from .entries import Compressed, Coordinates, HostArray
 from .memory import require
 from .source import CHUNK, Source, truncated
@@ -186,8 +187,6 @@ def _checked(
     shape: tuple[int, int], data: HostArray, row: HostArray, col: HostArray
 ) -> Coordinates:
     """Return entries after checking that each has a position in the matrix."""
-    from ..formats import validate
-
     data = validate.values(data)
     row, col = (
         validate.indices(places, bound, name)
@@ -200,8 +199,6 @@ def _checked(
 
 def _of_diagonals(shape: tuple[int, int], data: HostArray, offsets: HostArray) -> Coordinates:
     """Return the entries of SciPy's dia: ``data[k, j]`` is in column ``j``."""
-    from ..formats import validate
-
     data = validate.values(data, ndim=2)
     offsets = validate.integers(offsets, "offsets")
     validate.equal_lengths(data=data, offsets=offsets)

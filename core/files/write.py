@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import InvalidArgument
 from ..formats import Coo, Dense, Matrix
 from ..linop import LinOp
+from ..operands import to_host
 from .source import kind_of
 
 _OPENERS: dict[str, Callable[..., Any]] = {
@@ -98,6 +99,4 @@ def _on_host(matrix: Any) -> Any:
         raise InvalidArgument(
             f"{matrix!r}{matrix._no_entries} has no entries to write; convert it to a matrix"
         )
-    from ..operands import to_host
-
     return matrix if hasattr(matrix, "tocsr") else to_host(matrix)

@@ -1,5 +1,6 @@
 """The matrix formats; each is a LinOp that holds native arrays of its executor."""
 
+from . import arithmetic, methods, other_libraries, permuting  # noqa: F401, they provide functions
 from .base import Matrix
 from .bsr import Bsr
 from .convert import FORMATS, convert, register_format

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..assembled import Assembled
+from ..assembled import Assembled, product_of_matrices, sum_of_matrices
 from ..dtypes import is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
@@ -92,3 +92,7 @@ def add(
         indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
         made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)
     return _as_narrow(known_canonical(made._following(left, right)), left, right)
+
+
+product_of_matrices.provide(matmul)
+sum_of_matrices.provide(add)

@@ -9,6 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..assembled import product_of_matrices, sum_of_matrices
 from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
 from ..equivalents import of_attribute
@@ -16,15 +17,14 @@ from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ..hooks import Hook, hook
 from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
+from ..operands import native
+from ..provided import Provided
 from ..registry import executor as executor_by_name
 from .display import Displayed
 from .doubled import Doubled
-from .entries import EntryMethods
-from .entrywise import EntrywiseOperators
 from .given import as_source, check_axes, refuse_narrow_in_scipy, same_memory
 from .given import checked_shape as checked_shape  # also imported from here
 from .given import place as place
-from .structure_methods import StructureMethods
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -32,11 +32,47 @@ if TYPE_CHECKING:
     from .coo import Coo
     from .csc import Csc
     from .csr import Csr
+    from .entries import EntryMethods
+    from .entrywise import EntrywiseOperators
+    from .structure_methods import StructureMethods
+
+    class Methods(EntrywiseOperators, StructureMethods, EntryMethods):
+        """The methods of matrices that other modules define."""
+
+else:
+
+    class Methods:
+        """The methods of matrices that :mod:`.methods` attaches: the modules need the formats."""
+
 
 M = TypeVar("M", bound="Matrix")
 
 
-class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displayed, LinOp):
+@Provided
+def convert(matrix: Matrix, format: str, **options: Any) -> Any:
+    """Return a matrix in another format; :mod:`.convert` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def permuted(matrix: Matrix, p: Any, q: Any) -> Matrix:
+    """Return a matrix with its rows and columns in another order; :mod:`.permuting` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def exact_product(matrix: Matrix, x: Any) -> Any:
+    """Return a product of integers or booleans, or None; :mod:`.exact` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def written(made: Any, out: Any, executor: Executor) -> Any:
+    """Write a result to ``out`` and return that; :mod:`.reductions` provides it."""
+    raise NotImplementedError
+
+
+class Matrix(Doubled, Methods, Displayed, LinOp):
     """A matrix with its entries in arrays of its executor.
 
     A format names its arrays in :attr:`arrays`; ``data`` is the one with the values.
@@ -56,6 +92,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     data: Array
 
     _has_entries = True
+    _is_matrix = True
 
     _kept: ClassVar[dict[str, str]] = FACTS | {
         "shape": "A.reshape(shape) is a matrix of another shape"
@@ -340,10 +377,6 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         InvalidArgument
             If there is no such format, or it has no such option.
         """
-        from .convert import HOST_FORMATS, convert
-
-        if format in HOST_FORMATS and not options:
-            return HOST_FORMATS[format](self)
         return convert(self, format, **options)
 
     def permute(self, p: Any = None, q: Any = None) -> Matrix:
@@ -374,10 +407,8 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         array([[4., 3.],
                [2., 1.]])
         """
-        from .permuting import permute
-
         self.executor.refuse_capture(MAKES)
-        return permute(self, p, q)
+        return permuted(self, p, q)
 
     def apply(self, x: Any, out: Any = None, *, alpha: complex = 1.0, beta: complex = 0.0) -> Any:
         """Return ``alpha * op(x) + beta * out``; of integers and booleans exactly.
@@ -386,9 +417,7 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         has the dtype that NumPy's has.
         """
         if out is None and is_exact(self.dtype) and type(alpha) is float and alpha == 1.0:
-            from .exact import applied
-
-            made = applied(self, x)
+            made = exact_product(self, x)
             if made is not None:
                 return made
         return super().apply(x, out, alpha=alpha, beta=beta)
@@ -413,8 +442,6 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
         InvalidMatrix
             If the shape differs; nothing is changed then.
         """
-        from ..operands import native
-
         self.executor.refuse_capture(CHANGES)
         values = native(self.executor, data, "data")
         if tuple(values.shape) != tuple(self.data.shape):
@@ -491,8 +518,6 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
             return np.asarray(self.to_dense(), order=order)
         if order is not None:
             raise InvalidArgument("toarray: out has an order of its own: give order or out")
-        from .reductions import written
-
         made: np.ndarray[Any, Any] = written(self.to_dense(), out, self.executor)
         return made
 
@@ -541,17 +566,13 @@ class Matrix(Doubled, EntrywiseOperators, StructureMethods, EntryMethods, Displa
     def _after(self, other: LinOp) -> LinOp:
         """Return the product with another operator; that of matrices is a matrix."""
         if other._has_entries:
-            from .arithmetic import matmul
-
-            return matmul(self, cast("Matrix", other))
+            return product_of_matrices(self, cast("Matrix", other))
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
         """Return this matrix plus ``factor`` times an operator; with a matrix, a matrix."""
         if other._has_entries:
-            from .arithmetic import add
-
-            return add(self, cast("Matrix", other), beta=factor)
+            return sum_of_matrices(self, cast("Matrix", other), beta=factor)
         return super()._plus(other, factor)
 
     def __copy__(self) -> Self:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
+from ..libraries import batch_handler
+
 
 class Batchable(ABCMeta):
     """The class of formats that have batches: a call with leading axes makes a batch."""
@@ -12,13 +14,12 @@ class Batchable(ABCMeta):
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         """Make a matrix, or a batch if the first argument has leading axes or is one."""
         if arguments and may_be_batch(arguments[0]):
-            from ..batch.make import is_batch_of, made_of
-
+            batches = batch_handler()
             format: str = cls.format  # type: ignore[attr-defined]
-            if is_batch_of(format, arguments[0]):
+            if batches.is_batch_of(format, arguments[0]):
                 if len(arguments) > 1:
                     options["shape"] = arguments[1]
-                return made_of(format, arguments[0], **options)
+                return batches.made_of(format, arguments[0], **options)
         return super().__call__(*arguments, **options)
 
 

@@ -8,10 +8,13 @@ import numpy as np
 
 from ..capture import MAKES
 from ..errors import InvalidMatrix
+from ..operands import to_host
 from ..operations import matrix as operations
 from . import validate
 from .base import Matrix
+from .csr import Csr
 from .given import checked_shape, converted, homeless, own, place
+from .selection import masked
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -107,8 +110,6 @@ class Bsr(Matrix):
             self._apply(x, y, alpha, beta)
             return
         if self._by_entries is None:
-            from .csr import Csr
-
             data = self.data.reshape(-1)
             made = Csr._from_arrays(self.executor, self.shape, data, self.indices, self.indptr)
             self._by_entries = self._share_values(made)
@@ -136,9 +137,6 @@ class Bsr(Matrix):
     def eliminate_zeros(self) -> None:
         """Take blocks of zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
         self.executor.refuse_capture(MAKES)
-        from .csr import Csr
-        from .selection import masked
-
         xp = self.executor.xp
         kept = xp.any(xp.any(self.data != 0, axis=2), axis=1)
         if bool(xp.all(kept)):
@@ -158,8 +156,6 @@ class Bsr(Matrix):
 
 
 def _from_blocks(triple: Any, shape: Any, executor: Executor, copy: bool) -> Bsr:
-    from ..operands import to_host
-
     data = validate.values(to_host(triple[0]), ndim=3)
     r, c = data.shape[1:]
     if r == 0 or c == 0:

@@ -17,6 +17,7 @@ from ..statistics import RowStatistics, row_statistics
 from ..store import Key, PatternStore, ValueStore
 from .base import Matrix
 from .plan_bytes import plan_bytes
+from .planned import PlannedMatrix
 
 if TYPE_CHECKING:
     from ..algorithm import Plan
@@ -241,8 +242,6 @@ class CompressedRows(Matrix):
         >>> P.nbytes == A.plan_nbytes, bool(np.all(P @ np.ones(1000) == 1))
         (True, True)
         """
-        from .planned import PlannedMatrix
-
         return PlannedMatrix(self)
 
     @property

@@ -18,6 +18,7 @@ from ..host import available_memory
 from ..operations import rows as row_operations
 from ..operations import scan, structure
 from ..suggest import hint
+from . import base
 from .base import Matrix
 from .bsr import Bsr
 from .coo import Coo
@@ -473,3 +474,13 @@ _FROM_CSR.update(
     bsr=_csr_to_bsr,
     dense=_csr_to_dense,
 )
+
+
+def _in_format(matrix: Matrix, format: str, **options: Any) -> Any:
+    """Return a matrix in a format, or as an array of SciPy or NumPy on the host."""
+    if format in HOST_FORMATS and not options:
+        return HOST_FORMATS[format](matrix)
+    return convert(matrix, format, **options)
+
+
+base.convert.provide(_in_format)

@@ -8,11 +8,20 @@ import numpy as np
 
 from ..capture import MAKES
 from ..dtypes import is_complex
+from ..operands import to_host
 from ..operations import matrix as operations
 from ..store import PatternStore
 from . import device_arrays, validate
 from .base import Matrix
-from .given import checked_shape, converted, homeless, is_coordinates, own, place
+from .given import (
+    checked_shape,
+    converted,
+    coordinates_in_any_order,
+    homeless,
+    is_coordinates,
+    own,
+    place,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -163,8 +172,6 @@ def in_any_order(arg: Any, shape: Any, executor: Executor | str | None) -> Coo |
 
 def _checked(data: Any, row: Any, col: Any, shape: Any) -> tuple[tuple[int, int], Any]:
     """Return the shape, and values, rows and columns on the host; booleans have no duplicates."""
-    from ..operands import to_host
-
     values = validate.values(to_host(data))
     if shape is None:
         rows, columns = (
@@ -180,3 +187,6 @@ def _checked(data: Any, row: Any, col: Any, shape: Any) -> tuple[tuple[int, int]
     if validate.is_logical(data):
         values, rows, columns = validate.either(values, rows, columns)
     return (m, n), (values, rows, columns)
+
+
+coordinates_in_any_order.provide(in_any_order)

@@ -9,8 +9,9 @@ from ..operations import matrix as operations
 from ..operations import structure
 from . import device_arrays, validate
 from .base import Matrix
+from .csr import Csr, rearranged, validate_compressed
 from .given import checked_shape, converted, homeless, own, place
-from .transposed import columns_to_multiply, rows_of_transpose
+from .transposed import columns_to_multiply, has_rows_of_transpose, rows_of_transpose
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -98,9 +99,6 @@ class Csc(Matrix):
 
     def _new_rows(self) -> Csr:
         """Return the same matrix as a Csr that shares no memory with another, nor is stored."""
-        from .csr import Csr, rearranged
-        from .transposed import has_rows_of_transpose
-
         source = self._transpose_of
         if self._by_rows is not None or (
             source is not None
@@ -116,8 +114,6 @@ class Csc(Matrix):
         if self._by_rows is None and source is not None and source.indices is self.indices:
             self._by_rows = rows_of_transpose(source, self.data)
         if self._by_rows is None:
-            from .csr import Csr, rearranged
-
             indptr, indices, data, order = rearranged(self._columns(), structure.csr_transpose)
             made = Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
             self._by_rows = (made, order)
@@ -138,8 +134,6 @@ class Csc(Matrix):
 
     def _columns(self) -> Csr:
         """Return the transpose as a new object: changing it in place changes no other matrix."""
-        from .csr import Csr
-
         source = self._transpose_of
         known = source if source is not None and source.indices is self.indices else None
         made = Csr._from_arrays(
@@ -228,8 +222,6 @@ class Csc(Matrix):
 
 
 def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csc:
-    from .csr import validate_compressed
-
     there = device_arrays.compressed(executor, triple, shape, rows_first=False, copy=copy)
     if there is not None:
         return Csc._from_arrays(executor, *there)

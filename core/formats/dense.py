@@ -20,6 +20,7 @@ from .given import (
     homeless,
     is_coordinates,
     is_new,
+    is_sparse,
     place,
     refuse_narrow_in_scipy,
     require_shape,
@@ -63,8 +64,6 @@ class Dense(Matrix, metaclass=Batchable):
         executor: Executor | str | None = None,
         copy: bool = True,
     ) -> None:
-        from .other_libraries import is_sparse
-
         if is_sparse(arg) or is_coordinates(arg):
             arg = validate.as_numbers(arg, dtype)
             made = converted(arg, "dense", shape, executor, copy=copy)

@@ -13,6 +13,22 @@ from numpy.typing import DTypeLike
 from ..capture import MAKES
 from ..dtypes import is_exact
 from ..errors import InvalidArgument, UnsupportedOperation
+from .base import Matrix
+from .elementwise import count_nonzeros, diagonal, imaginary, magnitudes, multiply, power, real
+from .exact import diagonal as exact_diagonal
+from .hypersparse import rows_or_columns
+from .indexing import item
+from .reductions import (
+    LARGEST,
+    SMALLEST,
+    extreme,
+    mean,
+    normalized_axis,
+    number_extreme,
+    total,
+    trace,
+    written,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -29,8 +45,6 @@ def with_entries(A: LinOp, who: str) -> Matrix:
     InvalidArgument
         If it has none.
     """
-    from .base import Matrix
-
     if not isinstance(A, Matrix):
         raise InvalidArgument(
             f"{who} needs a matrix with entries; got {type(A).__name__}{A._no_entries}"
@@ -63,20 +77,14 @@ class EntryMethods:
         >>> wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).diagonal(-1)
         array([3.])
         """
-        from .elementwise import diagonal
-
         if not isinstance(k, (int, np.integer)):
             raise InvalidArgument(f"diagonal: expected which one as an integer, got {k!r}")
         self._entries.executor.refuse_capture(MAKES)
         if is_exact(self._entries.dtype):
-            from .exact import diagonal as exact_diagonal
-
             return exact_diagonal(self._entries, int(k))
         return self._main_diagonal() if k == 0 else diagonal(self._entries, int(k))
 
     def _main_diagonal(self) -> Array:
-        from .hypersparse import rows_or_columns
-
         return rows_or_columns(self._entries)[0]._main_diagonal()
 
     def trace(self, offset: int = 0) -> Any:
@@ -88,8 +96,6 @@ class EntryMethods:
         >>> print(wl.Csr(np.array([[1.0, 2.0], [3.0, 4.0]])).trace())
         5.0
         """
-        from .reductions import trace
-
         return trace(self._entries, offset)
 
     def count_nonzero(self, axis: int | None = None) -> Any:
@@ -111,9 +117,6 @@ class EntryMethods:
         >>> A.count_nonzero(), A.count_nonzero(axis=1)
         (3, array([2, 1]))
         """
-        from .elementwise import count_nonzeros
-        from .reductions import normalized_axis
-
         if normalized_axis(axis) is None:
             return count_nonzeros(self._entries)
         return (self._entries != 0).sum(axis=axis)
@@ -142,8 +145,6 @@ class EntryMethods:
         >>> print(A.sum(), A.sum(axis=0))
         7.0 [1. 6.]
         """
-        from .reductions import total, written
-
         return written(total(self._entries, axis, dtype), out, self._entries.executor)
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
@@ -156,8 +157,6 @@ class EntryMethods:
         InvalidArgument
             If there is nothing to take the mean of.
         """
-        from .reductions import mean, written
-
         return written(mean(self._entries, axis, dtype), out, self._entries.executor)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
@@ -193,15 +192,11 @@ class EntryMethods:
         >>> print(A.max(), A.max(axis=1))
         0.0 [ 0. -2.]
         """
-        from .reductions import LARGEST, extreme, written
-
         made = extreme(self._entries, axis, LARGEST, explicit=explicit)
         return written(made, out, self._entries.executor)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the smallest entry of all, of each column or of each row, as :meth:`max` does."""
-        from .reductions import SMALLEST, extreme, written
-
         made = extreme(self._entries, axis, SMALLEST, explicit=explicit)
         return written(made, out, self._entries.executor)
 
@@ -215,36 +210,26 @@ class EntryMethods:
         >>> print(A.nanmax(), A.nanmax(axis=1))
         2.0 [ 2. nan]
         """
-        from .reductions import LARGEST, number_extreme, written
-
         made = number_extreme(self._entries, axis, LARGEST, explicit=explicit)
         return written(made, out, self._entries.executor)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the smallest entry that is not NaN, as :meth:`min` does."""
-        from .reductions import SMALLEST, number_extreme, written
-
         made = number_extreme(self._entries, axis, SMALLEST, explicit=explicit)
         return written(made, out, self._entries.executor)
 
     def __abs__(self) -> Csr:
         """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""
-        from .elementwise import magnitudes
-
         return magnitudes(self._entries)
 
     @property
     def real(self) -> Any:
         """The real part; the matrix itself if it is real."""
-        from .elementwise import real
-
         return real(self._entries)
 
     @property
     def imag(self) -> Any:
         """The imaginary part, in the same pattern."""
-        from .elementwise import imaginary
-
         return imaginary(self._entries)
 
     def power(self, n: float, dtype: DTypeLike | None = None) -> Csr:
@@ -264,8 +249,6 @@ class EntryMethods:
         array([[ 1.,  4.],
                [ 0., 16.]])
         """
-        from .elementwise import power
-
         return power(self._entries, n, dtype)
 
     def multiply(self, other: Any) -> Any:
@@ -297,8 +280,6 @@ class EntryMethods:
         array([[ 10., 200.],
                [  0., 400.]])
         """
-        from .elementwise import multiply
-
         return multiply(self._entries, other)
 
     def solve_triangular(
@@ -346,7 +327,5 @@ class EntryMethods:
         >>> print(A[1, -1])
         4.0
         """
-        from .indexing import item
-
         self._entries.executor.refuse_capture(MAKES)
         return item(self._entries, key)

@@ -11,7 +11,13 @@ from ..capture import MAKES
 from ..dtypes import is_exact
 from ..errors import UnsupportedOperand, UnsupportedOperation
 from ..factors import number
+from ..linop import LinOp
+from ..operands import is_array
+from .comparisons import compare, extreme, plus_array
+from .elementwise import divided, multiply, power, scaled
 from .entry_functions import EntryFunctions
+from .rowwise import canonical_rows
+from .ufuncs import call, unary
 
 if TYPE_CHECKING:
     from .base import Matrix
@@ -27,15 +33,11 @@ class EntrywiseOperators(EntryFunctions):
         return self  # type: ignore[return-value]
 
     def _function(self, name: str) -> Csr:
-        from .ufuncs import unary
-
         self._matrix.executor.refuse_capture(MAKES)
         return unary(self._matrix, name)
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         """Return a function of NumPy's of operands of which this is one, or NotImplemented."""
-        from .ufuncs import call
-
         return call(ufunc, *inputs)
 
     def __mul__(self, other: Any) -> Any:
@@ -51,8 +53,6 @@ class EntrywiseOperators(EntryFunctions):
         array([[ 1.,  4.],
                [ 0., 16.]])
         """
-        from .elementwise import multiply, scaled
-
         if isinstance(other, (Number, np.bool_)):
             return scaled(self._matrix, number(other, "factor"))
         if _is_operand(other):
@@ -78,8 +78,6 @@ class EntrywiseOperators(EntryFunctions):
         array([[0.5, 1. ],
                [0. , 1. ]])
         """
-        from .elementwise import divided
-
         if isinstance(other, (Number, np.bool_)) or _is_operand(other):
             return divided(self._matrix, other)
         return NotImplemented
@@ -93,8 +91,6 @@ class EntrywiseOperators(EntryFunctions):
 
     def __pow__(self, exponent: Any) -> Csr:
         """Return every entry to the power of a number; see :meth:`power`."""
-        from .elementwise import power
-
         return power(self._matrix, exponent)
 
     def __neg__(self) -> Any:
@@ -105,8 +101,6 @@ class EntrywiseOperators(EntryFunctions):
         UnsupportedOperation
             For booleans, which have no negative.
         """
-        from .elementwise import scaled
-
         matrix = self._matrix
         if matrix.dtype == np.bool_:
             raise UnsupportedOperation(
@@ -116,10 +110,8 @@ class EntrywiseOperators(EntryFunctions):
 
     def _no_sum(self, other: Any) -> Any:
         """Return the sum with an array, which is dense; a number other than 0 is refused."""
-        from .comparisons import plus_array
-
         made = plus_array(self._matrix, other)
-        return super()._no_sum(other) if made is None else made  # type: ignore[misc]
+        return LinOp._no_sum(self._matrix, other) if made is None else made
 
     def __round__(self, ndigits: int = 0) -> Csr:
         """Return every entry rounded to ``ndigits`` decimals; entries of one position are added up.
@@ -130,14 +122,10 @@ class EntrywiseOperators(EntryFunctions):
         >>> round(wl.Csr(np.array([[1.26, 0.0]])), 1).to_dense()
         array([[1.3, 0. ]])
         """
-        from .rowwise import canonical_rows
-
         csr = canonical_rows(self._matrix)
         return csr._with_data(csr.executor.xp.around(csr.data, ndigits)).astype(self._matrix.dtype)
 
     def _compared(self, other: Any, name: str) -> Any:
-        from .comparisons import compare
-
         return compare(self._matrix, other, name)
 
     def __eq__(self, other: object) -> Any:
@@ -205,8 +193,6 @@ class EntrywiseOperators(EntryFunctions):
         array([[1., 0.],
                [0., 4.]])
         """
-        from .comparisons import extreme
-
         return extreme(self._matrix, other, "maximum")
 
     def minimum(self, other: Any) -> Any:
@@ -220,14 +206,9 @@ class EntrywiseOperators(EntryFunctions):
         array([[ 0., -2.],
                [ 0.,  0.]])
         """
-        from .comparisons import extreme
-
         return extreme(self._matrix, other, "minimum")
 
 
 def _is_operand(other: object) -> bool:
     """Return whether an object is an operator, a sparse matrix or an array."""
-    from ..linop import LinOp
-    from ..operands import is_array
-
     return isinstance(other, LinOp) or hasattr(other, "tocsr") or is_array(other)

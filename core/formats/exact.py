@@ -16,7 +16,9 @@ from ..dtypes import held_dtype, index_dtype, is_exact, joint_dtype
 from ..errors import ShapeMismatch, UnsupportedDtype
 from ..operands import is_array, is_host, native
 from ..operations import rows
+from . import base
 from .csr import Csr
+from .pairs import paired
 from .rowwise import (
     canonical_rows,
     known_canonical,
@@ -204,8 +206,6 @@ def add(left: Csr, right: Csr, alpha: int, beta: int) -> Csr:
     UnsupportedDtype
         For a difference of booleans, which NumPy does not have either.
     """
-    from .pairs import paired
-
     dtype = joint_dtype(left.dtype, right.dtype)
     if dtype == np.bool_ and (alpha < 0 or beta < 0):
         raise UnsupportedDtype(
@@ -233,3 +233,6 @@ def with_joint_indices(left: Csr, right: Csr) -> tuple[Csr, Csr]:
     """Return two matrices with the wider index dtype of the two."""
     wide = max((left.index_dtype, right.index_dtype), key=lambda dtype: dtype.itemsize)
     return with_index_dtype(left, wide), with_index_dtype(right, wide)
+
+
+base.exact_product.provide(applied)

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import brought_together
 from ..operations import structure
+from ..operator import as_linop
 from .arithmetic import matmul
 from .base import Matrix
 from .csr import Csr
@@ -45,8 +46,6 @@ def galerkin(P: Any, A: Any, R: Any = None) -> Any:
     >>> wl.galerkin(P, A).to_dense()
     array([[1.]])
     """
-    from ..operator import as_linop
-
     given = [as_linop(one) for one in (P, A) if one is not None]
     given += [] if R is None else [as_linop(R)]
     if any(one.partition is not None for one in given):  # a group shares them

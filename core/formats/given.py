@@ -9,11 +9,14 @@ import numpy as np
 from ..dtypes import is_narrow
 from ..errors import InvalidArgument, InvalidMatrix, UnsupportedDtype
 from ..linop import LinOp
+from ..operands import home, is_host, to_host
+from ..provided import Provided
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from .base import Matrix
 
 #: Rows and columns are counted by int64, one more of them by pointers.
 _LARGEST = int(np.iinfo(np.int64).max) - 1
@@ -65,8 +68,6 @@ def place(executor: Executor | str | None, *arrays: Any) -> Executor:
     """
     if executor is not None:
         return executor_by_name(executor)
-    from ..operands import home
-
     for array in arrays:
         name = home(array)
         if name:
@@ -82,8 +83,6 @@ def homeless(executor: Executor | str | None, arg: Any) -> bool:
         return arg._follows
     if isinstance(arg, (tuple, list)):
         return all(homeless(None, part) for part in arg) if _holds_arrays(arg) else True
-    from ..operands import home
-
     if str(getattr(arg, "layout", "")).startswith("torch.sparse"):
         return str(arg.device) == "cpu"
     return not home(getattr(arg, "data", None)) if hasattr(arg, "tocsr") else not home(arg)
@@ -138,8 +137,6 @@ def own(
 
 def is_new(array: Array, given: Any) -> bool:
     """Return whether a native array that was made of ``given`` lies in memory of its own."""
-    from ..operands import home, is_host, to_host
-
     if not isinstance(array, np.ndarray):
         return is_host(given)  # copied to the device
     if isinstance(given, (list, tuple)) or home(given):
@@ -175,6 +172,26 @@ def check_axes(axes: Any) -> None:
         raise InvalidArgument(f"transpose: expected axes (1, 0) or None, got {axes!r}")
 
 
+@Provided
+def is_sparse(arg: object) -> bool:
+    """Return whether an object is a sparse matrix; :mod:`.other_libraries` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def matrix_of(arg: Any, executor: Executor | str | None, *, copy: bool = True) -> Matrix:
+    """Return an object as a matrix; :mod:`.other_libraries` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def coordinates_in_any_order(
+    arg: Any, shape: Any, executor: Executor | str | None
+) -> Matrix | None:
+    """Return coordinates for a conversion, or None; :mod:`.coo` provides it."""
+    raise NotImplementedError
+
+
 def converted(
     arg: Any,
     format: str,
@@ -193,17 +210,14 @@ def converted(
     InvalidMatrix
         If ``shape`` is not that of the matrix.
     """
-    from .coo import in_any_order
-    from .other_libraries import matrix_from
-
-    entries = None if format == "coo" else in_any_order(arg, shape, executor)
+    entries = None if format == "coo" else coordinates_in_any_order(arg, shape, executor)
     if entries is not None:
         arg, executor = entries, None
     if format == "csr" and isinstance(arg, np.ndarray) and is_narrow(arg.dtype):
         # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
     else:
-        made = matrix_from(arg, executor, copy=copy).asformat(format, **options)
+        made = matrix_of(arg, executor, copy=copy).asformat(format, **options)
     require_shape(made, shape)
     return made
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..capture import COPIES
+from ..errors import InvalidMatrix
+from ..operands import native
 from ..operations import matrix as operations
 from ..registry import executor as executor_by_name
 from . import validate
@@ -139,13 +141,9 @@ class Hybrid(Matrix):
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values, in the order of :attr:`data`, and keep the pattern."""
-        from ..operands import native
-
         values = native(self.executor, data, "data")
         cut = int(self.ell.data.size)
         if tuple(values.shape) != (cut + self.coo.nnz,):
-            from ..errors import InvalidMatrix
-
             raise InvalidMatrix(
                 f"update_values: expected data of shape ({cut + self.coo.nnz},), got "
                 f"{tuple(values.shape)}"

@@ -16,6 +16,7 @@ from ..errors import IndexOutOfRange, InvalidIndex
 from ..linop import LinOp
 from ..operands import is_array, is_host, native
 from ..operations import rows as operations
+from .operands import with_entries
 from .rowwise import computed, row_bounds
 from .selection import from_dense, row_slice, take_columns, take_rows, values_at
 from .sparse_vector import SparseVector
@@ -281,8 +282,6 @@ def _is_mask(matrix: Matrix, key: Any) -> bool:
 
 def _by_mask(matrix: Matrix, key: Any) -> Array:
     """Return the entries at the True positions of a mask, row by row, as a dense array."""
-    from .operands import with_entries
-
     if not (isinstance(key, LinOp) or hasattr(key, "tocsr")):
         mask = native(matrix.executor, key, "the mask")
         row, column = matrix.executor.xp.nonzero(mask)

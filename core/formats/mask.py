@@ -17,6 +17,7 @@ from ..operands import to_host
 from ..operations import masks as operations
 from ..registry import executor as executor_by_name
 from ..store import Key, PatternStore
+from .csr import Csr
 from .given import checked_shape, homeless, place
 from .planned import PlannedMatrix
 from .validate import equal_lengths, integers
@@ -96,8 +97,6 @@ class Mask(Assembled):
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that names the replacement for an attribute of other matrices."""
-            from .csr import Csr
-
             message = f"'Mask' object has no attribute {name!r}"
             if name in Csr.arrays or (not name.startswith("_") and hasattr(Csr, name)):
                 message += f"; it works on entries, which A.tocsr().{name} has"
@@ -173,8 +172,6 @@ class Mask(Assembled):
     # derived objects
 
     def _entries(self) -> Csr:
-        from .csr import Csr
-
         begin, end = self._ends()
         lengths = end - begin
         index = index_dtype(self.nnz, begin.dtype)

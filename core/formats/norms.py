@@ -15,6 +15,7 @@ from ..operations import values, vector
 from .base import Matrix
 from .elementwise import magnitudes, power
 from .hypersparse import canonical_entries, occupied
+from .other_libraries import is_sparse, matrix_from
 from .reductions import (
     LARGEST,
     SMALLEST,
@@ -103,8 +104,6 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
 def _as_matrix(A: Any) -> Matrix:
     if isinstance(A, Matrix):
         return A
-    from .other_libraries import is_sparse, matrix_from
-
     if not is_sparse(A):
         raise UnsupportedOperand(
             f"norm: expected a matrix, got {type(A).__name__}; of an array take numpy.linalg.norm"

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..assembled import Assembled
 from ..dtypes import is_narrow
 from ..errors import InvalidArgument, ShapeMismatch
 from ..factors import number
 from ..operands import is_array, is_host, native
+from .base import Matrix
 from .rowwise import computed_dtype
 
 if TYPE_CHECKING:
@@ -80,9 +82,6 @@ def with_entries(operand: Any, matrix: Matrix) -> Matrix:
     InvalidArgument
         If it has no entries.
     """
-    from ..assembled import Assembled
-    from .base import Matrix
-
     if isinstance(operand, Assembled) and operand._has_entries:
         return operand.astype(computed_dtype(matrix, operand)).tocsr()
     if not isinstance(operand, Matrix):

@@ -17,6 +17,7 @@ from ..executor import Executor
 from ..libraries import matrix_handler, tensor_handler
 from ..linop import LinOp
 from ..operands import home, is_host, to_host
+from . import given
 from .base import Matrix
 from .bsr import Bsr
 from .coo import Coo
@@ -191,3 +192,7 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
 
 def _is_host_matrix(arg: Any) -> bool:
     return isinstance(arg.data, (np.ndarray, memoryview))
+
+
+given.is_sparse.provide(is_sparse)
+given.matrix_of.provide(matrix_from)

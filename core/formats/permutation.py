@@ -15,6 +15,7 @@ from ..operands import to_host
 from ..operations import vector
 from ..registry import executor as executor_by_name
 from . import validate
+from .csr import Csr
 from .given import homeless, own, place
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ class Permutation(Assembled):
         self._follows = homeless(executor, indices)
 
     def _entries(self) -> Csr:
-        from .csr import Csr
-
         indices = np.asarray(self.executor.to_host(self.indices))
         starts = np.arange(indices.size + 1, dtype=indices.dtype)
         arrays = (np.ones(indices.size, self.dtype), indices, starts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
+from . import base
 from .csr import Csr
 from .permutation import Permutation
 
@@ -80,3 +81,6 @@ def permute(A: Matrix, p: Any, q: Any) -> Matrix:
     made._follows = A._follows
     found: Matrix = made.asformat(A.format)
     return found
+
+
+base.permuted.provide(permute)

@@ -18,8 +18,12 @@ from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_column
 from ..operations import rows, values, vector
 from ..operations.matrix import csr_spmv_transposed
+from . import base
 from .convert import columns_of, require_memory
 from .coo import Coo
+from .exact import column_totals as exact_column_totals
+from .exact import row_totals as exact_totals
+from .exact import summable
 from .hypersparse import canonical_entries, rows_or_columns
 from .rowwise import canonical, canonical_rows, computed, is_hypersparse, row_bounds
 
@@ -104,10 +108,6 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
 
 def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
     """Return a sum of integers or booleans; by default one of int64, as NumPy's is."""
-    from .exact import column_totals as exact_column_totals
-    from .exact import row_totals as exact_totals
-    from .exact import summable
-
     csr = summable(matrix)
     if axis is None:
         return dtype.type(int(csr.executor.xp.sum(csr.data, dtype=np.int64)))
@@ -280,3 +280,6 @@ def number_of_array(executor: Executor, array: Array, operation: Operation) -> n
 def rounded(array: Array, matrix: Matrix) -> Array:
     """Return a result in the dtype of the matrix: 16-bit ones are computed in float32."""
     return array.astype(matrix.dtype) if is_narrow(matrix.dtype) else array
+
+
+base.written.provide(written)

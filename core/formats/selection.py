@@ -10,6 +10,7 @@ from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
 from ..operations import rows, structure
 from .csr import Csr, rearranged
+from .dense import Dense
 from .rowwise import canonical_rows, filled, moved, of_pattern, row_bounds
 
 if TYPE_CHECKING:
@@ -169,8 +170,6 @@ def values_at(matrix: Matrix, row: Array, column: Array) -> Array:
 
 def from_dense(matrix: Any, dense: Array) -> Csr:
     """Return a native array of two dimensions as a Csr of its entries that are not 0."""
-    from .dense import Dense
-
     shape = (int(dense.shape[0]), int(dense.shape[1]))
     made: Csr = Dense._from_arrays(matrix.executor, shape, dense).asformat("csr")
     return made

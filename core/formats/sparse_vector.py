@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from ..array_protocol import ArrayProtocol
 from ..errors import InvalidArgument, ShapeMismatch
+from .base import Matrix
 from .entry_functions import EntryFunctions
 
 if TYPE_CHECKING:
@@ -148,8 +149,6 @@ class SparseVector(EntryFunctions, ArrayProtocol):
 
     def _answer(self, made: Any) -> Any:
         """Return the result for the row as one for the vector."""
-        from .base import Matrix
-
         if isinstance(made, Matrix):
             return SparseVector(made.tocsr()) if made.shape[0] == 1 else made
         if getattr(made, "ndim", 0) == 2 and made.shape[0] == 1:

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedOperation
+from .arg_extremes import arg_extreme
+from .reductions import LARGEST, SMALLEST
+from .reshaping import asked_shape, nonzero, reshape, resized, with_diagonal
+from .selection import triangle
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -48,8 +52,6 @@ class StructureMethods:
         array([[1., 0.],
                [3., 4.]])
         """
-        from .selection import triangle
-
         return triangle(self._structure, k, upper=False)
 
     def triu(self, k: int = 0) -> Csr:
@@ -62,8 +64,6 @@ class StructureMethods:
         array([[0., 2.],
                [0., 0.]])
         """
-        from .selection import triangle
-
         return triangle(self._structure, k, upper=True)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
@@ -96,8 +96,6 @@ class StructureMethods:
                [2., 0.],
                [3., 0.]])
         """
-        from .reshaping import asked_shape, reshape
-
         matrix = self._structure
         made = reshape(matrix, asked_shape(shape), order)
         return made.copy() if copy and made is matrix else made
@@ -115,8 +113,6 @@ class StructureMethods:
         >>> A.to_dense()
         array([[1., 2., 0.]])
         """
-        from .reshaping import asked_shape, resized
-
         self._structure._replace_entries(resized(self._structure, asked_shape(shape)))
 
     def setdiag(self, values: Any, k: int = 0) -> None:
@@ -149,8 +145,6 @@ class StructureMethods:
         array([[1., 2.],
                [5., 4.]])
         """
-        from .reshaping import with_diagonal
-
         self._structure._replace_entries(with_diagonal(self._structure, values, k))
 
     def nonzero(self) -> tuple[Array, Array]:
@@ -164,8 +158,6 @@ class StructureMethods:
         >>> wl.Csr(np.array([[1.0, 0.0], [2.0, 3.0]])).nonzero()
         (array([0, 1, 1], dtype=int32), array([0, 0, 1], dtype=int32))
         """
-        from .reshaping import nonzero
-
         return nonzero(self._structure)
 
     def argmax(self, axis: int | None = None, *, explicit: bool = False) -> Any:
@@ -195,9 +187,6 @@ class StructureMethods:
         >>> A.argmax(), A.argmax(axis=1)
         (3, array([1, 1]))
         """
-        from .arg_extremes import arg_extreme
-        from .reductions import LARGEST
-
         return arg_extreme(self._structure, axis, LARGEST, explicit=explicit)
 
     def argmin(self, axis: int | None = None, *, explicit: bool = False) -> Any:
@@ -209,9 +198,6 @@ class StructureMethods:
         >>> wl.Csr(np.array([[-1.0, 0.0], [2.0, 3.0]])).argmin(axis=0)
         array([0, 0])
         """
-        from .arg_extremes import arg_extreme
-        from .reductions import SMALLEST
-
         return arg_extreme(self._structure, axis, SMALLEST, explicit=explicit)
 
     def __iter__(self) -> Iterator[SparseVector]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import held_dtype, is_narrow
+from .base import Matrix
 from .comparisons import compare, extreme, swapped
 from .entry_functions import ZERO_PRESERVING
 from .rowwise import canonical_rows
@@ -36,8 +37,6 @@ def unary(matrix: Matrix, name: str) -> Csr:
 
 def call(ufunc: np.ufunc, *inputs: Any) -> Any:
     """Return ``ufunc`` of operands of which one is a matrix, or NotImplemented."""
-    from .base import Matrix
-
     name = _SYNONYMS.get(ufunc.__name__, ufunc.__name__)
     first = inputs[0]
     if len(inputs) == 1:

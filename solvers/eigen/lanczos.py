@@ -15,7 +15,7 @@ from ...core.executor import Executor
 from ...core.formats import Identity, Matrix
 from ...core.linop import LinOp
 from ...core.operations import vector
-from ...core.operator import as_linop
+from ...core.operator import LinearOperator, as_linop
 from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
@@ -238,8 +238,6 @@ class Lanczos(EigenSolver, metaclass=Configurable):
 
     def _given(self, inverse: Any) -> LinOp:
         if callable(inverse) and not hasattr(inverse, "shape"):
-            from ...core.operator import LinearOperator
-
             return LinearOperator(self.shape, inverse, dtype=self.dtype, executor=self.executor)
         return as_linop(inverse, self.executor)
 

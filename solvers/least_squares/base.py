@@ -28,6 +28,8 @@ from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
+from .bidiagonal import measure_normal, measure_residual, measured
+from .loop import solve
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -177,8 +179,6 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         SolveInterrupted
             On Ctrl-C; has the result so far.
         """
-        from .loop import solve
-
         if callback is not None and not callable(callback):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
         watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
@@ -208,8 +208,6 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         self._workspaces.clear()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        from .loop import solve
-
         solution = solve(self, x, None, Watchers(None, None, ()), within=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
@@ -294,8 +292,6 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         self._workspaces.setdefault((str(np.dtype(work.dtype)), work.k), []).append(work)
 
     def _new_workspace(self, dtype: Any, columns: int) -> LeastSquaresWorkspace:
-        from .bidiagonal import measured
-
         M = None if self.M is None else in_precision(self.M, dtype)._private()
         # the copy by rows that products with a Csc use; loops fuse products of a Csr
         adjoint = self.adjoint.astype(dtype)
@@ -324,8 +320,6 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
 
 def _measure(work: LeastSquaresWorkspace) -> None:
     """Compute the true residual of the right-hand side in ``r``, and A^H times it."""
-    from .bidiagonal import measure_normal, measure_residual
-
     work.residual.make(work.x, work.r)
     measure_residual(work)
     work.residual.make_normal(work.r, work.t)

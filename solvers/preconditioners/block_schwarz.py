@@ -12,7 +12,9 @@ from ...core.errors import InvalidArgument
 from ...core.formats import Csr, Matrix
 from ...core.lazy import Temporary
 from ...core.linop import LinOp
+from ..driver.as_preconditioner import as_preconditioner
 from .base import Preconditioner, savepoint
+from .names import preconditioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,9 +140,6 @@ class BlockSchwarz(Preconditioner):
         self._temporaries = Temporary(), Temporary()
 
     def _made(self) -> LinOp:
-        from ..driver.as_preconditioner import as_preconditioner
-        from .names import preconditioner
-
         made = preconditioner(self.inner, self.blocks_matrix)
         if made is None or not hasattr(made, "_apply"):
             raise InvalidArgument(

@@ -11,7 +11,9 @@ from ...core.lazy import Temporary
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Configurable, Settings, settings_of
+from ..driver.as_preconditioner import as_preconditioner
 from .base import Preconditioner, savepoint
+from .names import preconditioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,9 +60,6 @@ class _Composite(Preconditioner, metaclass=_OfParts):
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
-        from ..driver.as_preconditioner import as_preconditioner
-        from .names import preconditioner
-
         made = (preconditioner(step, A) for step in self._asked)
         self.matrix = A
         self.steps = [

@@ -13,6 +13,7 @@ from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Settings
 from .base import Preconditioner
+from .names import preconditioner
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -89,8 +90,6 @@ class Schwarz(Preconditioner):
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Any) -> None:
-        from .names import preconditioner
-
         alone = A.partition is None
         inner = preconditioner(self._asked, A if alone else self._block(A))
         if inner is None:

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
+from ...core.formats.arithmetic import add
 from ...core.formats.permuting import permuted
 from ...core.formats.triangular import host_of, prepare_substitution, segments, substitute
 from ...core.lazy import Temporary
@@ -318,8 +319,6 @@ def _by_colors(S: Csr) -> tuple[Array, Array]:
 
 def _symmetrized(S: Csr) -> Csr:
     """Return a matrix with the pattern of S and of its transpose."""
-    from ...core.formats.arithmetic import add
-
     return add(S, S.transpose(), 1.0, 0.0)
 
 

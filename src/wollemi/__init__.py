@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     )
     from .core.formats.galerkin import galerkin
     from .core.io import read, write
-    from .core.linop import LinOp
-    from .core.operator import LinearOperator, as_linop
+    from .core.operator import LinearOperator, LinOp, as_linop
     from .core.products import fusedmm, sddmm, spmm
     from .core.profiler import profile
     from .core.registry import (
@@ -150,8 +149,7 @@ _SOURCES = {
     ),
     "core.formats.galerkin": "galerkin",
     "core.io": "read write",
-    "core.linop": "LinOp",
-    "core.operator": "LinearOperator as_linop",
+    "core.operator": "LinOp LinearOperator as_linop",
     "core.products": "fusedmm sddmm spmm",
     "core.profiler": "profile",
     "core.registry": (

@@ -1,4 +1,4 @@
-"""Registration of operands that the core does not know: tensors, arrays of JAX, graphs.
+"""Registration of operands: tensors, arrays of JAX, graphs, batches, operators of other libraries.
 
 ``import wollemi`` runs this file. It registers functions that recognize an operand by its
 attributes and import its handler, so no other library and no handler is imported before the first
@@ -54,12 +54,26 @@ def _jax_arrays() -> libraries.MatrixHandler:
     return matrices
 
 
+def _operators() -> libraries.OperatorHandler:
+    from .core import operator
+
+    return operator
+
+
+def _batches() -> libraries.BatchHandler:
+    from .core.batch import make
+
+    return make
+
+
 def _graphs() -> libraries.GraphHandler:
     from .learning import graphs
 
     return graphs
 
 
+libraries.register_operators(_operators)
+libraries.register_batches(_batches)
 libraries.register_tensors(_tensors)
 libraries.register_graphs(_graphs)
 libraries.register_matrices(is_graph, _graphs)

@@ -16,6 +16,7 @@ from ..block_jacobi import BlockJacobi
 from ..chebyshev import LOWER, LOWER_OF_OTHERS, Chebyshev, run
 from ..jacobi import Jacobi
 from ..l1jacobi import L1Jacobi
+from ..names import parsed, preconditioner
 
 if TYPE_CHECKING:
     from ....core.executor import Array
@@ -109,8 +110,6 @@ def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
     All levels have the one that suits the matrix of the finest: in coarser ones, which are products
     of sums, mirror images differ by more than rounding.
     """
-    from ..names import parsed  # which knows multigrid
-
     if isinstance(asked, (tuple, list)):
         return tuple(settled(one, is_hermitian) for one in asked)
     settings = parsed(asked) if isinstance(asked, str) else asked
@@ -123,8 +122,6 @@ def settled(asked: Any, is_hermitian: Callable[[], bool]) -> Any:
 
 
 def _made(asked: Any, A: Matrix) -> LinOp:
-    from ..names import preconditioner  # which knows multigrid
-
     if isinstance(asked, (str, Settings)):
         made = preconditioner(asked, A)
     elif callable(asked) and not isinstance(asked, LinOp):

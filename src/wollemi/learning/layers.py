@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ..core.formats.mask import Mask
+from ..core.io import read
 from ..interop.torch import masks, operators
 from ..interop.torch.functions import fusedmm
 from ..interop.torch.layouts import sparse_of
@@ -152,8 +153,6 @@ class SparseLinear(_OfPattern):
         bias, weight
             As of the class.
         """
-        from ..core.io import read
-
         return cls(read(path, format="csr", executor="omp"), bias=bias, weight=weight)
 
     def forward(self, x: Tensor) -> Tensor:
