@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -99,20 +99,70 @@ def _vector(b: Any, rows: int) -> Any:
     return b.reshape(rows)
 
 
-@checked_keywords
-@over_groups
-def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callback = None,
-) -> tuple[Any, int]:
-    """Solve ``A x = b`` by conjugate gradients; see ``scipy.sparse.linalg.cg`` and :class:`Cg`.
+class SolverFunction(Protocol):
+    """A function with the signature that SciPy gives most solvers of square systems."""
+
+    def __call__(
+        self,
+        A: Any,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        M: Any = None,
+        callback: Callback = None,
+    ) -> tuple[Any, int]:
+        """Solve ``A x = b``."""
+
+
+def scipy_function(kind: type[KrylovSolver], method: str) -> SolverFunction:
+    """Return the function of SciPy for a solver, under the solver's name in lower case.
+
+    Parameters
+    ----------
+    kind : type
+        The solver. Its parameters ``rtol``, ``atol``, ``maxiter`` and ``M`` have SciPy's defaults.
+    method : str
+        The method's name in the first line of the documentation.
+    """
+    name = kind.__name__.lower()
+
+    def solver(
+        A: Any,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: float = 1e-5,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        M: Any = None,
+        callback: Callback = None,
+    ) -> tuple[Any, int]:
+        return _run(kind, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+
+    solver.__name__ = solver.__qualname__ = name
+    solver.__doc__ = f"""Solve ``A x = b`` by {method}.
+
+    See ``scipy.sparse.linalg.{name}`` and :class:`wollemi.solvers.{kind.__name__}`.
+
+    Parameters
+    ----------
+    A : LinOp, matrix or array, shape (n, n)
+        The operator.
+    b : array, shape (n,) or (n, k)
+        The right-hand sides.
+    x0 : array or 'Mb', optional
+        The first iterate; zeros by default.
+    rtol, atol : float
+        A column has converged if its residual norm is at most ``max(rtol * norm(b), atol)``.
+    maxiter : int, optional
+        Iterations at most.
+    M : LinOp, matrix, callable or str, optional
+        The preconditioner.
+    callback : callable, optional
+        Called with the iterate after each iteration.
 
     Returns
     -------
@@ -124,61 +174,16 @@ def cg(
     Examples
     --------
     >>> import numpy as np, wollemi as wl
-    >>> x, info = wl.linalg.cg(wl.Csr(np.diag([2.0, 4.0])), np.array([2.0, 2.0]))
+    >>> x, info = wl.linalg.{name}(wl.Csr(np.diag([2.0, 4.0])), np.array([2.0, 2.0]))
     >>> np.round(x, 6), info
     (array([1. , 0.5]), 0)
     """
-    return _run(Cg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+    return checked_keywords(over_groups(solver))
 
 
-@checked_keywords
-@over_groups
-def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callback = None,
-) -> tuple[Any, int]:
-    """Solve ``A x = b`` by BiCGSTAB; see ``scipy.sparse.linalg.bicgstab`` and :class:`Bicgstab`.
-
-    Returns
-    -------
-    x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
-    info : int
-        As for :func:`cg`.
-    """
-    return _run(Bicgstab, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
-
-
-@checked_keywords
-@over_groups
-def cgs(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callback = None,
-) -> tuple[Any, int]:
-    """Solve ``A x = b`` by CGS; see ``scipy.sparse.linalg.cgs`` and :class:`Cgs`.
-
-    Returns
-    -------
-    x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
-    info : int
-        As for :func:`cg`.
-    """
-    return _run(Cgs, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+cg = scipy_function(Cg, "conjugate gradients")
+bicgstab = scipy_function(Bicgstab, "BiCGSTAB")
+cgs = scipy_function(Cgs, "CGS")
 
 
 @checked_keywords
@@ -208,8 +213,7 @@ def gmres(
     callback_type : {'x', 'pr_norm', 'legacy'}, optional
         The callback's argument: the iterate at every restart, or the relative residual norm at
         every iteration (``legacy`` too, and the default, as in SciPy). ``M`` is used from the
-        right, so the norm belongs to the system itself. ``M`` is used from the right, so the norm
-        is that of the system itself.
+        right, so the norm belongs to the system itself.
 
     Returns
     -------

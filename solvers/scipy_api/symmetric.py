@@ -21,7 +21,7 @@ from ..krylov.minres import Minres
 from ..krylov.qmr import Qmr
 from ..krylov.tfqmr import Tfqmr
 from ..preconditioners import preconditioner
-from .krylov import Callback, _of_batch, _run, _solve
+from .krylov import Callback, _of_batch, _run, _solve, scipy_function
 
 #: Iterations at most, of each unknown, as SciPy's MINRES has it.
 MINRES_LIMIT = 5
@@ -30,29 +30,7 @@ MINRES_LIMIT = 5
 _POWER = 1.0 / 3.0
 
 
-@checked_keywords
-@over_groups
-def bicg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-    callback: Callback = None,
-) -> tuple[Any, int]:
-    """Solve ``A x = b`` by BiCG; see ``scipy.sparse.linalg.bicg`` and :class:`Bicg`.
-
-    Returns
-    -------
-    x : array, shape (n,) or (n, k)
-        The solution, or the best that was reached; one column becomes a vector.
-    info : int
-        As for :func:`cg`.
-    """
-    return _run(Bicg, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
+bicg = scipy_function(Bicg, "BiCG")
 
 
 @checked_keywords
