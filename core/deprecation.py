@@ -10,11 +10,14 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .errors import InvalidArgument
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+#: Returns the function that it decorates, with its signature.
+Decorator = Callable[[Callable[P, R]], Callable[P, R]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def register_deprecation(name: str, since: str, removal: str, instead: str) -> D
     return made
 
 
-def deprecated(*, since: str, removal: str, instead: str) -> Callable[[F], F]:
+def deprecated(*, since: str, removal: str, instead: str) -> Decorator[P, R]:
     """Make a function or method warn when it is called.
 
     Parameters
@@ -82,24 +85,24 @@ def deprecated(*, since: str, removal: str, instead: str) -> Callable[[F], F]:
     >>> _ = DEPRECATIONS.pop()  # this example alone
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         entry = register_deprecation(function.__qualname__, since, removal, instead)
 
         @functools.wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             entry.warn(stacklevel=2)
-            return function(*arguments, **options)
+            return function(*args, **kwargs)
 
         call.__doc__ = (
             f"{function.__doc__ or ''}\n\n.. deprecated:: {since}\n"
             f"   Removed in {removal}. Use {instead}.\n"
         ).lstrip()
-        return call  # type: ignore[return-value]
+        return call
 
     return decorate
 
 
-def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[[F], F]:
+def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Decorator[P, R]:
     """Accept old names of keyword parameters.
 
     Parameters
@@ -127,7 +130,7 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[
     >>> _ = DEPRECATIONS.pop()  # this example alone
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__qualname__
         entries = {
             old: register_deprecation(f"{name}({old}=)", since, removal, f"{new}=")
@@ -135,16 +138,16 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Callable[
         }
 
         @functools.wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
+        def call(*args: P.args, **options: P.kwargs) -> R:
             for old in [old for old in options if old in entries]:
                 new = renamed[old]
                 if new in options:
                     raise InvalidArgument(f"{name}: {old}= is the old name of {new}=; give one")
                 entries[old].warn(stacklevel=2)
                 options[new] = options.pop(old)
-            return function(*arguments, **options)
+            return function(*args, **options)
 
-        return call  # type: ignore[return-value]
+        return call
 
     return decorate
 

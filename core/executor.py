@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .energy import EnergyCounter
     from .iteration import Cycles, Iteration, Replay
     from .operator import LinearOperator
+
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
 
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
 
@@ -383,8 +387,8 @@ class Executor(SolvesSystems, ABC):
         """
         return False
 
-    def submit(self, name: str, kept: object, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call ``function(*arguments)``, a public call that a user's capture may record.
+    def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+        """Call ``function(*operands)``, a public call that a user's capture may record.
 
         The default has no captures.
 
@@ -395,7 +399,7 @@ class Executor(SolvesSystems, ABC):
         kept : object
             The matrix or operator: its memory must live as long as a graph that has the call.
         """
-        return function(*arguments)
+        return function(*operands)
 
     def refuse_capture(self, reason: str) -> None:
         """Raise CaptureRefused if a user's capture runs and no call that can be recorded has begun.
@@ -494,12 +498,12 @@ class Executor(SolvesSystems, ABC):
         """Return where a native array begins; the default knows NumPy's."""
         return int(array.__array_interface__["data"][0])
 
-    def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function of a library that works on the current device: make that this one.
 
         ``what`` names it where memory runs out or the device fails.
         """
-        return function(*arguments)
+        return function(*operands)
 
     def release_idle_memory(self) -> None:
         """Give memory back to the system that is kept for later allocations."""

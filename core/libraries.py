@@ -35,7 +35,17 @@ if TYPE_CHECKING:
         def is_batch_of(self, format: str, arg: Any, /) -> bool:
             """Return whether a constructor's argument is a batch."""
 
-        def made_of(self, format: str, arg: Any, /, **options: Any) -> Any:
+        def made_of(
+            self,
+            format: str,
+            arg: Any,
+            /,
+            *,
+            shape: tuple[int, int] | None = None,
+            dtype: Any = None,
+            executor: Executor | str | None = None,
+            **options: Any,
+        ) -> Any:
             """Return the batch of an argument in a format."""
 
     class GraphHandler(MatrixHandler, Protocol):

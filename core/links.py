@@ -198,7 +198,7 @@ def run_on_member(
     halves = executor.kernels.find_halves()
     if operation.adds_up and halves is not None:
         slots = executor.slots(operation, arguments)
-        halves[0](executor, operation, slots, *arguments)
+        halves[0](executor, operation, slots, arguments)
         finish_on_member(executor, operation, arguments, slots)
         return
     named = {p.name: (p, a) for p, a in zip(operation.parameters, arguments, strict=True)}
@@ -224,7 +224,7 @@ def finish_on_member(
     halves = executor.kernels.find_halves()
     assert halves is not None
     _total(executor, operation, slots)
-    halves[1](executor, operation, slots, *arguments)
+    halves[1](executor, operation, slots, arguments)
 
 
 def _run_in_blocks(

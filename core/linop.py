@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 
 
 @Provided
-def product(left: LinOp, right: LinOp) -> LinOp:
+def product(left: LinOp, right: LinOp, /) -> LinOp:
     """Return the operator that applies ``right``, then ``left``; :mod:`.lazy` provides it."""
     raise NotImplementedError
 
 
 @Provided
-def added(left: LinOp, right: LinOp) -> LinOp:
+def added(left: LinOp, right: LinOp, /) -> LinOp:
     """Return the sum of two operators; :mod:`.lazy` provides it."""
     raise NotImplementedError
 
 
 @Provided
-def scaled(factor: Any, operator: LinOp) -> LinOp:
+def scaled(factor: Any, operator: LinOp, /) -> LinOp:
     """Return a number times an operator; :mod:`.lazy` provides it."""
     raise NotImplementedError
 

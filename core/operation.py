@@ -370,7 +370,7 @@ class KernelTable:
         self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
         #: The function that visits the elements of a map operation and leaves its sums in slots,
         #: and the function that finishes each column: called as
-        #: ``half(executor, operation, slots, *arguments)``.
+        #: ``half(executor, operation, slots, arguments)``.
         self.halves: tuple[Callable[..., None], Callable[..., None]] | None = None
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

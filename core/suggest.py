@@ -6,9 +6,10 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Names of other libraries' parameters.
 _SYNONYMS = {
@@ -51,7 +52,7 @@ def no_attribute(module: Any, name: str, known: Iterable[str]) -> AttributeError
     return AttributeError(text, name=name, obj=module)
 
 
-def checked_keywords(function: F) -> F:
+def checked_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function name the nearest parameter where a call has a keyword that it does not take.
 
     Raises
@@ -73,7 +74,7 @@ def checked_keywords(function: F) -> F:
     known = frozenset(names)
 
     @functools.wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
+    def call(*args: P.args, **options: P.kwargs) -> R:
         if not known.issuperset(options):
             name = next(name for name in options if name not in known)
             other = _SYNONYMS.get(name)
@@ -82,6 +83,6 @@ def checked_keywords(function: F) -> F:
                 f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
                 f"{', '.join(names)}"
             )
-        return function(*arguments, **options)
+        return function(*args, **options)
 
-    return call  # type: ignore[return-value]
+    return call

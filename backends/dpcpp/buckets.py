@@ -25,7 +25,7 @@ def rows_of_coordinates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]
     parts, counts, indptr = _counted(executor, A.row, m, A.data)
     new = executor.allocate((n,), A.row.dtype), executor.allocate((n,), A.data.dtype)
     arguments = (n, m, A.row, A.col, A.data, counts, *new)
-    _launch(executor, templates.move_coordinates_cpu, parts, A.data, A.row, *arguments)
+    _launch(executor, templates.move_coordinates_cpu, parts, A.data, A.row, arguments)
     return indptr, *new
 
 
@@ -36,7 +36,7 @@ def columns_of_rows(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     indices, order = (executor.allocate((n,), index) for _ in range(2))
     data = executor.allocate((n,), A.data.dtype)
     arguments = (n, m, columns, A.indptr, A.indices, A.data, counts, indices, data, order)
-    _launch(executor, templates.move_to_columns_cpu, parts, A.data, A.indices, *arguments)
+    _launch(executor, templates.move_to_columns_cpu, parts, A.data, A.indices, arguments)
     return indptr, indices, data, order
 
 
@@ -50,8 +50,8 @@ def _counted(
         parts = 1
     counts = executor.allocate((buckets * parts,), keys.dtype)
     indptr = executor.allocate((buckets + 1,), keys.dtype)
-    _launch(executor, templates.count_keys_cpu, parts, data, keys, n, buckets, keys, counts)
-    _launch(executor, templates.find_buckets_cpu, 1, data, keys, buckets, parts, counts, indptr)
+    _launch(executor, templates.count_keys_cpu, parts, data, keys, (n, buckets, keys, counts))
+    _launch(executor, templates.find_buckets_cpu, 1, data, keys, (buckets, parts, counts, indptr))
     return parts, counts, indptr
 
 
@@ -61,6 +61,6 @@ def _launch(
     parts: int,
     data: UsmArray,
     keys: UsmArray,
-    *arguments: Any,
+    arguments: tuple[Any, ...],
 ) -> None:
     executor.launch(step, templates.CPU_BUCKETS, (parts, 1), arguments, data.dtype, keys.dtype)

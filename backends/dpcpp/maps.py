@@ -32,7 +32,9 @@ def _launcher(operation: Operation) -> Callable[..., None]:
     int32, of_sum = np.dtype(np.int32), sum_bytes(operation)
     in_lanes = takes_lanes(operation.group)
 
-    def launch(executor: DpcppExecutor, half: str, slots: tuple[Any, ...], *arguments: Any) -> None:
+    def launch(
+        executor: DpcppExecutor, half: str, slots: tuple[Any, ...], arguments: tuple[Any, ...]
+    ) -> None:
         rows, columns = shape_of(arguments)
         if columns == 0:
             return
@@ -63,19 +65,23 @@ def make(operation: Operation) -> Callable[..., None]:
     launch = _launcher(operation)
 
     def run(executor: DpcppExecutor, *arguments: Any) -> None:
-        launch(executor, "", (), *arguments)
+        launch(executor, "", (), arguments)
 
     return run
 
 
-def visit(executor: DpcppExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+def visit(
+    executor: DpcppExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+) -> None:
     """Visit all elements, and leave the sums of each column in slots."""
-    _launcher(operation)(executor, "visiting", (slots,), *arguments)
+    _launcher(operation)(executor, "visiting", (slots,), arguments)
 
 
-def finish(executor: DpcppExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+def finish(
+    executor: DpcppExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+) -> None:
     """Finish every column with the sums that are in slots."""
-    _launcher(operation)(executor, "finishing", (slots,), *arguments)
+    _launcher(operation)(executor, "finishing", (slots,), arguments)
 
 
 def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]:

@@ -49,16 +49,16 @@ def product(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
     columns = executor.allocate((terms,), index) if at_once else None
     values = executor.allocate((terms,), A.data.dtype) if at_once else None
     lengths, made = executor.allocate((m,), index), executor.allocate((parts,), np.int64)
-    _launch(executor, templates.make_product, parts, A, *summing, lengths, columns, values, made)
+    _launch(executor, templates.make_product, parts, A, (*summing, lengths, columns, values, made))
     nnz = int(executor.to_host(made).sum())
     if index_dtype(nnz, index) != index:
         return product(executor, _wide(A), _wide(B))
     indptr, *new = _new_arrays(executor, A, lengths, nnz)
     if at_once:
         moving = (m, before, indptr, columns, values, *new)
-        _launch(executor, templates.move_product, parts, A, *moving)
+        _launch(executor, templates.move_product, parts, A, moving)
     else:
-        _launch(executor, templates.fill_product, parts, A, *summing, indptr, *new)
+        _launch(executor, templates.fill_product, parts, A, (*summing, indptr, *new))
     return indptr, *new
 
 
@@ -68,7 +68,7 @@ def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
     data = executor.allocate((C.nnz,), C.data.dtype)
     sums = executor.allocate((parts * n,), C.data.dtype)
     arguments = (m, n, *_arrays(A, B), C.indptr, C.indices, sums, data)
-    _launch(executor, templates.value_product, parts, A, *arguments)
+    _launch(executor, templates.value_product, parts, A, arguments)
     return data
 
 
@@ -80,7 +80,7 @@ def total(
     parts = parts_of(executor, A.nnz + B.nnz + m)
     lengths, made = executor.allocate((m,), index), executor.allocate((parts,), np.int64)
     counting = (m, A.indptr, A.indices, B.indptr, B.indices, lengths, made)
-    _launch(executor, templates.count_sum, parts, A, *counting)
+    _launch(executor, templates.count_sum, parts, A, counting)
     counts = executor.to_host(made)
     if counts.min() < 0:
         return None
@@ -88,7 +88,7 @@ def total(
     if index_dtype(nnz, index) != index:
         return total(executor, _wide(A), _wide(B), alpha, beta)
     new = _new_arrays(executor, A, lengths, nnz)
-    _launch(executor, templates.fill_sum, parts, A, m, *_arrays(A, B), alpha, beta, *new)
+    _launch(executor, templates.fill_sum, parts, A, (m, *_arrays(A, B), alpha, beta, *new))
     return new
 
 
@@ -98,7 +98,7 @@ def sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, UsmArray, UsmArray]
     indices, order, *spare = (executor.allocate((nnz,), index) for _ in range(4))
     data = executor.allocate((nnz,), A.data.dtype)
     arguments = (m, A.indptr, A.indices, A.data, indices, data, order, *spare)
-    _launch(executor, templates.sort_rows_cpu, parts_of(executor, nnz + m), A, *arguments)
+    _launch(executor, templates.sort_rows_cpu, parts_of(executor, nnz + m), A, arguments)
     return indices, data, order
 
 
@@ -119,7 +119,7 @@ def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]
     work, longest = (executor.allocate((size,), np.int64) for size in (m, parts))
     before = executor.allocate((m + 1,), np.int64)
     counting = (m, A.indptr, A.indices, B.indptr, work, longest)
-    _launch(executor, templates.count_product_terms, parts, A, *counting)
+    _launch(executor, templates.count_product_terms, parts, A, counting)
     executor.run(scan.pointers, work, before)
     most, last = executor.to_host_together(longest, before[m:])
     return before, int(last[0]), int(most.max())
@@ -139,6 +139,8 @@ def _arrays(A: Any, B: Any) -> tuple[UsmArray, ...]:
     return A.indptr, A.indices, A.data, B.indptr, B.indices, B.data
 
 
-def _launch(executor: DpcppExecutor, step: SimtKernel, parts: int, A: Any, *arguments: Any) -> None:
+def _launch(
+    executor: DpcppExecutor, step: SimtKernel, parts: int, A: Any, arguments: tuple[Any, ...]
+) -> None:
     value, index = A.data.dtype, A.indices.dtype
     executor.launch(step, templates.CPU_NEW_ROWS, (parts, 1), arguments, value, index)

@@ -32,21 +32,25 @@ def pointers(executor: DpcppExecutor, lengths: UsmArray, indptr: UsmArray) -> No
     blocks, block = executor.grid(m)
     totals = executor.allocate((parts,), index)
 
-    def launch(step: SimtKernel, groups: int, *arguments: object) -> None:
+    def launch(step: SimtKernel, groups: int, arguments: tuple[object, ...]) -> None:
         executor.launch(step, templates.SCAN, (groups, block), arguments, "f4", index)
 
-    launch(simt.scan_totals, blocks, m, parts, lengths, totals)
-    launch(simt.scan_join, 1, parts, totals)
-    launch(simt.scan_fill, blocks, m, parts, lengths, totals, indptr)
+    launch(simt.scan_totals, blocks, (m, parts, lengths, totals))
+    launch(simt.scan_join, 1, (parts, totals))
+    launch(simt.scan_fill, blocks, (m, parts, lengths, totals, indptr))
 
 
-def by_index(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: Any) -> None:
+def by_index(
+    executor: DpcppExecutor, step: SimtKernel, work: int, arguments: tuple[Any, ...]
+) -> None:
     """Launch a kernel that moves no values; the last argument has the dtype of indices."""
     index = arguments[-1].dtype
     executor.launch(step, templates.ORDERING, executor.grid(work), arguments, "f4", index)
 
 
-def by_value(executor: DpcppExecutor, step: SimtKernel, work: int, *arguments: Any) -> None:
+def by_value(
+    executor: DpcppExecutor, step: SimtKernel, work: int, arguments: tuple[Any, ...]
+) -> None:
     """Launch a kernel with new indices and values as its last two arguments."""
     *_, indices, values = arguments
     grid = executor.grid(work)
@@ -82,7 +86,7 @@ def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
     n, parts, _, digits, keys, _ = sorting
     counts = executor.allocate((digits * parts,), keys.dtype)
     places = executor.allocate((digits * parts + 1,), keys.dtype)
-    by_index(executor, simt.radix_count, n, *sorting, counts)
+    by_index(executor, simt.radix_count, n, (*sorting, counts))
     executor.run(scan.pointers, counts, places)
     return places
 
@@ -91,7 +95,7 @@ def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -
     """Return the entries in the order of a digit; ``places`` is overwritten."""
     n, keys = sorting[0], sorting[4]
     order = executor.allocate((n,), keys.dtype)
-    by_index(executor, simt.radix_move, n, *sorting, places, order)
+    by_index(executor, simt.radix_move, n, (*sorting, places, order))
     return order
 
 
@@ -105,14 +109,14 @@ def bounds(executor: DpcppExecutor, keys: UsmArray, order: UsmArray, buckets: in
     """Return where the entries of each key begin, in the order of keys, and where the last end."""
     indptr = executor.allocate((buckets + 1,), keys.dtype)
     arguments = (keys.size, buckets, keys, order, indptr)
-    by_index(executor, simt.ordered_bounds, buckets + 1, *arguments)
+    by_index(executor, simt.ordered_bounds, buckets + 1, arguments)
     return indptr
 
 
 def rows_of(executor: DpcppExecutor, A: Any) -> UsmArray:
     """Return the row of each entry of compressed rows."""
     row = executor.allocate((A.indices.size,), A.indices.dtype)
-    by_index(executor, simt.entry_rows, A.shape[0], A.shape[0], A.indptr, row)
+    by_index(executor, simt.entry_rows, A.shape[0], (A.shape[0], A.indptr, row))
     return row
 
 
@@ -122,5 +126,5 @@ def reordered(
     """Return indices and values in another order."""
     n = order.size
     made = executor.allocate((n,), indices.dtype), executor.allocate((n,), data.dtype)
-    by_value(executor, simt.reorder_entries, n, n, order, indices, data, *made)
+    by_value(executor, simt.reorder_entries, n, (n, order, indices, data, *made))
     return made

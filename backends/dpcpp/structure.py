@@ -87,11 +87,12 @@ def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
     """Add up adjacent entries of one position."""
     m, dtype = A.shape[0], A.indices.dtype
     lengths, indptr = (executor.allocate((m + more,), dtype) for more in (0, 1))
-    by_index(executor, simt.count_places, m, m, A.indptr, A.indices, lengths)
+    by_index(executor, simt.count_places, m, (m, A.indptr, A.indices, lengths))
     executor.run(scan.pointers, lengths, indptr)
     count = int(executor.to_host(indptr[m:])[0])
     indices, data = executor.allocate((count,), dtype), executor.allocate((count,), A.data.dtype)
-    by_value(executor, simt.merge_places, m, m, A.indptr, A.indices, A.data, indptr, indices, data)
+    merging = (m, A.indptr, A.indices, A.data, indptr, indices, data)
+    by_value(executor, simt.merge_places, m, merging)
     return indptr, indices, data
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -33,6 +33,9 @@ from .errors import Here, translate
 from .function import Function
 from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
 
 #: Size up to which plans are computed on the host, in some milliseconds.
 HOST_NUMBERS = 1 << 18
@@ -138,15 +141,13 @@ class GpuExecutor(Executor):
         """Make the device current and translate errors of the driver."""
         return Here(self.device.handle, self.name, what, nbytes)
 
-    def _guarded(
-        self, what: str, nbytes: int, function: Callable[..., Any], *arguments: Any
-    ) -> Any:
+    def _guarded(self, what: str, nbytes: int, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function as within :meth:`_here`; entering that takes as long as a small array."""
         if not self.device.is_current():
             with self._here(what, nbytes):
-                return function(*arguments)
+                return function(*operands)
         try:
-            return function(*arguments)
+            return function(*operands)
         except WollemiError:
             raise
         except Exception as error:
@@ -202,10 +203,10 @@ class GpuExecutor(Executor):
         """Return where an array begins."""
         return int(array.data.ptr)
 
-    def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function of a library with this device as the current one."""
         self.refuse_host("it calls a library that may wait for the device")
-        return self._guarded(what, 0, function, *arguments)
+        return self._guarded(what, 0, function, *operands)
 
     def release_idle_memory(self) -> None:
         """Give the idle blocks of CuPy's pool back to the driver, for other libraries."""

@@ -14,7 +14,7 @@ from .places import dtypes, sizes
 from .table import kernel
 
 
-def run_map(executor: GpuExecutor, operation: Operation, *arguments: Any) -> None:
+def run_map(executor: GpuExecutor, operation: Operation, arguments: tuple[Any, ...]) -> None:
     """Visit all elements, then finish every column."""
     value, index = dtypes(operation, arguments)
     function = executor.device.map_function(operation, CODES[value], CODES[index])
@@ -32,7 +32,9 @@ def launch_map(
     _launch(executor, operation, function, sizes(operation, arguments), arguments, further)
 
 
-def visit(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+def visit(
+    executor: GpuExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+) -> None:
     """Visit all elements, and leave the sums of each column in slots."""
     value, index = dtypes(operation, arguments)
     given = (operation, "visiting", CODES[value], CODES[index])
@@ -40,7 +42,9 @@ def visit(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: A
     launch_map(executor, operation, function, arguments, (slots,))
 
 
-def finish(executor: GpuExecutor, operation: Operation, slots: Any, *arguments: Any) -> None:
+def finish(
+    executor: GpuExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+) -> None:
     """Finish every column with the sums that are in slots."""
     value, index = dtypes(operation, arguments)
     given = (operation, "finishing", CODES[value], CODES[index])
@@ -79,7 +83,7 @@ def make(operation: Operation) -> Callable[..., None]:
     """Return the kernel of a map operation."""
 
     def run(executor: GpuExecutor, *arguments: Any) -> None:
-        run_map(executor, operation, *arguments)
+        run_map(executor, operation, arguments)
 
     run.__name__ = operation.symbol
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -16,15 +16,19 @@ from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
 from ...core.operations.function import apply_function
+from ...core.step.blocks import finish_blocks, run_blocks, visit_blocks
 from ...core.store import Key
 from ..cpu.places import can_have_places
 from ..unified.functors import text_digest
 from . import masks, products
 from . import spmv as spmv  # registers its algorithms
 from .level import native
-from .steps import finish_in_blocks, run_in_blocks, visit_in_blocks
 
 Function = Callable[..., Any]
+
+#: Bytes of a block of rows, of all vectors together, in steps that the build did not know, such as
+#: a user's own: the rows stay in the second-level cache while NumPy goes over them.
+BLOCK_BYTES = 1 << 18
 
 
 class _Kernels(KernelTable):
@@ -50,12 +54,17 @@ def _replayed(function: Function) -> Function:
     """Return a kernel that is called by every replay, where it would only be called once."""
 
     def replayed(executor: Executor, *arguments: Any) -> Any:
-        if not native().recording():
-            return function(executor, *arguments)
-        native().record_call(function, (executor, *arguments))
-        return None
+        return _call(function, (executor, *arguments))
 
     return update_wrapper(replayed, function)
+
+
+def _call(function: Function, operands: tuple[Any, ...]) -> Any:
+    """Call a function now, or in every replay of the tape that is being recorded."""
+    if not native().recording():
+        return function(*operands)
+    native().record_call(function, operands)
+    return None
 
 
 kernel = _Kernels("omp")
@@ -81,26 +90,45 @@ def step_kernel(operation: Operation) -> Function:
     entry: Function | None = getattr(native(), operation.symbol, None)
     if entry is not None and _is_current(entry, operation):
         return entry
-    return _replayed(partial(run_in_blocks, operation.step))
+
+    def in_blocks(executor: Executor, *arguments: Any) -> None:
+        _call(run_blocks, (operation.step, BLOCK_BYTES, arguments))
+
+    return in_blocks
 
 
 products.register(kernel)
 masks.register(kernel)
 
 
-def _half(which: str, by_blocks: Function) -> Function:
-    def run(executor: Executor, operation: Operation, slots: Array, *arguments: Any) -> None:
-        entry = getattr(native(), f"{operation.symbol}_{which}", None)
-        if entry is not None and _is_current(entry, operation):
-            entry(executor, *arguments, slots)
-            return
-        function = _replayed(partial(by_blocks, operation.step))
-        function(executor, slots, *arguments)
-
-    return run
+def _entry_of_half(operation: Operation, half: str) -> Function | None:
+    entry: Function | None = getattr(native(), f"{operation.symbol}_{half}", None)
+    return entry if entry is not None and _is_current(entry, operation) else None
 
 
-kernel.halves = (_half("visiting", visit_in_blocks), _half("finishing", finish_in_blocks))
+def _visit(
+    executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
+) -> None:
+    """Visit all elements, and leave the sums of each column in slots."""
+    entry = _entry_of_half(operation, "visiting")
+    if entry is None:
+        _call(visit_blocks, (operation.step, BLOCK_BYTES, slots, arguments))
+    else:
+        entry(executor, *arguments, slots)
+
+
+def _finish(
+    executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
+) -> None:
+    """Finish every column with the sums that are in slots."""
+    entry = _entry_of_half(operation, "finishing")
+    if entry is None:
+        _call(finish_blocks, (operation.step, slots, arguments))
+    else:
+        entry(executor, *arguments, slots)
+
+
+kernel.halves = (_visit, _finish)
 
 
 @kernel(operations.csr_plan)

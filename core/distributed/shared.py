@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import is_dataclass, replace
 from numbers import Number
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ..executor import Array
     from .group import Group
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Arguments that only the first member calls; the others have substitutes that keep them in step.
 _CALLED = ("callback", "norm_callback")
@@ -405,19 +406,19 @@ def on_every_member(
     return _called(group, lambda rank: function, arguments, options)
 
 
-def over_groups(function: F) -> F:
+def over_groups(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function of an operator: for one that a group shares it runs on every member."""
 
     @functools.wraps(function)
-    def wrapped(*arguments: Any, **options: Any) -> Any:
-        operators = _operators(arguments, options)
+    def wrapped(*args: P.args, **options: P.kwargs) -> R:
+        operators = _operators(args, options)
         group = _group_of(operators)
         if group is not None:
-            return on_every_member(group, function, arguments, options)
+            return cast("R", on_every_member(group, function, args, options))
         guard = _guard_of(operators)
         if guard is None:
-            return function(*arguments, **options)
+            return function(*args, **options)
         with guard:
-            return function(*arguments, **options)
+            return function(*args, **options)
 
-    return wrapped  # type: ignore[return-value]
+    return wrapped

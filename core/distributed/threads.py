@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from .host_links import HostLinks
 if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .halo import Halo
+
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
 
 HostArray = np.ndarray[Any, Any]
 
@@ -86,10 +90,10 @@ class Worker:
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=_work, args=(self._tasks,), name=name, daemon=True).start()
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[*Ts], R], *operands: *Ts) -> Future[R]:
         """Have the thread call a function; return where its result will be."""
-        future: Future[Any] = Future()
-        self._tasks.put((future, function, arguments))
+        future: Future[R] = Future()
+        self._tasks.put((future, function, operands))
         return future
 
     def end(self) -> None:

@@ -55,7 +55,7 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Any:
 
 
 @Provided
-def permuted(matrix: Matrix, p: Any, q: Any) -> Matrix:
+def permuted(matrix: Matrix, p: Any, q: Any, /) -> Matrix:
     """Return a matrix with its rows and columns in another order; :mod:`.permuting` provides it."""
     raise NotImplementedError
 
@@ -67,7 +67,7 @@ def exact_product(matrix: Matrix, x: Any) -> Any:
 
 
 @Provided
-def written(made: Any, out: Any, executor: Executor) -> Any:
+def written(made: Any, out: Any, executor: Executor, /) -> Any:
     """Write a result to ``out`` and return that; :mod:`.reductions` provides it."""
     raise NotImplementedError
 

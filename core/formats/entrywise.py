@@ -59,7 +59,9 @@ class EntrywiseOperators(EntryFunctions):
             return multiply(self._matrix, other)
         return NotImplemented
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> Any:
+        """Return a number times this matrix, or ``other`` times it entrywise."""
+        return self * other
 
     def __truediv__(self, other: Any) -> Any:
         """Return this matrix divided by a number, an array or a matrix, entry by entry.

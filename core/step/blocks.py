@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
+def run_blocks(step: Any, nbytes: int, arguments: Sequence[Any]) -> None:
     """Run a step on the arguments of its operation, NumPy arrays all.
 
     Parameters
@@ -48,7 +48,7 @@ def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
         The step.
     nbytes : int
         How many bytes the vectors of a block of rows may have.
-    *arguments
+    arguments : sequence
         As the operation's signature has them.
     """
     named = dict(zip(step.names, arguments, strict=True))
@@ -57,7 +57,7 @@ def run_blocks(step: Any, nbytes: int, *arguments: Any) -> None:
         run.finish(run.visit(nbytes))
 
 
-def visit_blocks(step: Any, nbytes: int, slots: Array, *arguments: Any) -> None:
+def visit_blocks(step: Any, nbytes: int, slots: Array, arguments: Sequence[Any]) -> None:
     """Do the work on elements; leave the sums of column ``c`` in ``slots[:, c]``."""
     named = dict(zip(step.names, arguments, strict=True))
     run = _Run(step.traced, named, named.pop("status", None))
@@ -67,7 +67,7 @@ def visit_blocks(step: Any, nbytes: int, slots: Array, *arguments: Any) -> None:
         slots[word, run.on] = found
 
 
-def finish_blocks(step: Any, slots: Array, *arguments: Any) -> None:
+def finish_blocks(step: Any, slots: Array, arguments: Sequence[Any]) -> None:
     """Finish the columns with the sums in ``slots``."""
     named = dict(zip(step.names, arguments, strict=True))
     run = _Run(step.traced, named, named.pop("status", None))

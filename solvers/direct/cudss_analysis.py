@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 from weakref import finalize
 
 import numpy as np
@@ -13,6 +14,10 @@ from ...core.errors import InvalidMatrix, OutOfDeviceMemory
 if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.formats import Csr
+
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
 
 _DTYPES = {
     "float32": "R_32F",
@@ -195,8 +200,8 @@ class Analysis:
 
     # ---- how the library is called
 
-    def _on_device(self, what: str, function: Any, *arguments: Any) -> Any:
-        return self.executor.call(what, function, *arguments)
+    def _on_device(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+        return self.executor.call(what, function, *operands)
 
     def _own(self, destroy: Any, made: int) -> int:
         self._owned.append((destroy, made))

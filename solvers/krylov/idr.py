@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVarTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from ...core.step import (
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 from .bicgstab import divide_or_halt
+
+Ts = TypeVarTuple("Ts")
 
 #: Shadow vectors by default; the steps for this number are built for the host's executors.
 SHADOWS = 4
@@ -242,9 +244,9 @@ def finish(w: Any) -> None:
     finish_with(w, SHADOWS)
 
 
-def _made(group: Steps, name: str, work: Callable[..., None], *arguments: Any) -> Any:
+def _made(group: Steps, name: str, work: Callable[[Any, *Ts], None], *sizes: *Ts) -> Any:
     def function(w: Any) -> None:
-        work(w, *arguments)
+        work(w, *sizes)
 
     function.__name__ = name
     function.__doc__ = work.__doc__

@@ -197,7 +197,7 @@ def test_all_names_are_read_before_any_is_written():
 
     swap.run(REFERENCE, x=x, y=y)
     assert (x.ravel().tolist(), y.ravel().tolist()) == ([10, 20], [1, 2])
-    run_blocks(swap, 16, x, y)
+    run_blocks(swap, 16, (x, y))
     assert (x.ravel().tolist(), y.ravel().tolist()) == ([1, 2], [10, 20])
 
 
@@ -229,7 +229,7 @@ def test_blocks_of_rows_give_what_the_function_gives(operation, dtype, block, rn
     call = make(operation, block, 37, None, dtype, "int32", rng)
     expected = call.run(REFERENCE)
     by_blocks = SimpleNamespace(
-        run=lambda operation, *arguments: run_blocks(operation.step, 256, *arguments),
+        run=lambda operation, *arguments: run_blocks(operation.step, 256, arguments),
         synchronize=lambda: None,
     )
     names = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from ....core.distributed.ranks import RankLinks
     from ....core.operator import LinearOperator
     from ....core.recordable import RecordableLoop
+
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
 
 _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
@@ -134,16 +138,16 @@ class CudaExecutor(GpuExecutor):
 
     # ---- captures of users
 
-    def submit(self, name: str, kept: object, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call ``function(*arguments)``; a capture of the current stream records its launches."""
+    def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+        """Call ``function(*operands)``; a capture of the current stream records its launches."""
         mine = self._mine
         if mine.capture is not None:
-            return function(*arguments)
+            return function(*operands)
         stream = self._captured.find()
         if stream is None:
             mine.capture = FREE
             try:
-                return function(*arguments)
+                return function(*operands)
             finally:
                 mine.capture = None
         with self.on_stream(stream), allowing_allocations(), recorded_call(name):
@@ -153,8 +157,8 @@ class CudaExecutor(GpuExecutor):
             try:
                 with self.xp.cuda.using_allocator(capture.pool.malloc):
                     if getattr(function, "__self__", None) is kept:
-                        self._rehearse(kept, function, arguments)
-                    return function(*arguments)
+                        self._rehearse(kept, function, operands)
+                    return function(*operands)
             finally:
                 mine.capture = None
 

@@ -6,12 +6,15 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 
 from ....core.errors import DeviceError
 
 if TYPE_CHECKING:
     from .executor import CudaExecutor
+
+
+Ts = TypeVarTuple("Ts")
 
 
 def runtime() -> Any:
@@ -87,9 +90,9 @@ class _Unused:
                 gc.enable()
         self._release()
 
-    def add(self, release: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``release(*arguments)``, now or when no group is at work."""
-        self._kept.append((release, arguments))
+    def add(self, release: Callable[[*Ts], object], *objects: *Ts) -> None:
+        """Call ``release(*objects)``, now or when no group is at work."""
+        self._kept.append((release, objects))
         self._release()
 
     def keep(self, *things: Any) -> None:

@@ -24,9 +24,9 @@ _ROW_BLOCKS: Key[RowBlocks] = Key("row blocks")
 def scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
     """Y = beta y, for matrices without entries; beta = 0 does not read y."""
     if beta == 0:
-        run_map(executor, vector.fill, y, 0.0)
+        run_map(executor, vector.fill, (y, 0.0))
     else:
-        run_map(executor, vector.axpby, y, y, 0.0, beta)
+        run_map(executor, vector.axpby, (y, y, 0.0, beta))
 
 
 def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:

@@ -6,12 +6,14 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import ParamSpec
 
 import typer
 from rich.console import Console
 
 from . import INTERRUPTED
+
+P = ParamSpec("P")
 
 SOLVED, NOT_CONVERGED, BAD_INPUT = 0, 1, 2
 
@@ -29,10 +31,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
+    def run(*args: P.args, **options: P.kwargs) -> None:
         try:
             try:
-                command(*arguments, **options)
+                command(*args, **options)
             finally:
                 sys.stdout.flush()  # here, and not at exit, where no handler catches errors
         except KeyboardInterrupt:
