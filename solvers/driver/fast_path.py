@@ -21,9 +21,8 @@ import numpy as np
 from ...core.links import works_alone
 from ...core.result import Result
 from ...core.status import HEARD, Stop
-from .results import result_of
 from .scaling import LEAST_NORM, SAFE_NORMS
-from .verdict import Members, ended_by, verdict
+from .verdict import Members, ended_by, result_of, verdict
 from .watching import ASKED
 
 if TYPE_CHECKING:

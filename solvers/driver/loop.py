@@ -1,5 +1,6 @@
 """One solve: the host's decisions between two drives of the executor.
 
+:func:`solve` is the entry of solvers. It repeats a failed solve if scaling the operators may help.
 A solve is a row of cycles. Each begins with the true residual, where columns that meet their
 threshold are done; then the solver's recurrence is driven until the status on the device says stop,
 or a watcher on the host has its turn.
@@ -7,11 +8,13 @@ or a watcher on the host has its turn.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.capture import SOLVES
 from ...core.dtypes import real_dtype
 from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
@@ -20,9 +23,7 @@ from ...core.operations import vector
 from ...core.result import Result
 from ...core.status import Stop
 from ...core.stopping import Norms, State
-from .best import BestIterate
 from .fast_path import Heard, go_straight, may_go_straight
-from .results import result_of
 from .scaling import (
     RightHandSides,
     column,
@@ -32,12 +33,13 @@ from .scaling import (
     scale_columns,
     scaled_back,
 )
-from .verdict import CONVERGED, RUNNING, Members, Verification
-from .watching import ASKED, Watchers, says_stop
+from .verdict import CONVERGED, RUNNING, BestIterate, Members, Verification, result_of
+from .watching import ASKED, Watchers, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ...core.executor import Array
     from ..krylov.base import KrylovSolver
+    from .workspace import Workspace
 
 #: Iterations where only the clock sets a limit.
 UNLIMITED = 2**62
@@ -465,3 +467,47 @@ class Solve(Verification):
             self.sides.given(self.threshold),
             residuals,
         )
+
+
+def solve(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, *, keep_last: bool = False
+) -> Result:
+    """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
+
+    With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
+    smaller residual: a solver that preconditions another is a fixed number of iterations, not a
+    verdict.
+    """
+    links = solver.executor.links
+    if links is None and not watchers.loggers:
+        return _solved(solver, b, x0, watchers, keep_last)
+    shared = nullcontext() if links is None else links.guarded()
+    with shared, memory_events(solver.executor, watchers.loggers):
+        return _solved(solver, b, x0, watchers, keep_last)
+
+
+#: Verdicts that an operator of an extreme size may be the reason for.
+MAY_BE_OF_SCALE = frozenset(
+    {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
+)
+
+
+def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
+    result, work = _once(solver, b, x0, watchers, keep_last)
+    if not MAY_BE_OF_SCALE.isdisjoint(result.stops) and solver.rescale(work):
+        result, _ = _once(solver, b, x0, watchers, keep_last)
+    return result
+
+
+def _once(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
+) -> tuple[Result, Workspace]:
+    solver.executor.refuse_host(SOLVES)
+    made = Solve(solver, b, x0, watchers, keep_last)
+    try:
+        if not watchers.loggers:
+            return made.run(), made.work
+        with watchers.on(made.work):
+            return made.run(), made.work
+    finally:
+        solver.give_back(made.work)

@@ -8,6 +8,7 @@ back. Only this module does it:
 - :class:`RightHandSides` scales the columns of ``b``, and knows the scale of ``x``;
 - :func:`size_of` measures an operator, :func:`scale_for` is the power of two that brings it near
   one, and :func:`times` applies it: ``times(scale_for(A), A)``;
+- :class:`Rescaling` scales the operators of a solver after a solve failed;
 - :func:`scaled_back` returns a result in the units of the user, and names the columns that lost
   digits by that.
 
@@ -17,11 +18,11 @@ Columns and operators of ordinary sizes are left alone: nothing is spent on them
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.dtypes import is_complex, real_dtype
+from ...core.dtypes import is_complex, name_of, real_dtype
 from ...core.errors import InvalidArgument
 from ...core.lazy import Scaled
 from ...core.operations import vector
@@ -29,6 +30,7 @@ from ...core.operations import vector
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.linop import LinOp
+    from .workspace import Workspace
 
 Numbers = np.ndarray[Any, Any]
 
@@ -310,3 +312,40 @@ class RightHandSides:
             return norms
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(norms / self.scale[c])
+
+
+class Rescaling:
+    """The part of a solver that stores the factors of its operators."""
+
+    #: Whether the iterates are the same for every positive factor of ``A`` and of ``M``. Operators
+    #: of extreme sizes are scaled where a solve failed.
+    RESCALES: ClassVar[bool] = True
+
+    A: LinOp
+    _scales: dict[str, Scales]
+
+    def _scales_in(self, dtype: Any) -> Scales:
+        """Return the scales of solves in a dtype."""
+        return self._scales.get(name_of(np.dtype(dtype)), UNSCALED)
+
+    def rescale(self, work: Workspace) -> bool:
+        """Scale operators of extreme sizes, for further solves in the dtype of a workspace.
+
+        Asked after a solve failed; an operator is measured by a product with one vector.
+
+        Returns
+        -------
+        bool
+            Whether the scales are others now, so that the solve is worth repeating.
+        """
+        version = int(getattr(self.A, "_values_version", 0))
+        if not self.RESCALES or not work.n or work.measured == version:
+            return False
+        work.measured = version
+        M = None if work.M is None or work.M.varies else work.M
+        more = Scales(scale_for(work.A), 1.0 if M is None else scale_for(M))
+        if more == UNSCALED:
+            return False
+        made = Scales(more.A * work.scales.A, more.M * work.scales.M)
+        self._scales[name_of(work.dtype)] = made
+        return True

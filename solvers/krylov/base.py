@@ -35,11 +35,10 @@ from ...core.stopping import (
 )
 from ...core.suggest import checked_keywords
 from ..driver.as_preconditioner import as_preconditioner
-from ..driver.calls import solve
+from ..driver.loop import solve
 from ..driver.of_batches import OfBatches
 from ..driver.recorded import RecordedSolve
-from ..driver.rescaling import Rescaling
-from ..driver.scaling import Scales
+from ..driver.scaling import Rescaling, Scales
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
