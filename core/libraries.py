@@ -39,7 +39,6 @@ if TYPE_CHECKING:
             self,
             format: str,
             arg: Any,
-            /,
             *,
             shape: tuple[int, int] | None = None,
             dtype: Any = None,

@@ -24,7 +24,7 @@ CLOSED_PIPE = 141
 WIDTH_WITHOUT_TERMINAL = 110
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """Return a command that ends with a status of its own on Ctrl-C and on a closed pipe.
 
     Typer would end with 1 on both, which means that a solve has not converged.
