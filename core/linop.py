@@ -328,7 +328,7 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
     ) -> None:
         operator, block = self._cast(block, target.holding(dtype))
         view = as_column(target.array)
-        straight = has_block_layout(view) and not may_overlap(self.executor, view, block)
+        straight = has_block_layout(view) and not may_overlap(view, block)
         result = view if straight else self.executor.copy(view)
         operator._multiply(block, result, alpha, beta)
         if not straight:

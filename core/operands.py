@@ -132,7 +132,7 @@ def fits(operator: LinOp, x: object) -> bool:
     )
 
 
-def may_overlap(executor: Executor, a: Array, b: Array) -> bool:
+def may_overlap(a: Array, b: Array) -> bool:
     """Return whether two arrays may share memory, which only arrays of NumPy can tell."""
     if a is b:
         return True

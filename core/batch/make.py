@@ -100,11 +100,11 @@ def _csr(
         raise InvalidMatrix(
             f"data of shape {tuple(values.shape)}, one row a matrix: {error}"
         ) from None
-    rows = _rows(on, values, data, (int(np.prod(axes, dtype=np.int64)), nnz), copy)
+    rows = _rows(on, values, (int(np.prod(axes, dtype=np.int64)), nnz), copy)
     return BatchCsr._from_values(one, axes, rows, follows=homeless(executor, data))
 
 
-def _rows(on: Executor, values: Array, given: Any, shape: tuple[int, ...], copy: bool) -> Array:
+def _rows(on: Executor, values: Array, shape: tuple[int, ...], copy: bool) -> Array:
     """Return values as contiguous rows, copied unless the caller allows sharing."""
     rows = values.reshape(shape)
     ours = rows.flags.c_contiguous and getattr(rows.flags, "writeable", True)
@@ -118,7 +118,7 @@ def _dense(arg: Any, executor: Executor | str | None) -> BatchDense:
         raise InvalidMatrix(f"expected matrices of two axes, got an array of {entries.shape}")
     entries = entries.astype(value_dtype(entries.dtype), copy=False)
     *axes, m, n = (int(s) for s in entries.shape)
-    rows = _rows(on, entries, arg, (int(np.prod(axes, dtype=np.int64)), m, n), True)
+    rows = _rows(on, entries, (int(np.prod(axes, dtype=np.int64)), m, n), True)
     one = Dense._from_arrays(on, (m, n), on.zeros((m, n), entries.dtype))
     return BatchDense._from_values(one, tuple(axes), rows, follows=homeless(executor, arg))
 

@@ -44,7 +44,7 @@ def item(matrix: Matrix, key: Any) -> Any:
         If the key is of another kind, or the result would have three dimensions.
     """
     key = _without_ellipsis_of_mask(key)
-    if _is_mask(matrix, key):
+    if _is_mask(key):
         return _by_mask(matrix, key)
     if isinstance(key, tuple) and any(part is None for part in key):
         return _with_new_axes(matrix, key)
@@ -273,7 +273,7 @@ def _as_slice(matrix: Matrix, axis: int, index: Any) -> slice:
     return slice(at, at + 1)
 
 
-def _is_mask(matrix: Matrix, key: Any) -> bool:
+def _is_mask(key: Any) -> bool:
     """Return whether a key is a matrix or an array of two dimensions of booleans."""
     if isinstance(key, LinOp) or hasattr(key, "tocsr"):
         return True
