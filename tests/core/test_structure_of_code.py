@@ -1,4 +1,4 @@
-"""How long files and functions are, how many paths they have, and that imports have no circles."""
+"""Sizes of files, functions and classes, private names across classes, imports without circles."""
 
 from __future__ import annotations
 
@@ -36,6 +36,23 @@ EXCEPTIONS = {
     "src/wollemi/interop/jax/primitives.py define": "the rules of a primitive, in one closure",
     "src/wollemi/interop/jax/products.py _fusedmm_jvp": "a term for each operand and edge function",
     "benchmarks/wollemi_bench/timing.py interleave": "one loop with a docstring of 30 lines",
+}
+
+#: Public methods that a class defines, and private attributes of other classes that a module reads.
+PUBLIC_METHODS, PRIVATE_ATTRIBUTES = 25, 6
+
+#: Classes with more public methods, and modules that read more attributes: these may become fewer.
+LARGER = {
+    "core/executor.py Executor": 58,
+    "backends/gpu/base.py GpuExecutor": 46,
+    "backends/cuda/runtime/executor.py CudaExecutor": 32,
+    "core/formats/sparse_vector.py SparseVector": 30,
+    "core/distributed/matrix.py Csr": 28,
+    "backends/omp/executor.py OmpExecutor": 27,
+    "core/formats/stored.py": 7,
+    "solvers/batch/member.py": 10,
+    "src/wollemi/interop/torch/known_products.py": 8,  # names of PyTorch's own modules
+    "src/wollemi/interop/torch/patterns.py": 8,
 }
 
 _BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
@@ -78,6 +95,41 @@ def test_functions_fit_a_screen(file: Path) -> None:
             if f"{file} {node.name}" not in EXCEPTIONS:
                 assert lines <= LINES_OF_FUNCTION, f"{node.name} has {lines} lines"
                 assert paths_of(node) <= PATHS, f"{node.name} has {paths_of(node)} paths"
+
+
+def package_files() -> list[Path]:
+    """Return the Python files of the package."""
+    return [f for f in files(".py") if f.parts[0] in ("core", "solvers", "backends", "src")]
+
+
+def private_attributes(file: Path) -> set[str]:
+    """Return the private attributes that a module reads and none of its classes defines."""
+    read, defined = set(), set()
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.FunctionDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if own and isinstance(node.ctx, ast.Store):
+                defined.add(node.attr)
+            of_base = isinstance(node.value, ast.Call) and ast.unparse(node.value) == "super()"
+            if not own and not of_base:
+                read.add(node.attr)
+    return {n for n in read - defined if n.startswith("_") and not n.startswith("__")}
+
+
+@pytest.mark.parametrize("file", package_files(), ids=str)
+def test_classes_have_few_public_methods_and_know_little_of_others(file: Path) -> None:
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.ClassDef):
+            methods = {m.name for m in node.body if isinstance(m, ast.FunctionDef)}
+            public = sorted(name for name in methods if not name.startswith("_"))
+            limit = LARGER.get(f"{file} {node.name}", PUBLIC_METHODS)
+            assert len(public) <= limit, f"{node.name} has {len(public)} public methods"
+    names = private_attributes(file)
+    assert len(names) <= LARGER.get(str(file), PRIVATE_ATTRIBUTES), sorted(names)
 
 
 def test_the_exceptions_are_still_exceptions() -> None:
