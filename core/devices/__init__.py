@@ -64,6 +64,8 @@ class DeviceConstants:
         The name of the device, for people.
     sections : mapping
         The constants by section and name.
+    base : str, optional
+        The name of the file with the constants that were not fitted on this device.
 
     Examples
     --------
@@ -74,9 +76,13 @@ class DeviceConstants:
     """
 
     def __init__(
-        self, name: str, title: str, sections: Mapping[str, Mapping[str, Constant]]
+        self,
+        name: str,
+        title: str,
+        sections: Mapping[str, Mapping[str, Constant]],
+        base: str | None = None,
     ) -> None:
-        self.name, self.title, self.sections = name, title, sections
+        self.name, self.title, self.sections, self.base = name, title, sections, base
         self._made: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
@@ -95,8 +101,18 @@ class DeviceConstants:
             self._made[kind] = made
         return cast(T, made)
 
+    @property
+    def fitted(self) -> bool:
+        """Whether a constant was fitted on this device: without one, all are of the base."""
+        return any(
+            constant.device == self.name
+            for section in self.sections.values()
+            for constant in section.values()
+        )
+
     def __repr__(self) -> str:
-        return f"<constants of {self.title}: {self.name}.json>"
+        unfitted = "" if self.fitted else f", not fitted: all are of {self.base}.json"
+        return f"<constants of {self.title}: {self.name}.json{unfitted}>"
 
 
 def section_of(kind: type) -> str:
@@ -140,7 +156,7 @@ def read(file: Path) -> DeviceConstants:
         mine = sections.setdefault(key, {})
         for name, constant in section.items():
             mine[name] = Constant(constant["value"], constant["record"], file.stem)
-    return DeviceConstants(file.stem, content["title"], sections)
+    return DeviceConstants(file.stem, content["title"], sections, base)
 
 
 @cache

@@ -88,3 +88,11 @@ def test_a_constant_that_a_file_lacks_comes_from_its_base() -> None:
     h100 = devices.named("h100").sections["spmv"]
     assert h100["near_gain"].device == "h100"
     assert h100["most_padding"] == devices.named("h200").sections["spmv"]["most_padding"]
+
+
+def test_a_file_without_a_constant_of_its_own_says_that_it_is_not_fitted() -> None:
+    unfitted = {name for name in devices.names() if not devices.named(name).fitted}
+    assert "zen5" in unfitted
+    assert not unfitted & {"h100", "h200", "zen4"}
+    assert "zen5.json, not fitted: all are of zen4.json" in repr(devices.named("zen5"))
+    assert repr(devices.named("h200")) == "<constants of NVIDIA H200: h200.json>"
