@@ -7,9 +7,14 @@ much shared memory) or library is in a module of that backend, and registers in 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from ....core.algorithm import Algorithm
+from ....core.algorithm import Algorithm, Facts
+from .choice import choose
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
+    from .adapter import Adapter
 
 
 class GpuAlgorithm(Algorithm):
@@ -18,3 +23,24 @@ class GpuAlgorithm(Algorithm):
     #: Whether it only launches kernels: on its operands, on arrays of the pattern and on scratch
     #: memory. Then launches for operands of one layout may be repeated for others.
     repeats: ClassVar[bool] = False
+
+
+class RowAlgorithm(GpuAlgorithm):
+    """An algorithm by rows or entries, which :func:`.choice.choose` selects by its name."""
+
+    repeats: ClassVar[bool] = True
+    #: The product, as ``A.plan_for`` takes it.
+    product: ClassVar[str]
+
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
+        """Return the rule's reason, if it selects this algorithm."""
+        choice = choose(
+            self.product,
+            facts.statistics,
+            on.waves,
+            facts.columns,
+            facts.itemsize,
+            on.rules,
+            lean=A.is_lean,
+        )
+        return choice.reason if choice.kernel == self.name else None

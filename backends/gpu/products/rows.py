@@ -15,30 +15,14 @@ from ...unified.wrappers import SimtKernel
 from . import choice as ml_choice
 from . import declarations as ml
 from .adapter import Adapter
-from .algorithm import GpuAlgorithm
+from .algorithm import RowAlgorithm
 from .dots import FusedLanes, dot_constants, dot_kernel
 from .gradients import FusedAlgorithm
 from .spmm_kernels import by_rows
 
 
-class _Rows(GpuAlgorithm):
+class _Rows(RowAlgorithm):
     """Waves have rows or pieces of them."""
-
-    repeats: ClassVar[bool] = True
-    product: ClassVar[str]
-
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return the rule's reason, if it selects this algorithm."""
-        choice = ml_choice.choose(
-            self.product,
-            facts.statistics,
-            on.waves,
-            facts.columns,
-            facts.itemsize,
-            on.rules,
-            lean=A.is_lean,
-        )
-        return choice.reason if choice.kernel == self.name else None
 
     def piece(self, on: Adapter, facts: Facts) -> int:
         """Return how many entries a piece has; 0 if rows are whole."""

@@ -31,8 +31,8 @@ from ....core.executor import Array
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
-from .algorithm import GpuAlgorithm
-from .choice import Pieces, choose, team_of
+from .algorithm import RowAlgorithm
+from .choice import Pieces, team_of
 
 if TYPE_CHECKING:
     from .adapter import Adapter
@@ -293,26 +293,13 @@ def by_nonzeros(
     _join(on, chunks.rows, chunks.first_line, chunks.lines, partial, call)
 
 
-class _Anywhere(GpuAlgorithm):
+class _Anywhere(RowAlgorithm):
     """A kernel that runs on every GPU, selected by the common rule."""
 
-    repeats: ClassVar[bool] = True
+    product: ClassVar[str] = "spmm"
     #: Of a vector that a lane loads.
     most_elements: ClassVar[int] = ml.VECTOR_BYTES
     source: ClassVar[str] = "Huang et al. (2021)"
-
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
-        """Return the rule's reason, if it selects this algorithm."""
-        choice = choose(
-            "spmm",
-            facts.statistics,
-            on.waves,
-            facts.columns,
-            facts.itemsize,
-            on.rules,
-            lean=A.is_lean,
-        )
-        return choice.reason if choice.kernel == self.name else None
 
 
 class RowsInTurn(_Anywhere):
