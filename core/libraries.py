@@ -1,6 +1,6 @@
 """Operands of other libraries: parts of the package register handlers, and the core asks these.
 
-The core imports no other library and no part of wollemi for one. ``wollemi/operand_handlers.py``
+The core imports no other library and no part of wollemi for one. ``wollemi/_operand_handlers.py``
 registers functions that import the handlers. They are called when the first operand of a kind
 arrives.
 """

@@ -9,7 +9,7 @@ True
 
 from typing import TYPE_CHECKING
 
-from . import operand_handlers as _operand_handlers  # noqa: F401
+from . import _operand_handlers as _operand_handlers
 from .core.deferred import deferred_names as _deferred_names
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         OmpExecutor,
         ReferenceExecutor,
     )
-    from .interop.petsc_matrices import from_petsc
+    from .interop._petsc_matrices import from_petsc
     from .solvers.auto.choose import solve
     from .solvers.preconditioners.multigrid import rigid_body_modes
 
@@ -158,7 +158,7 @@ _SOURCES = {
     "core.result": "Result",
     "core.settings": "Settings",
     "executors": "CudaExecutor DpcppExecutor HipExecutor OmpExecutor ReferenceExecutor",
-    "interop.petsc_matrices": "from_petsc",
+    "interop._petsc_matrices": "from_petsc",
     "solvers.auto.choose": "solve",
     "solvers.preconditioners.multigrid": "rigid_body_modes",
 }

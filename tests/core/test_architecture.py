@@ -77,7 +77,7 @@ def test_the_package_knows_the_benchmarks_in_one_place() -> None:
 
 def test_no_part_imports_graph_learning_when_it_is_loaded() -> None:
     """Its public names, and the registration of operands, are the only ways to it."""
-    faces = {"graph.py", "masks.py", "nn.py", "operand_handlers.py"}
+    faces = {"graph.py", "masks.py", "nn.py", "_operand_handlers.py"}
     knows = {
         str(file.relative_to("src/wollemi"))
         for file in modules("src/wollemi")

@@ -23,7 +23,7 @@ from ..solvers.direct.solver import Direct
 from ..solvers.preconditioners.multigrid.amg import Amg
 from ..solvers.preconditioners.names import options_in, parsed
 from ..solvers.registry import SOLVERS
-from .petsc_matrices import Reference, from_petsc, pattern_version, petsc, vector_map
+from ._petsc_matrices import Reference, from_petsc, pattern_version, petsc, vector_map
 
 __all__ = ["Preconditioner", "Solver"]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._operand_handlers import is_dgl_graph, is_edge_index, is_graph
 from ..core.errors import InvalidArgument, InvalidMatrix
 from ..core.formats import Csr
 from ..core.formats.validate import indices as checked_indices
 from ..core.operands import to_host
 from ..core.products.tensors import is_tensor
-from ..operand_handlers import is_dgl_graph, is_edge_index, is_graph
 
 if TYPE_CHECKING:
     from ..core.executor import Executor

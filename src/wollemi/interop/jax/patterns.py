@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._operand_handlers import is_jax_sparse
 from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import Executor
 from ...core.foreign import ForeignProduct
@@ -24,7 +25,6 @@ from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
 from ...core.registry import host_executor
 from ...core.store import Key
-from ...operand_handlers import is_jax_sparse
 
 #: How many patterns that were arguments of compiled functions are remembered.
 REMEMBERED = 16
