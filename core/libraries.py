@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from .distributed.ranks import RankGroup
     from .executor import Array, Executor
     from .formats.base import Matrix
     from .linop import LinOp
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
         def operator_beside(self, executor: Executor, other: Any, /) -> LinOp | None:
             """Return an object as an operator, on ``executor`` if it is the host's, or None."""
+
+    class RanksHandler(Protocol):
+        """Groups of the processes of another library."""
+
+        def group_of(
+            self, process_group: Any, executor: Executor | str | None, reproducible: bool, /
+        ) -> RankGroup:
+            """Return the ranks of a process group as a group."""
 
     class BatchHandler(Protocol):
         """Arrays with leading axes, which make batches of matrices."""
@@ -92,6 +101,7 @@ if TYPE_CHECKING:
 #: By the function that recognizes an operand, the function that imports its handler.
 _MATRICES: dict[Callable[[Any], bool], Callable[[], MatrixHandler]] = {}
 _OPERATORS: dict[str, Callable[[], OperatorHandler]] = {}
+_RANKS: dict[str, Callable[[], RanksHandler]] = {}
 _BATCHES: dict[str, Callable[[], BatchHandler]] = {}
 _GRAPHS: dict[str, Callable[[], GraphHandler]] = {}
 _TENSORS: dict[str, Callable[[], TensorHandler]] = {}
@@ -128,6 +138,22 @@ def register_operators(load: Callable[[], OperatorHandler]) -> None:
 def operator_handler() -> OperatorHandler:
     """Return the handler of operators."""
     return _OPERATORS["operators"]()
+
+
+def register_ranks(load: Callable[[], RanksHandler]) -> None:
+    """Register the function that imports the handler of process groups of PyTorch."""
+    _RANKS["torch"] = load
+
+
+def ranks_handler() -> RanksHandler:
+    """Return the handler of process groups of PyTorch.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch cannot be imported.
+    """
+    return _RANKS["torch"]()
 
 
 def register_batches(load: Callable[[], BatchHandler]) -> None:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ExecutorUnavailable, InvalidArgument
+from ..libraries import ranks_handler
 
 if TYPE_CHECKING:
     from ..executor import Executor
@@ -65,10 +66,10 @@ def from_torch(
     >>> A = wl.read("A.mtx", executor=group)  # doctest: +SKIP
     """
     try:
-        from ..interop.torch.ranks import group_of
+        ranks = ranks_handler()
     except ImportError:
         raise ExecutorUnavailable(
             "groups of PyTorch's processes need PyTorch: pip install torch, or start the ranks by "
             "MPI (mpiexec -n 4 python -m mpi4py solve.py)"
         ) from None
-    return group_of(process_group, executor, reproducible)
+    return ranks.group_of(process_group, executor, reproducible)

@@ -60,6 +60,12 @@ def _operators() -> libraries.OperatorHandler:
     return operator
 
 
+def _ranks() -> libraries.RanksHandler:
+    from .interop.torch import ranks
+
+    return ranks
+
+
 def _batches() -> libraries.BatchHandler:
     from .core.batch import make
 
@@ -74,6 +80,7 @@ def _graphs() -> libraries.GraphHandler:
 
 libraries.register_operators(_operators)
 libraries.register_batches(_batches)
+libraries.register_ranks(_ranks)
 libraries.register_tensors(_tensors)
 libraries.register_graphs(_graphs)
 libraries.register_matrices(is_graph, _graphs)
