@@ -30,7 +30,7 @@ _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
 
 def is_sparse(arg: object) -> bool:
-    """Return whether ``arg`` is a sparse matrix of ours, SciPy, CuPy or PyTorch."""
+    """Return whether ``arg`` is a sparse matrix of wollemi, SciPy, CuPy or PyTorch."""
     known = isinstance(arg, LinOp) or hasattr(arg, "tocsr") or matrix_handler(arg) is not None
     return known or _has_entries_of_library(arg)
 
@@ -95,7 +95,7 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
 
     Parameters
     ----------
-    arg : matrix of ours, SciPy, CuPy, PyTorch or JAX, graph, or dense array
+    arg : matrix of wollemi, SciPy, CuPy, PyTorch or JAX, graph, or dense array
         The matrix. For PyTorch Geometric's ``EdgeIndex`` and DGL's graphs it is the adjacency
         matrix in the convention of these libraries: ones, sources are rows, targets are columns.
     executor : Executor or str, optional
@@ -134,7 +134,7 @@ def _entries_of(operator: LinOp) -> Matrix:
 
 
 def matrix_beside(executor: Executor, arg: Any) -> Matrix | None:
-    """Return another library's sparse matrix as one of ours, or None if it is none.
+    """Return another library's sparse matrix as one of wollemi, or None if it is none.
 
     The host's comes to ``executor``; a device's stays where it is.
     """
