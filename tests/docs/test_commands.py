@@ -30,7 +30,7 @@ PAGES = [
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 #: Commands of other programs.
-OTHERS = {"cd", "export", "git", "module", "nvidia-smi", "playwright", "source", "srun"}
+OTHERS = {"cd", "export", "git", "module", "nvidia-smi", "playwright", "source", "srun", "torchrun"}
 
 #: Files that readers have and the repository has not.
 OF_READERS = {"program.py", "solve.py"}
