@@ -114,7 +114,8 @@ TABS = (
         "Performance",
         "Measured times, and the tools that measure your matrices on your machine.",
         (
-            Group("Results", _docs("performance", "solve-table", "iterations", "measurements")),
+            Group("Results", _docs("how-fast", "performance", "solve-table", "iterations",
+                                   "measurements")),
             Group("Kernels", _docs("vector-products", "sparse-products", "sampled-products",
                                    "tensor-cores", "solver-loops")),
             Group("Method", ("benchmarks/README", *_docs("reproducibility", "papers"))),

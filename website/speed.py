@@ -146,17 +146,31 @@ def bars() -> list[tuple[str, float]]:
 
 def picture() -> str:
     """Return the five bars as SVG."""
-    unit, left, step = 90, 330, 44
-    width, height = 760, 90 + step * len(bars())
+    return drawn(bars(), "Time of the other library / time of wollemi (longer is better)")
+
+
+def drawn(rows: list[tuple[str, float]], title: str, unit: int = 90) -> str:
+    """Return bars as SVG.
+
+    Parameters
+    ----------
+    rows : list of (str, float)
+        The label and the ratio of each bar. Labels begin with CPU or GPU, which have colours.
+    title : str
+        The heading.
+    unit : int
+        The length of a ratio of 1.
+    """
+    left, step = 330, 44
+    width, height = 760, 90 + step * len(rows)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="15" role="img">',
         "<title>The time of other libraries divided by the time of wollemi</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        '<text x="16" y="28" font-size="17" font-weight="bold" fill="#1b1f1d">'
-        "Time of the other library / time of wollemi (longer is better)</text>",
+        f'<text x="16" y="28" font-size="17" font-weight="bold" fill="#1b1f1d">{title}</text>',
     ]
-    for i, (label, ratio) in enumerate(bars()):
+    for i, (label, ratio) in enumerate(rows):
         y = 48 + step * i
         colour = "#0f766e" if label.startswith("CPU") else "#7c3aed"
         lines += [
@@ -166,7 +180,7 @@ def picture() -> str:
             f'<text x="{left + unit * ratio + 8:.0f}" y="{y + 20}" fill="#1b1f1d">'
             f"{ratio:.1f}</text>",
         ]
-    bottom = 48 + step * len(bars())
+    bottom = 48 + step * len(rows)
     lines += [
         f'<line x1="{left + unit}" y1="42" x2="{left + unit}" y2="{bottom - 8}" stroke="#1b1f1d" '
         'stroke-dasharray="4 4"/>',

@@ -303,7 +303,8 @@ class Petsc(RacePeer):
 
     def version(self) -> str:
         """Return PETSc's version."""
-        return petsc.version()
+        found = petsc.version()
+        return found if self.name == "petsc" else f"through PETSc {found}"
 
     def placed(self, method: str, S: sp.csr_array, b: HostArray, rtol: float) -> SetUp:
         """Raise Absent: a process of its own tells its times, see :meth:`entry`."""

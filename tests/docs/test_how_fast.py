@@ -1,0 +1,48 @@
+"""The page of whole solves is that of the records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from website import how_fast
+from website.places import ROOT
+
+
+def test_the_page_and_its_picture_are_made_of_the_records() -> None:
+    remedy = "run: python -m website.how_fast"
+    assert how_fast.PAGE.read_text(encoding="utf-8") == how_fast.page(), remedy
+    assert how_fast.PICTURE.read_text(encoding="utf-8") == how_fast.picture(), remedy
+
+
+def test_the_sentence_of_the_readme_is_that_of_the_records() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert how_fast.sentence() in " ".join(readme.split())
+
+
+def line(run: str, benchmark: str, contender: str, seconds: float | None) -> dict[str, Any]:
+    """Return a line of a file of records."""
+    return {
+        "kind": "result", "run": run, "case": "plane", "rows": 9, "benchmark": benchmark,
+        "contender": contender, "seconds": seconds, "ours": contender == "wollemi",
+    }  # fmt: skip
+
+
+def test_times_of_a_contest_come_from_one_run(tmp_path: Path) -> None:
+    file = tmp_path / "races.jsonl"
+    lines = [
+        line("a", "race/cg-jacobi", "wollemi", 2.0),
+        line("a", "race/cg-jacobi", "scipy", 6.0),
+        line("a", "race/solve", "wollemi", 2.0),
+        line("b", "race/cg-jacobi", "wollemi", 1.0),
+        line("b", "race/cg-jacobi", "scipy", None),
+        line("b", "race/solve", "wollemi", 1.5),
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (race,) = how_fast.races(file)
+    assert race.chosen is not None and race.chosen.milliseconds == 1500.0  # of the later run
+    assert race.same_method is not None
+    mine, theirs = race.same_method
+    assert (mine.milliseconds, theirs.milliseconds) == (2000.0, 6000.0)
+    assert race.ratio == 4.0 and race.fastest.library == "scipy"

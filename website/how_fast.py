@@ -1,0 +1,237 @@
+"""The page "How fast is it?": whole solves by wollemi and by other libraries, from the records.
+
+``python -m website.how_fast`` writes ``docs/how-fast.md`` and its picture. A test compares both
+with ``benchmarks/results``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .places import ROOT
+from .speed import RESULTS, drawn
+
+PAGE = ROOT / "docs/how-fast.md"
+PICTURE = ROOT / "docs/img/how-fast.svg"
+
+#: The records, with the names of their devices.
+FILES = {
+    "one NVIDIA H100": "races-h100.jsonl",
+    "two cores of an AMD EPYC": "races-omp-2-threads.jsonl",
+}
+
+#: Names of libraries as their users write them.
+NAMES = {
+    "warp": "Warp", "torch-sla": "torch-sla", "jax": "JAX", "cupy": "CuPy", "scipy": "SciPy",
+    "pyamg": "PyAMG", "petsc": "PETSc", "petsc gamg": "PETSc GAMG", "hypre": "hypre",
+    "pypardiso": "PARDISO",
+}  # fmt: skip
+
+#: Names of methods.
+METHODS = {
+    "cg-jacobi": "CG, Jacobi", "bicgstab-jacobi": "BiCGSTAB, Jacobi", "cg-amg": "CG, multigrid",
+    "solve": "direct",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Solve:
+    """A whole solve by one library, set-up included."""
+
+    library: str
+    method: str
+    milliseconds: float
+
+
+@dataclass
+class Race:
+    """The solves of one system.
+
+    Attributes
+    ----------
+    system : str
+        Its name.
+    rows : int
+        Its unknowns.
+    chosen : Solve or None
+        By ``wl.solve``.
+    ours, theirs : list of Solve
+        By methods of wollemi that were asked for by name, and by other libraries.
+    """
+
+    system: str
+    rows: int
+    chosen: Solve | None = None
+    ours: list[Solve] = field(default_factory=list)
+    theirs: list[Solve] = field(default_factory=list)
+
+    @property
+    def fastest(self) -> Solve:
+        """The fastest solve by another library, with any of its methods."""
+        return min(self.theirs, key=lambda one: one.milliseconds)
+
+    @property
+    def ratio(self) -> float:
+        """The time of the fastest other library divided by that of ``wl.solve``."""
+        assert self.chosen is not None
+        return self.fastest.milliseconds / self.chosen.milliseconds
+
+    @property
+    def same_method(self) -> tuple[Solve, Solve] | None:
+        """Our Krylov method and the fastest other library with that method."""
+        for one in self.ours:
+            others = [s for s in self.theirs if s.method == one.method]
+            if one.method in ("cg-jacobi", "bicgstab-jacobi") and others:
+                return one, min(others, key=lambda s: s.milliseconds)
+        return None
+
+
+def lines_of(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file of records."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)
+
+
+def contests(file: Path) -> list[list[dict[str, Any]]]:
+    """Return the timed records of each contest, of the run that timed the most libraries.
+
+    Times of one contest come from one run, so that a change of the machine meets all libraries.
+    Of runs with the same number of libraries the last one counts.
+    """
+    found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for line in lines_of(file):
+        if line["kind"] == "result" and line["seconds"]:
+            runs = found.setdefault((line["case"], line["benchmark"]), {})
+            runs.setdefault(line["run"], []).append(line)
+    return [max(reversed(runs.values()), key=len) for runs in found.values()]
+
+
+def races(file: Path) -> list[Race]:
+    """Return the races of a file in which ``wl.solve`` and another library took part."""
+    made: dict[str, Race] = {}
+    for lines in contests(file):
+        for line in lines:
+            race = made.setdefault(line["case"], Race(line["case"], line["rows"]))
+            method = line["benchmark"].partition("/")[2]
+            solve = Solve(line["contender"], method, 1e3 * float(line["seconds"]))
+            if not line["ours"]:
+                race.theirs.append(solve)
+            elif method == "solve":
+                race.chosen = solve
+            else:
+                race.ours.append(solve)
+    return [race for race in made.values() if race.chosen is not None and race.theirs]
+
+
+def versions(file: Path) -> str:
+    """Return the libraries of a file with their versions."""
+    found: dict[str, str] = {}
+    for line in lines_of(file):
+        if line["kind"] == "environment":
+            found["wollemi"] = line["versions"]["wollemi"]
+            for name, version in line["peers"].items():
+                if not version.startswith("absent") and name in NAMES:
+                    found[NAMES[name]] = version
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{milliseconds:.3g}" if milliseconds < 1000 else f"{milliseconds:.0f}"
+
+
+def table(file: Path) -> str:
+    """Return the table of a file."""
+    lines = [
+        "| system | unknowns | `wl.solve`, ms | fastest other library, ms | ratio | same Krylov "
+        "method, ms | other library, ms | ratio |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for race in races(file):
+        assert race.chosen is not None
+        other = race.fastest
+        cells = [race.system, f"{race.rows:,}", _ms(race.chosen.milliseconds)]
+        cells.append(f"{_ms(other.milliseconds)} ({NAMES[other.library]}: {METHODS[other.method]})")
+        cells.append(f"{race.ratio:.2g}")
+        pair = race.same_method
+        if pair is None:
+            cells += ["", "", ""]
+        else:
+            mine, theirs = pair
+            cells.append(f"{_ms(mine.milliseconds)} ({METHODS[mine.method]})")
+            cells.append(f"{_ms(theirs.milliseconds)} ({NAMES[theirs.library]})")
+            cells.append(f"{theirs.milliseconds / mine.milliseconds:.2g}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def bars() -> list[tuple[str, float]]:
+    """Return the label and the length of each bar: the same Krylov method."""
+    found = []
+    for file, kind in zip(FILES.values(), ("GPU", "CPU"), strict=True):
+        for race in races(RESULTS / file):
+            pair = race.same_method
+            if pair is not None:
+                ratio = pair[1].milliseconds / pair[0].milliseconds
+                found.append((f"{kind}, {race.system}: {NAMES[pair[1].library]}", ratio))
+    return found
+
+
+def picture() -> str:
+    """Return the bars as SVG."""
+    title = "Whole solve by CG or BiCGSTAB: time of the fastest other library / time of wollemi"
+    return drawn(bars(), title, unit=70)
+
+
+def sentence() -> str:
+    """Return the range of the ratios on a GPU, as the README states it."""
+    ratios = [ratio for label, ratio in bars() if label.startswith("GPU")]
+    return (
+        f"On an H100 a whole solve by CG takes the fastest other library {min(ratios):.1f} to "
+        f"{max(ratios):.1f} times as long as wollemi"
+    )
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [
+        "# How fast is it?",
+        "",
+        "Whole solves, set-up included: from the matrix in compressed rows on the device to a "
+        "solution whose true",
+        "residual `|b - A x| / |b|` is at most 1e-6 (planes) or 1e-8 (all others). All libraries "
+        "solve the same",
+        "system on the same device in the same run. A ratio above 1 means that wollemi is faster; "
+        "below 1, the",
+        "other library is. [The records](../benchmarks/results) have iterations, residuals and "
+        "spreads.",
+        "",
+        "![Bars: the time of the fastest other library with the same Krylov method divided by the "
+        "time of wollemi](img/how-fast.svg)",
+    ]
+    for device, name in FILES.items():
+        file = RESULTS / name
+        parts += ["", f"## On {device}", "", table(file), "", f"Versions: {versions(file)}."]
+    parts += [
+        "",
+        "On the two cores other programs ran at the same time, so that single times vary by half.",
+        "",
+        "Measure your machine: `wollemi bench suite races --executor cuda`. "
+        "[The harness](../benchmarks/README.md#races) says which libraries",
+        "cannot be installed as packages. [Performance](performance.md) has the details of "
+        "kernels. `python -m website.how_fast` makes this page.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def main() -> None:
+    """Write the page and the picture."""
+    PAGE.write_text(page(), encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
