@@ -27,8 +27,8 @@ _OF_SPARSE_ARRAYS = {
     "an array does not become a matrix in place: y *= A": "inplace_dense",
     "SciPy refuses here: values of 16 bits, and counts by axis": "dtype_check BSR:count_nonzero",
     "matrices hold int32, int64 and bool of the integer dtypes": (
-        "COO:constructor4 COO:constructor1 CSR,CSC,COO:dtype_preservation "
-        "CSR,CSC,COO:dtype_preservation_empty_index CSR,CSC,COO:dtype_preservation_empty_slice "
+        "COO:constructor4 dtype_preservation "
+        "dtype_preservation_empty_index dtype_preservation_empty_slice "
         "maximum_minimum"
     ),
     "a matrix has two dimensions": "CSR,COO:resize COO:fancy_indexing COO:fancy_indexing_ndarray",
@@ -39,9 +39,7 @@ _OF_SPARSE_ARRAYS = {
     "results of two matrices, and functions of entries, are compressed rows": (
         "CSC,BSR:elementwise_multiply CSC:ufuncs CSC:scalar_idx_dtype"
     ),
-    "copy= of a constructor is of Csr and Csc; reshape gives compressed rows": (
-        "COO,BSR:copy COO:reshape_copy"
-    ),
+    "reshape gives compressed rows": "COO:reshape_copy",
     "a matrix of blocks takes another blocksize where the shape needs it": "BSR:resize_blocked",
     "matrices show themselves, and pickle, in our way": "pickle repr str str_maxprint",
 }
