@@ -163,7 +163,11 @@ def filled(
     count, fill : Operation
         They take ``arguments`` first. Arguments that they do not share are left out.
     """
-    rows = counted(csr, shape[0], count, fill, *arguments)
+    return filled_in(csr, shape, counted(csr, shape[0], count, fill, *arguments), fill)
+
+
+def filled_in(csr: Csr, shape: tuple[int, int], rows: Counted, fill: Operation) -> Csr:
+    """Return the new matrix of rows that :func:`counted` found; as :func:`filled`."""
     data = csr.executor.allocate((rows.entries,), csr.dtype)
     indices = csr.executor.allocate((rows.entries,), rows.indptr.dtype)
     csr.executor.run(fill, *rows.arguments, rows.indptr, indices, data)

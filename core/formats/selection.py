@@ -11,7 +11,15 @@ from ..errors import InvalidArgument
 from ..operations import rows, structure
 from .csr import Csr, rearranged
 from .dense import Dense
-from .rowwise import canonical_rows, filled, moved, of_pattern, row_bounds
+from .rowwise import (
+    canonical_rows,
+    counted,
+    filled,
+    filled_in,
+    moved,
+    of_pattern,
+    row_bounds,
+)
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -57,10 +65,12 @@ def nonzeros(csr: Csr) -> Csr:
     if csr.dtype in COMPUTED:
         begin, end = row_bounds(csr)
         arguments = (begin, end, csr.indices, csr.data)
-        made = filled(csr, csr.shape, rows.count_nonzeros, rows.drop_zeros, *arguments)
-    else:
-        made = masked(csr, csr.data != 0)
-    return csr if made.nnz == csr.nnz else made
+        counts = counted(csr, csr.shape[0], rows.count_nonzeros, rows.drop_zeros, *arguments)
+        if counts.entries == csr.nnz:
+            return csr
+        return filled_in(csr, csr.shape, counts, rows.drop_zeros)
+    mask = csr.data != 0
+    return csr if bool(csr.executor.xp.all(mask)) else masked(csr, mask)
 
 
 def band(matrix: Matrix, lower: int, upper: int) -> Csr:
