@@ -59,20 +59,20 @@ class Race:
         Its unknowns.
     chosen : Solve or None
         By ``wl.solve``.
-    ours, theirs : list of Solve
+    named, others : list of Solve
         By methods of wollemi that were asked for by name, and by other libraries.
     """
 
     system: str
     rows: int
     chosen: Solve | None = None
-    ours: list[Solve] = field(default_factory=list)
-    theirs: list[Solve] = field(default_factory=list)
+    named: list[Solve] = field(default_factory=list)
+    others: list[Solve] = field(default_factory=list)
 
     @property
     def fastest(self) -> Solve:
         """The fastest solve by another library, with any of its methods."""
-        return min(self.theirs, key=lambda one: one.milliseconds)
+        return min(self.others, key=lambda one: one.milliseconds)
 
     @property
     def ratio(self) -> float:
@@ -83,10 +83,10 @@ class Race:
     @property
     def same_method(self) -> tuple[Solve, Solve] | None:
         """Our Krylov method and the fastest other library with that method."""
-        for one in self.ours:
-            others = [s for s in self.theirs if s.method == one.method]
-            if one.method in ("cg-jacobi", "bicgstab-jacobi") and others:
-                return one, min(others, key=lambda s: s.milliseconds)
+        for one in self.named:
+            same = [s for s in self.others if s.method == one.method]
+            if one.method in ("cg-jacobi", "bicgstab-jacobi") and same:
+                return one, min(same, key=lambda s: s.milliseconds)
         return None
 
 
@@ -96,10 +96,10 @@ def lines_of(file: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def contests(file: Path) -> list[list[dict[str, Any]]]:
-    """Return the timed records of each contest, of the run that timed the most libraries.
+def groups_of_records(file: Path) -> list[list[dict[str, Any]]]:
+    """Return the timed records of each system and method, of the run with the most libraries.
 
-    Times of one contest come from one run, so that a change of the machine meets all libraries.
+    Times that are compared come from one run, so that a change of the machine meets all libraries.
     Of runs with the same number of libraries the last one counts.
     """
     found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
@@ -113,18 +113,18 @@ def contests(file: Path) -> list[list[dict[str, Any]]]:
 def races(file: Path) -> list[Race]:
     """Return the races of a file in which ``wl.solve`` and another library took part."""
     made: dict[str, Race] = {}
-    for lines in contests(file):
+    for lines in groups_of_records(file):
         for line in lines:
             race = made.setdefault(line["case"], Race(line["case"], line["rows"]))
             method = line["benchmark"].partition("/")[2]
             solve = Solve(line["contender"], method, 1e3 * float(line["seconds"]))
             if not line["ours"]:
-                race.theirs.append(solve)
+                race.others.append(solve)
             elif method == "solve":
                 race.chosen = solve
             else:
-                race.ours.append(solve)
-    return [race for race in made.values() if race.chosen is not None and race.theirs]
+                race.named.append(solve)
+    return [race for race in made.values() if race.chosen is not None and race.others]
 
 
 def versions(file: Path) -> str:
