@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.executor import Array
 
+if TYPE_CHECKING:
+    from .base import GpuExecutor
 
-def adopted(executor: Any, array: object) -> Array | None:
+
+def adopted(executor: GpuExecutor, array: object) -> Array | None:
     """Return an array that another library has on the executor's device as CuPy's, or None.
 
     Work on CuPy's current stream waits for work submitted to the other library's stream.
@@ -35,7 +38,7 @@ def adopted(executor: Any, array: object) -> Array | None:
         return executor.xp.from_dlpack(array)
 
 
-def _at_its_address(executor: Any, torch: Any, tensor: Any) -> Array | None:
+def _at_its_address(executor: GpuExecutor, torch: Any, tensor: Any) -> Array | None:
     """Return a dense tensor as an array, or None where that would take more than its address.
 
     DLPack makes an event for each tensor, so that streams wait for one another: 75 of the 80

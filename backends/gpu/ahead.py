@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..unified.wrappers import SimtKernel, has_functor
 from .arguments import CODES
 from .device import Program
 from .places import NO_INDICES, NO_VALUES, dtypes, places
+
+if TYPE_CHECKING:
+    from .device import GpuDevice
 
 
 class Used(NamedTuple):
@@ -73,7 +76,9 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
 }
 
 
-def of_operations(device: Any, names: Iterable[str], dtype: Any, index: Any) -> Iterator[Program]:
+def of_operations(
+    device: GpuDevice, names: Iterable[str], dtype: np.dtype[Any], index: np.dtype[Any]
+) -> Iterator[Program]:
     """Yield the programs of operations, or groups of them, for values and indices of dtypes."""
     wanted = set(names)
     for operation in OPERATIONS:
@@ -81,7 +86,9 @@ def of_operations(device: Any, names: Iterable[str], dtype: Any, index: Any) -> 
             yield from _of_operation(device, operation, dtype, index)
 
 
-def _of_operation(device: Any, operation: Operation, dtype: Any, index: Any) -> Iterator[Program]:
+def _of_operation(
+    device: Any, operation: Operation, dtype: np.dtype[Any], index: np.dtype[Any]
+) -> Iterator[Program]:
     if has_functor(operation):
         at = places(operation)
         value = NO_VALUES if at.values is None else dtype
@@ -93,7 +100,9 @@ def _of_operation(device: Any, operation: Operation, dtype: Any, index: Any) -> 
             yield device.simt_program(kernel, CODES[dtype], CODES[of_indices], **constants)
 
 
-def of_calls(device: Any, calls: Iterable[tuple[Operation, tuple[Any, ...]]]) -> Iterator[Program]:
+def of_calls(
+    device: GpuDevice, calls: Iterable[tuple[Operation, tuple[Any, ...]]]
+) -> Iterator[Program]:
     """Yield the programs of calls of operations on arrays."""
     for operation, arguments in calls:
         if has_functor(operation):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, name_of, real_dtype
 from ...core.operation import Parameter
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
 
 #: How the names of kernels tell dtypes.
 CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
@@ -30,7 +33,7 @@ class At(NamedTuple):
     distance: int
 
 
-def address(array: Any) -> int:
+def address(array: Array) -> int:
     """Return where an array begins; 0 for None."""
     return 0 if array is None else int(array.data.ptr)
 
@@ -64,19 +67,19 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
 
 
 @cache
-def _parts(dtype: Any) -> tuple[Any, bool]:
+def _parts(dtype: np.dtype[Any]) -> tuple[Any, bool]:
     """Return the function that makes the parts of a number, and whether it has two."""
     return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
 
 
-def row_distance(block: Any) -> int:
+def row_distance(block: Array) -> int:
     """Return the distance of the rows of a block, in elements."""
     rows, columns = block.shape
     distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
     return distance
 
 
-def scalar(kind: str, value: Any, dtype: Any) -> list[Any]:
+def scalar(kind: str, value: Any, dtype: np.dtype[Any]) -> list[Any]:
     """Return a number as the kernel's arguments: a complex one is two."""
     if kind == "i32":
         return [np.int32(value)]

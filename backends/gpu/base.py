@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -33,6 +33,9 @@ from .errors import Here, translate
 from .function import Function
 from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
+
+if TYPE_CHECKING:
+    from ...core.formats.csr import Csr
 
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
@@ -345,7 +348,7 @@ class GpuExecutor(Executor):
         found: type = self.xp.ndarray
         return found
 
-    def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
+    def product(self, A: Csr, x: Array, out: Array | None) -> Array | None:
         """Return ``A @ x`` by a launch that the plan of the matrix keeps.
 
         None where anything needs a closer look: operands to convert, a recording, a capture, a
@@ -372,7 +375,7 @@ class GpuExecutor(Executor):
             raise made from error
         return out
 
-    def _reads(self, vector: Any, count: int, dtype: Any) -> bool:
+    def _reads(self, vector: Any, count: int, dtype: np.dtype[Any]) -> bool:
         """Return whether kernels read a vector as it is: native, contiguous, of this dtype."""
         if type(vector) is not self.array_type:
             return False
@@ -546,8 +549,8 @@ class GpuExecutor(Executor):
         kernel: SimtKernel,
         blocks: int,
         arguments: Sequence[Any],
-        dtype: Any,
-        index: Any = np.int32,
+        dtype: DTypeLike,
+        index: DTypeLike = np.int32,
         stored: Any = None,
         **constants: int,
     ) -> None:
@@ -578,8 +581,8 @@ class GpuExecutor(Executor):
     def simt_function(
         self,
         kernel: SimtKernel,
-        dtype: Any,
-        index: Any,
+        dtype: DTypeLike,
+        index: DTypeLike,
         stored: Any,
         constants: Mapping[str, int],
     ) -> Any:

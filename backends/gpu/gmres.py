@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.executor import Array
 from ..simt.gmres import Steps, register
@@ -10,6 +10,9 @@ from ..simt.kernels import gmres_project
 from ..unified.wrappers import SimtKernel
 from .launch import BLOCK, FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
 from .table import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 #: Rows of the basis that a work-item reads side by side, of numbers of at most 8 bytes and of
 #: others: ``rows_ahead`` of ``gram_schmidt.hpp``.
@@ -24,7 +27,7 @@ class CudaSteps(Steps):
         kernel: SimtKernel,
         grid: int,
         arguments: tuple[Any, ...],
-        dtype: Any,
+        dtype: DTypeLike,
         stored: Any = None,
         **constants: int,
     ) -> None:

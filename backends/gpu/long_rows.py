@@ -8,7 +8,7 @@ row, or several blocks share it. See ``simt/long_rows.hpp``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from ...core.executor import Array
 from ..simt import kernels as simt
 from . import launch
 from .base import GpuExecutor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ...core.formats.csr import Csr
 
 #: Columns of a window, and entries of a range, at most: as many as shared memory holds. Tests have
 #: fewer, so that rows of small matrices have several.
@@ -54,7 +59,7 @@ def shared(count: int, rows: Array | None, columns: int, *, giant: bool) -> Long
     return LongRows(count, rows, min(-(-columns // OF_SHARE), wanted) or 1)
 
 
-def count(executor: GpuExecutor, long: LongRows, A: Any, B: Any, lengths: Array) -> Array:
+def count(executor: GpuExecutor, long: LongRows, A: Csr, B: Array, lengths: Array) -> Array:
     """Store how many columns each row has; return how many are before each share of it."""
     found = executor.allocate((long.count * long.shares,), A.indices.dtype)
     given = (long.count, long.shares, B.shape[1], WINDOW, long.rows, *_pattern(A, B), found)
@@ -69,8 +74,8 @@ def place(
     executor: GpuExecutor,
     long: LongRows,
     found: Array,
-    A: Any,
-    B: Any,
+    A: Csr,
+    B: Array,
     indptr: Array,
     most: int,
     indices: Array,
@@ -84,8 +89,8 @@ def place(
 def add_up(
     executor: GpuExecutor,
     long: LongRows,
-    A: Any,
-    B: Any,
+    A: Csr,
+    B: Array,
     indptr: Array,
     indices: Array,
     data: Array,
@@ -101,7 +106,7 @@ def _pattern(A: Any, B: Any) -> tuple[Array, ...]:
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, long: LongRows, given: Any, value: Any, index: Any
+    executor: GpuExecutor, kernel: Any, long: LongRows, given: Any, value: Any, index: DTypeLike
 ) -> None:
     blocks = launch.row_blocks(long.count * long.shares, 1)
     executor.launch_simt(kernel, blocks, given, value, index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.operation import OPERATIONS, Operation
 from ..unified.wrappers import has_functor, sum_bytes
@@ -12,6 +12,9 @@ from .arguments import CODES, address, flatten
 from .base import GpuExecutor
 from .places import dtypes, sizes
 from .table import kernel
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
 
 
 def run_map(executor: GpuExecutor, operation: Operation, arguments: tuple[Any, ...]) -> None:
@@ -33,7 +36,7 @@ def launch_map(
 
 
 def visit(
-    executor: GpuExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+    executor: GpuExecutor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
     """Visit all elements, and leave the sums of each column in slots."""
     value, index = dtypes(operation, arguments)
@@ -43,7 +46,7 @@ def visit(
 
 
 def finish(
-    executor: GpuExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
+    executor: GpuExecutor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
     """Finish every column with the sums that are in slots."""
     value, index = dtypes(operation, arguments)

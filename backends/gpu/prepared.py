@@ -12,6 +12,8 @@ from .arguments import At, flatten, row_distance
 from .function import Function, packing
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ...core.calls import SpmvCall
     from ...core.executor import Array
     from .base import GpuExecutor
@@ -65,10 +67,10 @@ class Prepared:
         kernel: SimtKernel,
         blocks: int,
         arguments: Sequence[Any],
-        dtype: Any,
+        dtype: np.dtype[Any],
         *,
         last: Sequence[Any] = (),
-        data: Any = None,
+        data: Array | None = None,
         in_lines: bool = False,
     ) -> None:
         self.executor, self.function, self.dtype = executor, function, dtype
@@ -87,7 +89,7 @@ class Prepared:
             self._straight = Straight(self)
         return self._straight
 
-    def serves(self, data: Any, x: Any, y: Any) -> bool:
+    def serves(self, data: Array, x: Array, y: Array) -> bool:
         """Return whether it is the launch for these values and vectors."""
         if self.data is not None and self.data is not data:
             return False
@@ -151,7 +153,7 @@ def prepare(
     blocks: int,
     arguments: Sequence[Any],
     dtype: Any,
-    index: Any = np.int32,
+    index: DTypeLike = np.int32,
     stored: Any = None,
     *,
     last: Sequence[Any] = (),

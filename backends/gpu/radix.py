@@ -19,7 +19,7 @@ too few for all.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ...core.executor import Array
 from ..simt import radix_kernels as simt
 from . import launch
 from .base import GpuExecutor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 #: Entries from which passes pay; fewer are sorted a key at a time. Both are mostly launches below a
 #: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
@@ -408,7 +411,7 @@ def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: Any, **constants: int
+    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: DTypeLike, **constants: int
 ) -> None:
     """Launch a kernel that knows no values."""
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

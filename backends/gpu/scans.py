@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ...core.operations import scan
 from ..simt import kernels as simt
 from .base import GpuExecutor
 from .table import kernel
+
+if TYPE_CHECKING:
+    from ..unified.wrappers import SimtKernel
 
 #: Parts that a running sum is made of, at most, and numbers of a part, at least: a block adds up
 #: one, and another block all of these. Where work-items had parts, three launches for a million
@@ -30,7 +33,7 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     lengths = lengths.astype(index, copy=False)
     totals = executor.allocate((parts,), index)
 
-    def step(kernel: Any, blocks: int, *given: Any) -> None:
+    def step(kernel: SimtKernel, blocks: int, *given: Any) -> None:
         executor.launch_simt(kernel, blocks, given, np.float32, index)
 
     step(simt.scan_block_totals, parts, m, lengths, totals)

@@ -88,12 +88,12 @@ _LONGEST: Key[int] = Key("longest row of a right factor")
 _DEALT: Key[tuple[Dealt, int]] = Key("rows by who computes new values of a product")
 
 
-def can_multiply(A: Any, B: Any) -> bool:
+def can_multiply(A: Csr, B: Csr) -> bool:
     """Return whether a product can be computed here: the rows of ``B`` are sorted."""
     return A.data.dtype in map(np.dtype, VALUE_DTYPES) and B.has_canonical_format
 
 
-def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+def multiplied(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
     """Return indptr, indices and data of a product.
 
     Indices are wider than the indices of the factors if these cannot count the entries.
@@ -138,7 +138,7 @@ def multiplied(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
     return indptr, indices, data
 
 
-def new_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> Array:
+def new_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> Array:
     """Return the values of the product with the pattern of ``C``.
 
     The results for the patterns are stored with them: later calls launch kernels alone.
@@ -169,7 +169,7 @@ def find_longest(executor: GpuExecutor, indptr: Array, found: Array) -> None:
     executor.launch_simt(simt.longest_row, blocks, given, np.float32, indptr.dtype)
 
 
-def _longest(executor: GpuExecutor, matrix: Any) -> int:
+def _longest(executor: GpuExecutor, matrix: Csr) -> int:
     found = executor.xp.zeros(1, np.int32)
     find_longest(executor, matrix.indptr, found)
     return int(executor.to_host(found)[0])
@@ -189,13 +189,13 @@ def _pointers(executor: GpuExecutor, lengths: Array, most: int) -> Array | None:
     return indptr.astype(dtype) if index_dtype(entries, dtype) == dtype else None
 
 
-def _widened(matrix: Any) -> Csr:
+def _widened(matrix: Csr) -> Csr:
     """Return a matrix with indices of 64 bits, of which it is known that rows are sorted."""
     wide = (array.astype(np.int64) for array in (matrix.indices, matrix.indptr))
     return Csr._from_arrays(matrix.executor, matrix.shape, matrix.data, *wide)
 
 
-def _dealt_rows(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Dealt, int]:
+def _dealt_rows(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Dealt, int]:
     """Return the rows of a known product by who has them, and its longest row."""
     m, dtype = C.shape[0], C.indptr.dtype
     numbers = executor.xp.zeros(NUMBERS, np.int32)
@@ -211,7 +211,7 @@ def _dealt_rows(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Dealt, i
 
 
 def _deal_by_products(
-    executor: GpuExecutor, A: Any, B: Any, terms: Array, rows: Array, counts: Array
+    executor: GpuExecutor, A: Csr, B: Csr, terms: Array, rows: Array, counts: Array
 ) -> None:
     """Store how many products each row has, and which rows are counted by whom."""
     mean = -(-B.nnz // max(B.shape[0], 1))
@@ -264,5 +264,5 @@ def _launch(
     executor.launch_simt(kernel, blocks, (*given, *made), value, index, LANES=lanes)
 
 
-def _entries(matrix: Any) -> tuple[Array, Array, Array]:
+def _entries(matrix: Csr) -> tuple[Array, Array, Array]:
     return matrix.indptr, matrix.indices, matrix.data

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.calls import SpmvCall
 from ...core.operation import Operation, Parameter
 from ...core.operations import matrix as products
 from ...core.program import Call
 from ..unified.wrappers import has_functor
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def _steps(calls: Sequence[Call]) -> Iterator[Step]:
         at += 1
 
 
-def address(array: Any) -> int:
+def address(array: Array) -> int:
     """Return where an array begins."""
     return int(array.data.ptr)
 

@@ -76,7 +76,7 @@ def require_recordable(executor: CudaExecutor, A: LinearOperator) -> None:
     del graph, memory
 
 
-def _numbers(rng: np.random.Generator, n: int, dtype: Any) -> Any:
+def _numbers(rng: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Any:
     made = rng.standard_normal((n, 1))
     if np.dtype(dtype).kind == "c":
         made = made + 1j * rng.standard_normal((n, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ...unified.wrappers import (
 )
 from ..headers import FOLDERS
 from ..peers.exchange import Exchange
+
+if TYPE_CHECKING:
+    from ....core.executor import Array
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
 _CELL = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64"}
@@ -68,7 +71,7 @@ class Arguments:
     operations: list[Operation] = field(default_factory=list)
     _known: dict[tuple[int, str], str] = field(default_factory=dict)
 
-    def pointer(self, array: Any, kind: str) -> str:
+    def pointer(self, array: Array, kind: str) -> str:
         """Add a pointer and return its name."""
         where = 0 if array is None else array if isinstance(array, int) else address(array)
         key = (where, kind)
@@ -86,7 +89,7 @@ class Arguments:
         self.values.append(value)
         return name
 
-    def block(self, array: Any) -> str:
+    def block(self, array: Array) -> str:
         """Add a block of vectors and return its expression."""
         if address(array) in self.renamed:
             return "{{{}, {}}}".format(*self.renamed[address(array)])
@@ -96,7 +99,7 @@ class Arguments:
             self._known[distance] = self.plain("wl::i64", row_distance(array))
         return f"{{{name}, {self._known[distance]}}}"
 
-    def number(self, value: Any, dtype: Any) -> str:
+    def number(self, value: Any, dtype: np.dtype[Any]) -> str:
         """Add a scalar of the dtype of values and return its expression."""
         parts = [self.plain(REAL[self.value], part) for part in scalar("T", value, dtype)]
         made = ", ".join(parts)
@@ -134,7 +137,7 @@ class Arguments:
             return self.pointer(argument, kind)
         return self.cell(argument, kind)
 
-    def cell(self, array: Any, kind: str) -> str:
+    def cell(self, array: Array, kind: str) -> str:
         """Return the pointer to a block's own copy of a per-column value."""
         cell = self.cells.setdefault(address(array), (kind, f"c{len(self.cells)}"))
         return f"&s.{cell[1]}"

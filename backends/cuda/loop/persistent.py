@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.calls import SpmvCall
 from ....core.dtypes import real_dtype
@@ -25,6 +25,9 @@ from .shared_memory import (
     pattern_bytes,
 )
 
+if TYPE_CHECKING:
+    from ....core.executor import Array
+
 #: Members of a status that no operation writes but through its other members.
 _READ_ONLY = ("history", "threshold")
 
@@ -38,7 +41,7 @@ class Made:
 
 
 def persistent_kernel(
-    plan: Plan, status: Any, value: str, shape: Shape, buffers: dict[int, Any], *, warp: int
+    plan: Plan, status: Array, value: str, shape: Shape, buffers: dict[int, Any], *, warp: int
 ) -> Made:
     """Return the kernel of all parts of a round, round after round.
 
@@ -57,7 +60,7 @@ class _Text:
     def __init__(
         self,
         plan: Plan,
-        status: Any,
+        status: Array,
         value: str,
         shape: Shape,
         buffers: dict[int, Any],
@@ -149,7 +152,7 @@ class _Text:
         made = self.arguments.members(operation, given, together=True)
         return f"const {kind} {name}{made.removeprefix(kind)};\n"
 
-    def _name(self, array: Any) -> str:
+    def _name(self, array: Array) -> str:
         return self.names[address(array)]
 
     def _barrier(self, at: int) -> str:
@@ -206,7 +209,7 @@ class _Text:
             return f"{text(later)}\n"
         return f"if (round == 0) {text(first)} else {text(later)}\n"
 
-    def _gathered(self, gather: Gather, x: Any) -> str:
+    def _gathered(self, gather: Gather, x: Array) -> str:
         """Return the definition of ``gathered``: a vector, or an expression for its elements."""
         if not gather.chain:
             return f"  const {self.real}* const gathered = {self._place(address(x))};\n"

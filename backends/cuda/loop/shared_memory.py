@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...gpu.spmv import packed
 from ...gpu.tape import address
 from .schedule import Arnoldi, Phase, Plan, row_arrays
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def matrices_of(phases: list[Phase]) -> list[Any]:
     return list(found.values())
 
 
-def matrix_bytes(matrix: Any, slots: int) -> int:
+def matrix_bytes(matrix: Csr, slots: int) -> int:
     """Return the shared memory of a block for a matrix with this number of row slots."""
     width = max(int(matrix.plan.statistics.longest), 1)
     return width * slots * (matrix.dtype.itemsize + 4) + 32

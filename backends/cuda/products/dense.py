@@ -32,6 +32,10 @@ from .constants import DenseProductConstants, TensorCoreConstants
 from .dense_library import is_captured, is_taken, multiply, taken
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from ...gpu.products.adapter import Adapter
 
 _PATTERN = "indptr: in I[l], indices: in I[z], values: in T[z]"
@@ -92,7 +96,7 @@ class DenseProduct(GpuAlgorithm):
     name: ClassVar[str] = "dense"
     copies: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
@@ -128,7 +132,7 @@ class DenseProduct(GpuAlgorithm):
             f"{dense * 1e6:.0f} microseconds and the sparse one {sparse * 1e6:.0f}"
         )
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> None:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> None:
         """Return nothing, because it needs the values only; find out whether positions repeat."""
         if _has_duplicates(on.executor.xp, A):
             raise Unsuited("positions repeat: add their entries up with A.sum_duplicates()")
@@ -169,7 +173,7 @@ class _Copy:
 
     dense: Array | None = None
 
-    def update_values(self, matrix: Any) -> None:
+    def update_values(self, matrix: Csr) -> None:
         """Forget the copy: the next use makes it again."""
         self.dense = None
 
@@ -179,7 +183,7 @@ _DENSE: Key[_Copy] = Key("dense copy")
 _TWICE: Key[bool] = Key("places twice")
 
 
-def _dense_of(on: Adapter, A: Any, values: Array) -> Array:
+def _dense_of(on: Adapter, A: Csr, values: Array) -> Array:
     """Return the dense matrix of the values, kept if they are the matrix's own."""
     if values.dtype != A.dtype or on.address(values) != on.address(A.data):
         return _filled(on, A, values)
@@ -211,7 +215,7 @@ def launch(
     executor.launch(function, -(-items // kernel.block), flat, kernel.block)
 
 
-def _filled(on: Adapter, A: Any, values: Array) -> Array:
+def _filled(on: Adapter, A: Csr, values: Array) -> Array:
     """Return a new dense matrix of such values."""
     m, n = A.shape
     dense = on.executor.allocate((m, n), values.dtype)
@@ -290,12 +294,12 @@ def _memory(nbytes: int, within: int = 0) -> int:
     return next(size for size in FILLED_BYTES if size >= need)
 
 
-def _has_duplicates(xp: Any, A: Any) -> bool:
+def _has_duplicates(xp: ModuleType, A: Csr) -> bool:
     """Return whether a position is stored twice, determined once for a pattern."""
     return A._pattern.get(_TWICE, lambda: _finds_duplicates(xp, A))
 
 
-def _finds_duplicates(xp: Any, A: Any) -> bool:
+def _finds_duplicates(xp: ModuleType, A: Csr) -> bool:
     bounds = A.indptr.astype(np.int64)
     row_of = xp.searchsorted(bounds[1:], xp.arange(A.nnz), side="right")
     place = row_of * A.shape[1] + A.indices

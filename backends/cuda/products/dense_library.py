@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....core.errors import DeviceError
 from ....core.executor import Array
+
+if TYPE_CHECKING:
+    from ...gpu.base import GpuExecutor
 
 #: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
 LARGEST_DISTANCE = 2**31 - 1
@@ -43,13 +46,13 @@ def is_captured() -> bool:
     return bool(runtime.streamIsCapturing(get_current_stream().ptr))
 
 
-def taken(executor: Any, block: Array) -> Array:
+def taken(executor: GpuExecutor, block: Array) -> Array:
     """Return a block as cuBLAS takes it: itself, or a copy."""
     return block if is_taken(block) else executor.copy(block)
 
 
 def multiply(
-    executor: Any, A: Array, B: Array, C: Array, alpha: complex, *, transposed: bool = False
+    executor: GpuExecutor, A: Array, B: Array, C: Array, alpha: complex, *, transposed: bool = False
 ) -> None:
     """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
 

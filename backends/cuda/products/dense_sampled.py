@@ -27,6 +27,9 @@ from .dense_library import multiply, taken
 from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
+    from ...gpu.base import GpuExecutor
     from ...gpu.products.adapter import Adapter
 
 dense_sample = SimtKernel(
@@ -76,7 +79,7 @@ class SampledDense(GpuAlgorithm):
     name: ClassVar[str] = "dense"
     tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
@@ -109,7 +112,7 @@ class SampledDense(GpuAlgorithm):
             f"{dense * 1e6:.0f} microseconds and the sampled one {sparse * 1e6:.0f}"
         )
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Panels:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Panels:
         """Return panels that there is memory for, of sums as they are held."""
         m, n = A.shape
         line = distance_in_panel(n) * max(facts.itemsize, 4)
@@ -164,7 +167,7 @@ class SampledDense(GpuAlgorithm):
                 )  # fmt: skip
 
 
-def most_bytes(executor: Any) -> int:
+def most_bytes(executor: GpuExecutor) -> int:
     """Return how many bytes a panel may have."""
     return min(PANEL_BYTES, int(MEMORY * executor.free_memory()))
 

@@ -6,7 +6,7 @@ tiles on tensor cores replace both gathers, and storing the samples costs less t
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts, multiply
 from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
@@ -17,6 +17,10 @@ from ...gpu.products.gradients import FusedAlgorithm
 from ...gpu.products.rowwise import weigh
 from .constants import TileConstants, by_columns
 from .sddmm_tile import Tile, TileMma, sorted_rows
+
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
 
 
 class TwoSteps(FusedAlgorithm):
@@ -29,7 +33,7 @@ class TwoSteps(FusedAlgorithm):
         """Return the density from which the rule takes it."""
         return by_columns(on.executor.constants.of(TileConstants).same_density, columns)
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it does not do here."""
         if facts.dtype not in ("float32", "float64"):
             return f"samples would be rounded to {facts.dtype} between the products"
@@ -47,7 +51,7 @@ class TwoSteps(FusedAlgorithm):
                 return f"{why}, stored, and multiplied by D"
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> str:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
         """Return the name of the kernel for one pass."""
         return ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
 
@@ -69,7 +73,7 @@ class StepsOrPass(TwoSteps):
         """Return 0: tiles are asked."""
         return 0.0
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why, or None."""
         why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"

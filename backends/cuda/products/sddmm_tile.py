@@ -9,7 +9,7 @@ kernel of all GPUs.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,15 @@ from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 from .constants import TileConstants, by_columns
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import DTypeLike
+
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
+    from ...gpu.device import GpuDevice
 
 _TEXT = FOLDERS
 
@@ -115,7 +124,7 @@ class Lists(NamedTuple):
     plain: ml_choice.Pieces
 
 
-def make_lists(xp: Any, A: Any) -> tuple[int, Array, Array, Array]:
+def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
     """Return ``ahead``, ``blocks``, ``places`` and ``codes`` of :class:`Lists`.
 
     Parameters
@@ -192,11 +201,11 @@ class Tile(GpuAlgorithm):
             return "it is made of words of compute capability 9.0"
         return None
 
-    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+    def kernel(self, device: GpuDevice, width: int, parts: int, itemsize: int) -> Multiplier:
         """Return the kernel that multiplies tiles of a width."""
         return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
         missing = self.missing(on.executor.device)
         if missing:
@@ -213,7 +222,7 @@ class Tile(GpuAlgorithm):
             return "the matrix has too many tiles"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
         rules = on.executor.constants.of(TileConstants)
@@ -224,7 +233,7 @@ class Tile(GpuAlgorithm):
             return None
         return f"{facts.density:.1%} of the positions are entries: dense tiles are sampled"
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Lists:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Lists:
         """Return the entries of all tiles."""
         if not sorted_rows(on.executor.xp, A):
             raise Unsuited("rows are not sorted: A.sort() returns a sorted matrix")
@@ -297,7 +306,7 @@ class Tile(GpuAlgorithm):
     @staticmethod
     def _plain(
         on: Adapter,
-        A: Any,
+        A: Csr,
         items: ml_choice.Pieces,
         verdict: int,
         k: int,
@@ -307,7 +316,7 @@ class Tile(GpuAlgorithm):
         S: int,
         alpha: float,
         beta: float,
-        dtype: Any,
+        dtype: np.dtype[Any],
     ) -> None:
         """Launch the kernel of all GPUs, which runs if tiles did not."""
         constants = dot_constants(dtype, k, 1, C, B)
@@ -337,7 +346,7 @@ class TileMma(Tile):
             return f"it needs {need} bytes of shared memory, and there are {device.shared_bytes}"
         return None
 
-    def kernel(self, device: Any, width: int, parts: int, itemsize: int) -> Multiplier:
+    def kernel(self, device: GpuDevice, width: int, parts: int, itemsize: int) -> Multiplier:
         """Return the kernel that multiplies tiles of a width, two in memory if they fit."""
         two = shared_bytes(width, parts, itemsize)
         if two <= device.shared_bytes:
@@ -367,7 +376,7 @@ def launch(
     blocks: int,
     arguments: tuple[Any, ...],
     dtype: Any,
-    index: Any,
+    index: DTypeLike,
     shared: int = 0,
     **constants: int,
 ) -> None:

@@ -22,6 +22,12 @@ from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from ..headers import FOLDERS
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import DTypeLike
+
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from ...gpu.products.adapter import Adapter
 
 slab_spmm = SimtKernel(
@@ -96,7 +102,12 @@ _SLABS: Key[Slabs] = Key("slabs")
 
 
 def cut_into_slabs(
-    xp: Any, indptr: Array, indices: Array, columns: int, most_rows: int, multiprocessors: int
+    xp: ModuleType,
+    indptr: Array,
+    indices: Array,
+    columns: int,
+    most_rows: int,
+    multiprocessors: int,
 ) -> Slabs:
     """Return the slabs of a pattern.
 
@@ -143,7 +154,7 @@ class Slab(GpuAlgorithm):
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
@@ -161,7 +172,7 @@ class Slab(GpuAlgorithm):
     def _count(self, on: Adapter, facts: Facts) -> int:
         return -(-facts.statistics.columns // max(self._height(on), 1))
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return that rows of ``B`` are used again and again, if they are."""
         of_slab = facts.statistics.mean / max(self._count(on, facts), 1)
         if (
@@ -177,7 +188,7 @@ class Slab(GpuAlgorithm):
             )
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Slabs:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Slabs:
         """Cut the pattern into slabs, once."""
         return A._pattern.get(
             _SLABS,
@@ -235,7 +246,7 @@ class Slab(GpuAlgorithm):
         value: str,
         blocks: int,
         arguments: tuple[Any, ...],
-        dtype: Any,
+        dtype: DTypeLike,
         shared: int,
         **constants: int,
     ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from ...unified.wrappers import SimtKernel
 from . import attention_operands
 from .sddmm_tile import launch
 from .slab_lists import BATCH, PANEL, Lists, lists_of, transposed_lists_of
+
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
+    from ...gpu.device import GpuDevice
 
 _SIZES = "m: i64, n: i64, k: i64, p: i64, shares: i64, slabs: i64"
 _LISTS = "starts: in i32[l], entries: in u8[l]"
@@ -120,7 +125,7 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
     return Made(made, {"DIM": width, "HEIGHT": height}, bytes_of_block, rows)
 
 
-def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
+def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device and a width of rows."""
     return made_for(kernel, device.shared_bytes, width, WARPS)
 
@@ -151,15 +156,15 @@ class SlabAttention(FusedAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why slabs do not do here."""
         return obstacle(on, A, facts)
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return None: how many blocks there are in a batch decides, see :class:`SlabsOrRows`."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Any:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Any:
         """Return the fallback's state. Lists are made when they are first asked for."""
         return State(ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel)
 
@@ -275,7 +280,7 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
     )  # fmt: skip
 
 
-def obstacle(on: Adapter, A: Any, facts: Facts) -> str | None:
+def obstacle(on: Adapter, A: Matrix, facts: Facts) -> str | None:
     """Return why slabs do not do on a device, for a pattern and operands."""
     device = on.executor.device
     found = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])

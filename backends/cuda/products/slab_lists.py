@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.products.sddmm_flat import rows_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.csr import Csr
 
 #: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
 PANEL, BATCH = 8, 16
@@ -63,7 +68,7 @@ def places_of(rows: Array, width: int) -> Array:
 
 
 def make_lists(
-    xp: Any, rows: Array, columns: Array, shape: tuple[int, int], height: int, width: int
+    xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, int], height: int, width: int
 ) -> Lists:
     """Return the lists of entries.
 
@@ -133,7 +138,7 @@ LISTS: Key[Lists] = Key("entries by panels and slabs")
 TRANSPOSED: Key[Lists] = Key("entries of the transposed pattern by panels and slabs")
 
 
-def lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
+def lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> Lists:
     """Return the lists of a matrix by compressed rows, made once for its pattern."""
     return A._pattern.get(
         LISTS.of_size(height, width),
@@ -141,7 +146,7 @@ def lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
     )
 
 
-def transposed_lists_of(xp: Any, A: Any, height: int, width: int) -> Lists:
+def transposed_lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> Lists:
     """Return the lists of the transposed pattern, made once."""
     return A._pattern.get(
         TRANSPOSED.of_size(height, width),

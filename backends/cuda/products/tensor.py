@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from . import tensor_choice
 from . import tensor_kernels as kernels
 from .constants import TensorCoreConstants
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
+
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -73,7 +77,7 @@ class Places:
         return {name: address + offset for name, offset in self.offsets.items()}
 
 
-def places_of_values(m: int, pattern: TilePattern, dtype: Any) -> Places:
+def places_of_values(m: int, pattern: TilePattern, dtype: np.dtype[Any]) -> Places:
     """Return the sizes of packed values of a dtype: float32 has powers of two for rows."""
     scaled = dtype.name == "float32"
     return Places(
@@ -84,7 +88,12 @@ def places_of_values(m: int, pattern: TilePattern, dtype: Any) -> Places:
 
 
 def pack_values(
-    on: Adapter, A: Any, pattern: TilePattern, values: Any, dtype: Any, place: dict[str, int]
+    on: Adapter,
+    A: Csr,
+    pattern: TilePattern,
+    values: Array,
+    dtype: np.dtype[Any],
+    place: dict[str, int],
 ) -> None:
     """Bring values, an array or an address, into the order of tiles."""
     m, index = A.shape[0], A.indptr.dtype
@@ -113,14 +122,14 @@ def pack_values(
 class PackedCopy:
     """The values of a matrix in the order of tiles; they follow changes of the matrix."""
 
-    def __init__(self, on: Adapter, A: Any, pattern: TilePattern) -> None:
+    def __init__(self, on: Adapter, A: Csr, pattern: TilePattern) -> None:
         self.on, self.pattern = on, pattern
         places = places_of_values(A.shape[0], pattern, A.dtype)
         self.memory = on.executor.allocate((max(places.nbytes, 1),), np.uint8)
         self.place = places.at(on.address(self.memory))
         self.update_values(A)
 
-    def update_values(self, matrix: Any) -> None:
+    def update_values(self, matrix: Csr) -> None:
         """Pack the matrix's new values."""
         with self.on.executor.device.handle:  # of several GPUs another one may be the current
             pack_values(self.on, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
@@ -193,14 +202,14 @@ class TensorCores(GpuAlgorithm):
             return f"rows of {facts.statistics.longest} entries are too long for it"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it is faster, where measurements show it and no position repeats."""
         reason = tensor_choice.reason(
             facts, on.waves, on.executor.constants.of(TensorCoreConstants), on.rules
         )
         return reason if reason and self._pattern(on, A) is not None else None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> TilePattern:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TilePattern:
         """Return the pattern in tiles, the same for all dtypes and numbers of columns.
 
         Raises
@@ -292,7 +301,7 @@ class TensorCores(GpuAlgorithm):
             )  # fmt: skip
 
     def _copy_of(
-        self, on: Adapter, A: Any, pattern: TilePattern, values: Array
+        self, on: Adapter, A: Csr, pattern: TilePattern, values: Array
     ) -> PackedCopy | None:
         """Return the packed copy of the matrix's own values; None for others."""
         if values.dtype != A.dtype or on.address(values) != on.address(A.data):

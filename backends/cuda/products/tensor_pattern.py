@@ -7,11 +7,16 @@ positions of a lane.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...gpu.reductions import some
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.executor import Array
 
 #: Rows of a block, and columns of a step of it.
 TILE = 64
@@ -56,14 +61,14 @@ class TilePattern(NamedTuple):
         return sum(int(a.nbytes) for a in (self.masks, self.starts, self.order))
 
 
-def place_of(row: Any, column: Any) -> Any:
+def place_of(row: Array, column: Array) -> Any:
     """Return the position of entries in their step: 32 times the lane, and the bit of its mask."""
     lane = row % TILE // 16 * 32 + row % 8 * 4 + column % 8 // 2
     bit = column % TILE // 16 * 8 + column % 16 // 8 * 4 + row % 16 // 8 * 2 + column % 2
     return lane * 32 + bit
 
 
-def tile_pattern(xp: Any, indptr: Any, indices: Any, columns: int) -> TilePattern | None:
+def tile_pattern(xp: ModuleType, indptr: Array, indices: Array, columns: int) -> TilePattern | None:
     """Return the pattern of compressed rows in tiles; None if a position repeats.
 
     Parameters

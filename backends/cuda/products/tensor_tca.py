@@ -5,7 +5,7 @@ TCA-SpMM is of Electronics 2024, 13(20), 3981. No rule chooses it; ask for it by
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import SpmmCall
@@ -16,6 +16,10 @@ from ...gpu.products.adapter import Adapter
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from .tensor import run_kernel
+
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
 
 tca_spmm = SimtKernel(
     "tca_spmm",
@@ -65,11 +69,11 @@ class Tca(GpuAlgorithm):
             return f"it multiplies {' and '.join(self.dtypes)}, not {facts.dtype}; {self.remedy}"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
         """Return the items of warps: rows, or row segments where some rows are long."""
         choice = ml_choice.of_waves(
             facts.statistics, on.waves, on.rules.summed_piece, rules=on.rules

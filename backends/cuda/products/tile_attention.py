@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from math import ceil
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,11 @@ from .tile_shapes import (
     shapes_for,
     width_of,
 )
+
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
+    from ...gpu.device import GpuDevice
 
 _TILES = (
     "order: in i32[l], starts: in i32[l], columns: in i32[l], masks: in i32[l], words: in u8[l]"
@@ -108,7 +113,7 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
     return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
 
 
-def kernel_for(device: Any, kernel: SimtKernel, width: int) -> Made:
+def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device and a width of rows."""
     shapes = shapes_for(device)
     return made_for(kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups)
@@ -157,15 +162,15 @@ class TileAttention(FusedAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
         return obstacle(on, facts.dtype, facts.columns)
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> State:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> State:
         """Return the tiles."""
         rows = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         tiles = tiles_of(on.executor.xp, A)
@@ -213,7 +218,7 @@ class TilesOrRows(TileAttention):
     source: ClassVar[str] = ""
     by_rule: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         if A.nnz == 0 or A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None

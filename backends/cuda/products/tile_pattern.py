@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from ....core.executor import Array
 from ....core.store import Key
 from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.csr import Csr
 
 #: Rows and columns of a tile. As in ``tile_rows.hpp``.
 ROWS, COLUMNS = 128, 64
@@ -50,7 +55,7 @@ class Tiles(NamedTuple):
     words: Array
 
 
-def make_tiles(xp: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> Tiles:
+def make_tiles(xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, int]) -> Tiles:
     """Return the tiles of entries.
 
     Parameters
@@ -93,7 +98,7 @@ def make_tiles(xp: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> 
     return Tiles(panels, order, starts, columns, masks, words)
 
 
-def _runs(xp: Any, rising: Array) -> tuple[Array, Array]:
+def _runs(xp: ModuleType, rising: Array) -> tuple[Array, Array]:
     """Return where runs of equal numbers begin, and the number of each."""
     begins = xp.flatnonzero(rising[1:] != rising[:-1]) + 1
     begins = xp.concatenate([xp.zeros(min(rising.size, 1), begins.dtype), begins])
@@ -179,7 +184,7 @@ def tiles_of(xp: Any, A: Any) -> Tiles:
     )
 
 
-def transposed_tiles_of(xp: Any, A: Any) -> Tiles:
+def transposed_tiles_of(xp: ModuleType, A: Csr) -> Tiles:
     """Return the tiles of the transposed pattern, made once."""
     return A._pattern.get(
         TRANSPOSED_TILES,

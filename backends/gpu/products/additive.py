@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.algorithm import facts_of
 from ....core.executor import Array
@@ -14,6 +14,9 @@ from . import declarations as ml
 from .choice import of_waves, summed_piece
 from .csr import Adapter
 from .rowwise import shape_of
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
 
 
 def launch(
@@ -88,7 +91,7 @@ def launch(
 @kernel(operations.csr_additive_attention)
 def csr_additive_attention(
     executor: GpuExecutor,
-    A: Any,
+    A: Csr,
     target: Array,
     source: Array,
     D: Array,
@@ -111,7 +114,7 @@ def csr_additive_attention(
 @kernel(operations.csr_additive_attention_backward)
 def csr_additive_attention_backward(
     executor: GpuExecutor,
-    A: Any,
+    A: Csr,
     target: Array,
     source: Array,
     D: Array,

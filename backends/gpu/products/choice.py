@@ -10,12 +10,17 @@ where rows differ. The device has the constants: :class:`..constants.RowProductC
 from __future__ import annotations
 
 from math import ceil, floor, log2
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ....core.statistics import RowStatistics
 from ..constants import ROW_PRODUCTS, RowProductConstants
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.executor import Array
 
 #: Entries that a wave loads at a time, and vectors that a lane has in flight.
 AT_ONCE, IN_FLIGHT = 32, 8
@@ -341,7 +346,7 @@ class Pieces(NamedTuple):
     first_line: Any = None
 
 
-def cut_rows(xp: Any, indptr: Any, piece: int, *, sampled: bool) -> Pieces:
+def cut_rows(xp: ModuleType, indptr: Array, piece: int, *, sampled: bool) -> Pieces:
     """Return the list of pieces of up to ``piece`` entries.
 
     Parameters

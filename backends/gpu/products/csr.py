@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -49,6 +49,11 @@ from .spmm_kernels import (
     RowTeam,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ....core.formats.csr import Csr
+
 
 class Adapter(adapter.Adapter):
     """A GPU that CuPy knows."""
@@ -93,7 +98,7 @@ class Adapter(adapter.Adapter):
         items: int,
         arguments: tuple[Any, ...],
         dtype: Any,
-        index: Any,
+        index: DTypeLike,
         **constants: int,
     ) -> None:
         """Launch a kernel on a number of work-items."""
@@ -134,7 +139,7 @@ algorithms.register(
 algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 
-def select(executor: GpuExecutor, A: Any, columns: int, dtype: str) -> Selection:
+def select(executor: GpuExecutor, A: Csr, columns: int, dtype: str) -> Selection:
     """Return an adapter of the executor, and the facts."""
     return Selection(Adapter(executor), facts_of(A, columns, dtype))
 
@@ -159,25 +164,25 @@ def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
 
 
 @kernel(operations.csr_softmax)
-def csr_softmax(executor: GpuExecutor, A: Any, S: Array) -> None:
+def csr_softmax(executor: GpuExecutor, A: Csr, S: Array) -> None:
     """Make weights of the scores of each row."""
     weigh(Adapter(executor), A, "softmax", S)
 
 
 @kernel(operations.csr_softmax_backward)
-def csr_softmax_backward(executor: GpuExecutor, A: Any, P: Array, G: Array) -> None:
+def csr_softmax_backward(executor: GpuExecutor, A: Csr, P: Array, G: Array) -> None:
     """Turn gradients of weights into gradients of scores."""
     weigh_gradients(Adapter(executor), A, "softmax", P, G)
 
 
 @kernel(operations.csr_spmm_max)
-def csr_spmm_max(executor: GpuExecutor, A: Any, B: Array, C: Array) -> None:
+def csr_spmm_max(executor: GpuExecutor, A: Csr, B: Array, C: Array) -> None:
     """Take the largest of the rows that a row names."""
     by_columns(Adapter(executor), ml.csr_spmm_max, A, B, C)
 
 
 @kernel(operations.csr_spmm_where_equal)
-def csr_spmm_where_equal(executor: GpuExecutor, A: Any, *operands: Array) -> None:
+def csr_spmm_where_equal(executor: GpuExecutor, A: Csr, *operands: Array) -> None:
     """Add up the gradients where the values equal the value of the row."""
     by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...unified.edge_functions import program_text
 from ...unified.wrappers import SimtKernel
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _LIST = "bounds: in I[l], target: in I[l], indices: in I[z], values: in T[z], values_step: i64"
 
@@ -374,6 +377,6 @@ def item_bytes(value: str) -> int:
 
 
 @cache
-def value_code(dtype: Any) -> str:
+def value_code(dtype: np.dtype[Any]) -> str:
     """Return the code of a value dtype, 16-bit ones included."""
     return "b2" if dtype.name == "bfloat16" else str(dtype.str[1:])

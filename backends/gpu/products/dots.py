@@ -31,7 +31,9 @@ def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> i
     return int(whole) + int(whole and alone)
 
 
-def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> dict[str, int]:
+def dot_constants(
+    dtype: np.dtype[Any], k: int, blocks: int, C: Operand, B: Operand
+) -> dict[str, int]:
     """Return the constants of csr_sddmm."""
     item = dtype.itemsize
     each = ml.elements(item, (k,), B.places(item) + C.places(item))
@@ -46,7 +48,7 @@ def dot_constants(dtype: Any, k: int, blocks: int, C: Operand, B: Operand) -> di
 
 
 @cache  # devices know kernels by identity
-def dot_kernel(kernel: SimtKernel, dtype: Any, known: int) -> SimtKernel:
+def dot_kernel(kernel: SimtKernel, dtype: np.dtype[Any], known: int) -> SimtKernel:
     """Return a kernel with fewer waves resident where more would have too few registers.
 
     csr_sddmm has 40 waves of float32 operands that are known; with less known it would spill up to

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import SpmmCall
@@ -15,6 +15,8 @@ from . import choice as ml_choice
 from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from .adapter import Adapter
 
 
@@ -24,13 +26,13 @@ class FewColumns(GpuAlgorithm):
     name: ClassVar[str] = "subwarp"
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype in ML_DTYPES:
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return that rows are alike and columns few, if so."""
         s, columns = facts.statistics, facts.columns
         if not 1 < columns <= on.rules.kept_columns or ml_choice.is_skewed(s, on.waves, on.rules):
@@ -40,7 +42,7 @@ class FewColumns(GpuAlgorithm):
             return None
         return f"{columns} columns are few: the lanes of a row keep the sums of all of them"
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> int:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> int:
         """Return how many lanes share a row."""
         return selection.lanes(facts.statistics, on.executor.constants.of(SpmvConstants))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import SpmmCall, SpmvCall
@@ -13,6 +13,8 @@ from .algorithm import GpuAlgorithm
 from .spmm_kernels import by_rows
 
 if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from .adapter import Adapter
 
 
@@ -25,7 +27,7 @@ class OneColumn(GpuAlgorithm):
 
     name: ClassVar[str] = "spmv"
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.columns != 1:
             return f"it is for one column, not {facts.columns}"
@@ -33,11 +35,11 @@ class OneColumn(GpuAlgorithm):
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return that there is one column, if there is."""
         return "one column is a vector: the kernel of A @ x"
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
         """Return the row segments that the kernels of other widths need."""
         choice = ml_choice.choose("spmm", facts.statistics, on.waves)
         return on.pieces(A, choice.piece, sampled=False)

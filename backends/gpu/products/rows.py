@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import FusedmmCall, SddmmCall, SpmmCall, TracedCall
@@ -20,6 +20,9 @@ from .dots import FusedLanes, dot_constants, dot_kernel
 from .gradients import FusedAlgorithm
 from .spmm_kernels import by_rows
 
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
+
 
 class _Rows(RowAlgorithm):
     """Waves have rows or pieces of them."""
@@ -28,7 +31,7 @@ class _Rows(RowAlgorithm):
         """Return how many entries a piece has; 0 if rows are whole."""
         return 0
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> ml_choice.Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
         """Return the rows, or cut them."""
         return on.pieces(A, self.piece(on, facts), sampled=self.product == "sddmm")
 

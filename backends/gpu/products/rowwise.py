@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
 from .adapter import Adapter, Operand
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
 
 #: Blocks of a batch that a group of lanes goes through side by side; the same in ``edge.hpp``.
 SIDE_BY_SIDE = 4
@@ -15,7 +18,7 @@ SIDE_BY_SIDE = 4
 MOST_LANES, MOST_VECTORS = 32, 2
 
 
-def weigh(on: Adapter, A: Any, edge: str, samples: Array, log_totals: Array | None = None) -> None:
+def weigh(on: Adapter, A: Csr, edge: str, samples: Array, log_totals: Array | None = None) -> None:
     """Make weights of the stored samples of each row; logarithms of totals are of a softmax.
 
     Samples of a block are neighbours; blocks may be any distance apart.
@@ -23,13 +26,13 @@ def weigh(on: Adapter, A: Any, edge: str, samples: Array, log_totals: Array | No
     _by_edges(on, ml.edge_rows, A, edge, (samples,), *on.of_rows(log_totals))
 
 
-def weigh_gradients(on: Adapter, A: Any, edge: str, weights: Array, gradients: Array) -> None:
+def weigh_gradients(on: Adapter, A: Csr, edge: str, weights: Array, gradients: Array) -> None:
     """Turn gradients of weights into gradients of samples."""
     _by_edges(on, ml.edge_gradients, A, edge, (weights, gradients))
 
 
 def _by_edges(
-    on: Adapter, kernel: SimtKernel, A: Any, edge: str, samples: tuple[Array, ...], *rest: Any
+    on: Adapter, kernel: SimtKernel, A: Csr, edge: str, samples: tuple[Array, ...], *rest: Any
 ) -> None:
     """Launch a kernel that goes over the stored samples of each row; the last array changes."""
     batch, rows = samples[-1].shape[0], A.shape[0]
@@ -44,7 +47,7 @@ def _by_edges(
         )
 
 
-def by_columns(on: Adapter, kernel: SimtKernel, A: Any, *operands: Array) -> None:
+def by_columns(on: Adapter, kernel: SimtKernel, A: Csr, *operands: Array) -> None:
     """Launch a kernel that goes over the entries of each row for some columns at a time.
 
     Parameters

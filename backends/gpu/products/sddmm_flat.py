@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import SddmmCall
@@ -14,6 +14,10 @@ from .algorithm import GpuAlgorithm
 from .dots import dot_constants, itemsize
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from .adapter import Adapter
 
 flat_sddmm = SimtKernel(
@@ -29,17 +33,17 @@ flat_sddmm = SimtKernel(
 )
 
 
-def rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
+def rows_of(xp: ModuleType, indptr: Array, nnz: int) -> Array:
     """Return the row of every entry, int64."""
     return xp.searchsorted(indptr[1:], xp.arange(nnz, dtype=indptr.dtype), side="right")
 
 
-def narrow_rows_of(xp: Any, indptr: Array, nnz: int) -> Array:
+def narrow_rows_of(xp: ModuleType, indptr: Array, nnz: int) -> Array:
     """Return the row of every entry, in the dtype of indices."""
     return rows_of(xp, indptr, nnz).astype(indptr.dtype)
 
 
-def planned_rows(on: Adapter, A: Any) -> Array:
+def planned_rows(on: Adapter, A: Csr) -> Array:
     """Return the row of every entry of a matrix."""
     size = max(A.nnz, A.shape[0])
     made: Array = on.executor.planned(size, narrow_rows_of, A.indptr, nnz=A.nnz)
@@ -53,7 +57,7 @@ class Flat(GpuAlgorithm):
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return why entries should be split, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)
@@ -65,7 +69,7 @@ class Flat(GpuAlgorithm):
             return f"rows have {s.mean:.1f} entries on average: waves have entries, not rows"
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Array:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Array:
         """Return the row of every entry."""
         return planned_rows(on, A)
 

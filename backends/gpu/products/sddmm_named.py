@@ -20,6 +20,10 @@ from .dots import itemsize
 from .sddmm_flat import planned_rows, rows_of
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
     from .adapter import Adapter
 
 _SAMPLES = (
@@ -59,11 +63,11 @@ class Entry(GpuAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Array:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Array:
         """Return the row of every entry."""
         return planned_rows(on, A)
 
@@ -104,11 +108,11 @@ class SmL2(GpuAlgorithm):
     #: Bytes of a row that a tile keeps at a time: 64 columns of float32.
     slice_bytes: ClassVar[int] = 256
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Tiles:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Tiles:
         """Return the tiles."""
         each = max(facts.columns, 1) * itemsize(facts.dtype)
         width = max(PANEL_BYTES // each, 1)
@@ -166,7 +170,7 @@ def sampled_operands(on: Adapter, call: SddmmCall) -> tuple[int, tuple[Any, ...]
     return each, (weights, step, *of_C, *of_B, S, distance)
 
 
-def make_tiles(xp: Any, A: Any, width: int, most_rows: int) -> Tiles:
+def make_tiles(xp: ModuleType, A: Csr, width: int, most_rows: int) -> Tiles:
     """Return tiles of entries, panels of ``width`` columns one after the other.
 
     Within a panel a tile ends after :data:`ENTRIES` entries and after ``most_rows`` rows, counted

@@ -35,6 +35,9 @@ from .algorithm import RowAlgorithm
 from .choice import Pieces, team_of
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.formats.csr import Csr
     from .adapter import Adapter
 
 csr_spmm_nonzero_split = SimtKernel(
@@ -218,7 +221,7 @@ class NonzeroSplit(NamedTuple):
 _SPLIT: Key[NonzeroSplit] = Key("chunks of entries")
 
 
-def split_nonzeros(xp: Any, indptr: Array, nnz: int, chunk: int) -> NonzeroSplit:
+def split_nonzeros(xp: ModuleType, indptr: Array, nnz: int, chunk: int) -> NonzeroSplit:
     """Return the chunks of ``nnz`` entries.
 
     Parameters
@@ -309,7 +312,7 @@ class RowsInTurn(_Anywhere):
     waves: ClassVar[int] = 0
     most_lanes: ClassVar[int] = ml.MOST_ROW_LANES
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Pieces:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Pieces:
         """Return the rows as they are."""
         return on.pieces(A, 0, sampled=False)
 
@@ -354,7 +357,7 @@ class RowTeam(_Anywhere):
     source: ClassVar[str] = ""
     name: ClassVar[str] = "row-team"
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> Team:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Team:
         """Return the rows as they are, and at least two waves for each."""
         team = team_of(facts.statistics, on.waves, facts.columns, facts.itemsize, on.rules)
         return Team(on.pieces(A, 0, sampled=False), max(team, 2))
@@ -376,7 +379,7 @@ class EntriesInTurn(_Anywhere):
         chunks = on.rules.wave_chunks if self.segments else on.rules.group_chunks
         return next(chunk for least, chunk in reversed(chunks.items()) if nnz >= least)
 
-    def prepare(self, on: Adapter, A: Any, facts: Facts) -> NonzeroSplit:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> NonzeroSplit:
         """Return the chunks, made once for a pattern."""
         chunk = self.chunk(on, A.nnz)
         return A._pattern.get(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts, Plan, Selection, Unsuited, make_plan
 from ....core.calls import SpmvCall
@@ -30,6 +30,10 @@ from .multiply import (
 )
 from .row_blocks import RowBlocks
 
+if TYPE_CHECKING:
+    from ....core.formats.base import Matrix
+    from ....core.formats.csr import Csr
+
 #: Positions that 32-bit indices of packed copies can tell.
 _LARGEST = 2**31
 
@@ -46,7 +50,7 @@ class SubWarp(VectorAlgorithm):
         """Return how many lanes share a row."""
         return selection.lanes(statistics, rules)
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> None:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
     def run(self, on: GpuExecutor, state: None, call: SpmvCall) -> None:
@@ -65,14 +69,14 @@ class Stream(VectorAlgorithm):
     row_kernel: ClassVar[RowKernel | None] = RowKernel.STREAM
     block: ClassVar[int] = simt.csr_stream.block
 
-    def objection(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
         """Return that there are too many rows, if so."""
         return None if A.shape[0] < _LARGEST else "it counts rows in 32 bits"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> None:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
-    def launch(self, on: GpuExecutor, A: Any, state: None) -> Prepared:
+    def launch(self, on: GpuExecutor, A: Matrix, state: None) -> Prepared:
         """Return the launch."""
         return stream(on, A)
 
@@ -87,15 +91,15 @@ class CsrAdaptive(VectorAlgorithm):
     name: ClassVar[str] = "csr-adaptive"
     source: ClassVar[str] = "Greathouse and Daga (2014)"
 
-    def objection(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
         """Return that there are no rows, if so."""
         return None if A.shape[0] else "it has no rows"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> RowBlocks:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> RowBlocks:
         """Find the row blocks."""
         return row_blocks_of(on, A)
 
-    def launch(self, on: GpuExecutor, A: Any, state: RowBlocks) -> Prepared | None:
+    def launch(self, on: GpuExecutor, A: Matrix, state: RowBlocks) -> Prepared | None:
         """Return the launch, if no row is cut."""
         return row_blocks_launch(on, state, A)
 
@@ -111,13 +115,13 @@ class _Packed(VectorAlgorithm):
     alone: ClassVar[bool] = True
     row_kernel: ClassVar[RowKernel | None] = RowKernel.PACKED
 
-    def objection(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
         """Return that indices are too large for it, if so."""
         if max(*A.shape, A.nnz) >= _LARGEST:
             return "packed copies have 32-bit indices"
         return None
 
-    def launch(self, on: GpuExecutor, A: Any, state: packed.Packed) -> Prepared | None:
+    def launch(self, on: GpuExecutor, A: Matrix, state: packed.Packed) -> Prepared | None:
         """Return the launch, if x need not be sorted and no row is cut or empty."""
         alone = not state.cached and state.empty_rows is None and state.cut_rows is None
         return packed_launch(on, state, A.dtype, 0) if alone else None
@@ -141,7 +145,7 @@ class Sell(_Packed):
     name: ClassVar[str] = "sell"
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> packed.Packed:
         """Pack the rows."""
         return measured(facts).packed_rows(packed.ABSOLUTE)
 
@@ -151,7 +155,7 @@ class SellNear(_Packed):
 
     name: ClassVar[str] = "sell-near"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> packed.Packed:
         """Pack the rows, if all entries are near the diagonal."""
         here = measured(facts)
         if here.choice.kernel != self.name and here.reach > selection.NEAR:
@@ -164,7 +168,7 @@ class SellPattern(_Packed):
 
     name: ClassVar[str] = "sell-pattern"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> packed.Packed:
         """Pack the rows, if there are few patterns."""
         return measured(facts).packed_rows(packed.PATTERN)
 
@@ -174,7 +178,7 @@ class RowSegments(_Packed):
 
     name: ClassVar[str] = "row-segments"
 
-    def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
+    def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> packed.Packed:
         """Cut and pack the rows."""
         return packed.pack_pieces(on, A)
 
@@ -184,7 +188,7 @@ algorithms.register(
 )
 
 
-def select(executor: GpuExecutor, A: Any, columns: int, dtype: str) -> Selection:
+def select(executor: GpuExecutor, A: Csr, columns: int, dtype: str) -> Selection:
     """Return the executor, and facts with measurements of the matrix."""
     return Selection(executor, VectorFacts.of(Measured(executor, A), columns, dtype))
 
@@ -194,7 +198,7 @@ algorithms.select_by("spmv", select)
 
 @kernel(operations.csr_plan)
 def csr_plan(
-    executor: GpuExecutor, A: Any, product: str, columns: int, kernel: str, dtype: str
+    executor: GpuExecutor, A: Csr, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
     """Choose an algorithm by the rule, or by name, and make it ready."""
     return make_plan(executor, A, product, columns, kernel, dtype)
@@ -202,7 +206,7 @@ def csr_plan(
 
 @kernel(operations.csr_spmv)
 def csr_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Run the plan for one vector; for several, sub-warps if no row is too long."""
     plan: Plan = A.plan

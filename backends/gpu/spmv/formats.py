@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from .measured import statistics_of
 from .multiply import multiply_row_blocks, scale, subwarp
 from .row_blocks import RowBlocks
 
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
+
 
 @kernel(operations.csr_diagonal)
-def csr_diagonal(executor: GpuExecutor, A: Any, d: Array) -> None:
+def csr_diagonal(executor: GpuExecutor, A: Csr, d: Array) -> None:
     """Let a work-item look through a row."""
     count = int(d.size)
     if count:
@@ -167,7 +170,7 @@ def sellp_spmv(
 
 @kernel(operations.bsr_spmv)
 def bsr_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a few lanes have a row of numbers; the compiler knows blocks of up to four columns."""
     m, k = y.shape
@@ -188,7 +191,7 @@ def bsr_spmv(
 
 @kernel(operations.dense_spmv)
 def dense_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Csr, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Use a wave a row for few vectors and within programs, and cuBLAS for many: it reuses rows."""
     (m, n), k = A.shape, y.shape[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..base import GpuExecutor
 from ..constants import SpmvConstants
 from . import on_device, packed, selection
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
 
 #: Rows up to which NumPy makes plans wherever kernels are: it takes a millisecond.
 FEW_ROWS = 1 << 13
@@ -33,7 +36,7 @@ class Measured:
     Each measurement is made when a rule asks for it.
     """
 
-    def __init__(self, executor: GpuExecutor, A: Any) -> None:
+    def __init__(self, executor: GpuExecutor, A: Csr) -> None:
         self.executor, self.A = executor, A
         self.rules = executor.constants.of(SpmvConstants)
 

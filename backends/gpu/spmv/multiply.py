@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.calls import SpmvCall
 from ....core.executor import Array
@@ -17,6 +17,11 @@ from ..maps import run_map
 from ..prepared import Prepared, prepare
 from . import packed
 from .row_blocks import RowBlocks
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ....core.formats.csr import Csr
 
 _ROW_BLOCKS: Key[RowBlocks] = Key("row blocks")
 
@@ -40,7 +45,7 @@ def subwarp(
     indptr: Array,
     indices: Array,
     data: Array,
-    dtype: Any = None,
+    dtype: np.dtype[Any] | None = None,
 ) -> Prepared:
     """Return the launch for blocks of ``k`` columns; it takes ``x, y, alpha, beta``.
 
@@ -60,7 +65,7 @@ def subwarp(
     )
 
 
-def row_blocks_of(executor: GpuExecutor, matrix: Any) -> RowBlocks:
+def row_blocks_of(executor: GpuExecutor, matrix: Csr) -> RowBlocks:
     """Return the row blocks of a CSR matrix; they are the same for any values of one size."""
     itemsize = matrix.dtype.itemsize
     nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
@@ -140,7 +145,7 @@ def stream(executor: GpuExecutor, A: Any) -> Prepared:
 
 
 def packed_launch(
-    executor: GpuExecutor, state: packed.Packed, dtype: Any, partial: int
+    executor: GpuExecutor, state: packed.Packed, dtype: np.dtype[Any], partial: int
 ) -> Prepared:
     """Return the launch for the rows and pieces of a packed copy; sums of pieces are partial."""
     # A block for every 256 lanes: the loop over lanes is for kernels that end in a sum.

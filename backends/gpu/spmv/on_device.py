@@ -8,7 +8,7 @@ ones of :mod:`.packed`, :mod:`.row_blocks` and :mod:`wollemi.core.statistics` fo
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .. import launch
 from ..base import GpuExecutor
 from ..scans import running_sum
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
 #: Rows are sorted within this number of slices: 1024 rows keep adjacent reads of x adjacent.
 WINDOW = 32
 #: Marks the padding of lanes as not computed.
@@ -27,7 +30,7 @@ UNKNOWN = 9.9
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, items: int, index: Any, *given: Any, **constants: int
+    executor: GpuExecutor, kernel: Any, items: int, index: DTypeLike, *given: Any, **constants: int
 ) -> None:
     """Launch a kernel over indices, without values, on a number of work-items."""
     blocks = launch.row_blocks(items, kernel.block)

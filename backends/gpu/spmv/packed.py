@@ -7,7 +7,7 @@ sorts and prefix sums, of many rows on the device; the plan that has them belong
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,12 @@ from ..arguments import address, flatten
 from ..base import GpuExecutor
 from . import on_device
 from .selection import MOST_PATTERNS
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.executor import Array
+    from ....core.formats.csr import Csr
 
 #: Entries of a piece of a long row. 64 was 3 to 4 % faster than 32 and 128 on an R-MAT graph
 #: (H200).
@@ -76,14 +82,14 @@ class Packed:
     #: The addresses of the last new values, and the launch that copied them.
     _refill: tuple[Any, Any, int, list[Any]] | None = None
 
-    def __init__(self, executor: GpuExecutor, matrix: Any, code: int) -> None:
+    def __init__(self, executor: GpuExecutor, matrix: Csr, code: int) -> None:
         self.executor = executor
         self.code = code
         self.dtype = matrix.data.dtype
         self.start: Any = None
         self.length: Any = None
 
-    def pack(self, matrix: Any, numbers: on_device.Numbers | None = None) -> Packed:
+    def pack(self, matrix: Csr, numbers: on_device.Numbers | None = None) -> Packed:
         """Lay out the slices of ``length`` and fill them.
 
         Parameters
@@ -119,7 +125,7 @@ class Packed:
         self._fill(matrix, self.code)
         return self
 
-    def _tell_columns(self, matrix: Any, patterns: on_device.RowPatterns, longest: int) -> None:
+    def _tell_columns(self, matrix: Csr, patterns: on_device.RowPatterns, longest: int) -> None:
         """Give each lane a pattern, and the patterns a table of offsets."""
         if patterns.model is None:
             raise Unsuited(f"rows have more than {MOST_PATTERNS} patterns of columns")
@@ -141,7 +147,7 @@ class Packed:
                 int(self.target.size), taken, self.codes, self.target
             )
 
-    def update_values(self, matrix: Any) -> None:
+    def update_values(self, matrix: Csr) -> None:
         """Copy the new values of the matrix to their positions; repeats reuse the launch."""
         executor = self.executor
         key = (matrix.dtype, *map(address, (matrix.data, matrix.indices, self.values, self.start)))
@@ -151,11 +157,11 @@ class Packed:
         _, function, blocks, values = self._refill
         executor.launch(function, blocks, values, simt.sell_fill.block)
 
-    def _fill(self, matrix: Any, code: int) -> None:
+    def _fill(self, matrix: Csr, code: int) -> None:
         function, blocks, values = self._filling(matrix, code)
         self.executor.launch(function, blocks, values, simt.sell_fill.block)
 
-    def _filling(self, matrix: Any, code: int) -> tuple[Any, int, list[Any]]:
+    def _filling(self, matrix: Csr, code: int) -> tuple[Any, int, list[Any]]:
         """Return the kernel that fills the slices, its blocks and its arguments."""
         codes = self.codes if code != PATTERN else None
         arguments = (
@@ -181,7 +187,7 @@ class Packed:
         return sum(int(a.nbytes) for a in arrays if a is not None)
 
 
-def slice_pointers(xp: Any, length: Any, warp: int) -> Any:
+def slice_pointers(xp: ModuleType, length: Array, warp: int) -> Any:
     """Return where the slices of lanes of these lengths begin, and where the last one ends."""
     slices = -(-int(length.size) // warp)
     padded = xp.zeros(slices * warp, np.int64)
@@ -191,7 +197,7 @@ def slice_pointers(xp: Any, length: Any, warp: int) -> Any:
     return pointers
 
 
-def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int, int]:
+def layout(xp: ModuleType, length: Array, warp: int, known_width: int) -> tuple[Any, int, int]:
     """Return where slices begin, their total size, and their common width or 0.
 
     Parameters
@@ -211,7 +217,7 @@ def layout(xp: Any, length: Any, warp: int, known_width: int) -> tuple[Any, int,
 
 
 def layout_here(
-    executor: GpuExecutor, length: Any, warp: int, known_width: int
+    executor: GpuExecutor, length: Array, warp: int, known_width: int
 ) -> tuple[Any, int, int]:
     """Return the same by kernels of our own."""
     pointers = on_device.slice_pointers(executor, length)
@@ -221,7 +227,7 @@ def layout_here(
 
 
 def layout_of(
-    executor: GpuExecutor, length: Any, numbers: on_device.Numbers
+    executor: GpuExecutor, length: Array, numbers: on_device.Numbers
 ) -> tuple[Any, int, int]:
     """Return the same for lanes with known lengths."""
     warp, known_width = executor.device.warp, executor.device.known_width
@@ -244,20 +250,20 @@ def one_width(total: int, slices: int, longest: int, warp: int, known_width: int
     return longest
 
 
-def window_order(xp: Any, length: Any, warp: int) -> Any:
+def window_order(xp: ModuleType, length: Array, warp: int) -> Any:
     """Return rows by falling length within windows; rows of one length keep their order."""
     longest = int(length.max()) if length.size else 0
     window = xp.arange(length.size, dtype=np.int64) // (warp * on_device.WINDOW)
     return xp.argsort(window * (longest + 1) + (longest - length), kind="stable")
 
 
-def padding(xp: Any, length: Any, warp: int) -> float:
+def padding(xp: ModuleType, length: Array, warp: int) -> float:
     """Return packed entries per entry, for lanes of these lengths."""
     nnz = int(length.sum())
     return float(int(slice_pointers(xp, length, warp)[-1]) / max(nnz, 1))
 
 
-def paddings(xp: Any, indptr: Any, warp: int, enough: float) -> tuple[float, float]:
+def paddings(xp: ModuleType, indptr: Array, warp: int, enough: float) -> tuple[float, float]:
     """Return the padding of rows as they come and, if it is more than ``enough``, sorted ones."""
     length = xp.diff(indptr.astype(np.int64))
     as_they_come = padding(xp, length, warp)
@@ -266,7 +272,7 @@ def paddings(xp: Any, indptr: Any, warp: int, enough: float) -> tuple[float, flo
     return as_they_come, padding(xp, length[window_order(xp, length, warp)], warp)
 
 
-def lanes_of_rows(xp: Any, indptr: Any, warp: int, in_order: bool) -> tuple[Any, Any, Any]:
+def lanes_of_rows(xp: ModuleType, indptr: Array, warp: int, in_order: bool) -> tuple[Any, Any, Any]:
     """Return the first entries and lengths of lanes that are rows, and which rows they are.
 
     The rows are None if they are in order, else sorted within windows.
@@ -281,7 +287,7 @@ def lanes_of_rows(xp: Any, indptr: Any, warp: int, in_order: bool) -> tuple[Any,
 
 def pack_rows(
     executor: GpuExecutor,
-    matrix: Any,
+    matrix: Csr,
     code: int,
     *,
     in_order: bool,
@@ -314,7 +320,7 @@ def pack_rows(
     return made.pack(matrix, numbers)
 
 
-def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
+def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
     """Return a packed copy with segments of at most ``PIECE`` entries as lanes.
 
     Parameters
@@ -360,7 +366,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Any, cached: int = 0) -> Packed:
     return made.pack(matrix)
 
 
-def _order(xp: Any, size: Any, cut: Any, warp: int) -> Any:
+def _order(xp: ModuleType, size: Any, cut: Any, warp: int) -> Any:
     """Return an order of pieces: cut rows first, then rows within windows, or all by size."""
     pieces, rows = xp.flatnonzero(cut), xp.flatnonzero(~cut)
     near = xp.concatenate([pieces, rows[window_order(xp, size[rows], warp)]])
@@ -369,14 +375,14 @@ def _order(xp: Any, size: Any, cut: Any, warp: int) -> Any:
     return xp.argsort(-size, kind="stable")
 
 
-def _repeated(xp: Any, counts: Any) -> Any:
+def _repeated(xp: ModuleType, counts: Any) -> Any:
     """Return each index as often as ``counts`` says."""
     ends = xp.cumsum(counts)
     total = int(ends[-1]) if ends.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=ends.dtype), side="right")
 
 
-def by_count(executor: GpuExecutor, matrix: Any) -> tuple[Any, Any]:
+def by_count(executor: GpuExecutor, matrix: Csr) -> tuple[Any, Any]:
     """Return the columns by falling number of entries, and the rank of each column."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     order = xp.argsort(-count, kind="stable").astype(np.int32)
@@ -385,7 +391,7 @@ def by_count(executor: GpuExecutor, matrix: Any) -> tuple[Any, Any]:
     return order, place
 
 
-def shared_share(executor: GpuExecutor, matrix: Any, cached: int) -> float:
+def shared_share(executor: GpuExecutor, matrix: Csr, cached: int) -> float:
     """Return the share of the entries in the ``cached`` columns that have the most."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     if count.size > cached:
@@ -393,13 +399,13 @@ def shared_share(executor: GpuExecutor, matrix: Any, cached: int) -> float:
     return float(int(count.astype(np.int64).sum()) / max(matrix.nnz, 1))
 
 
-def largest(xp: Any, numbers: Any) -> int:
+def largest(xp: ModuleType, numbers: Array) -> int:
     """Return the largest of some numbers that are not negative, 0 if there are none."""
     return int(numbers.max()) if numbers.size else 0
 
 
 def row_patterns(
-    executor: GpuExecutor, indptr: Any, indices: Any, most: int
+    executor: GpuExecutor, indptr: Array, indices: Array, most: int
 ) -> on_device.RowPatterns:
     """Return how far rows reach, and their patterns if they are at most ``most``."""
     m = int(indptr.size) - 1
@@ -414,7 +420,7 @@ def row_patterns(
     return on_device.RowPatterns(reach, *found)
 
 
-def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
+def alike(xp: ModuleType, hashes: Any, most: int) -> tuple[Any, Any] | None:
     """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
     # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
     if int(xp.unique(hashes[:: max(1, hashes.size // 65536)]).size) > most:
@@ -425,6 +431,6 @@ def alike(xp: Any, hashes: Any, most: int) -> tuple[Any, Any] | None:
     return pattern.reshape(-1).astype(np.uint8), model.astype(np.int64)
 
 
-def taken(xp: Any, numbers: Any, places: Any) -> Any:
+def taken(xp: ModuleType, numbers: Array, places: Any) -> Any:
     """Return the numbers at some positions."""
     return numbers[places]

@@ -5,7 +5,7 @@ They are found on the device, with sums, searches and gathers alone, and have tw
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from ...simt import kernels as simt
 from ..base import GpuExecutor
 from ..reductions import some
 from . import on_device
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ....core.executor import Array
 
 #: Bytes of the shared memory of a block that products take at most: four of each work-item.
 SHARED_BYTES = 4 * 8 * simt.csr_adaptive.block
@@ -51,7 +56,7 @@ class RowBlocks:
         Whether caches hold the matrix from one product to the next.
     """
 
-    def __init__(self, executor: GpuExecutor, indptr: Any, itemsize: int, nbytes: int) -> None:
+    def __init__(self, executor: GpuExecutor, indptr: Array, itemsize: int, nbytes: int) -> None:
         self.row, self.entry, self.cut = executor.planned(
             int(indptr.size),
             cut_rows_and_test,
@@ -69,13 +74,15 @@ class RowBlocks:
         return int(self.row.nbytes + self.entry.nbytes)
 
 
-def cut_rows_and_test(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any, bool]:
+def cut_rows_and_test(
+    xp: ModuleType, indptr: Array, most: int, most_rows: int
+) -> tuple[Any, Any, bool]:
     """Return the result of :func:`cut_rows`, and whether a row is cut."""
     row, entry = cut_rows(xp, indptr, most, most_rows)
     return row, entry, some(row < 0)
 
 
-def cut_rows(xp: Any, indptr: Any, most: int, most_rows: int) -> tuple[Any, Any]:
+def cut_rows(xp: ModuleType, indptr: Array, most: int, most_rows: int) -> tuple[Any, Any]:
     """Return the first rows and entries of row blocks.
 
     A row block takes as many whole rows as ``most`` entries and ``most_rows`` rows allow, and one

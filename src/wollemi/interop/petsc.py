@@ -7,7 +7,7 @@ the classes of this module. Both work on the matrices of one process; see ``docs
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ..solvers.preconditioners.multigrid.amg import Amg
 from ..solvers.preconditioners.names import options_in, parsed
 from ..solvers.registry import SOLVERS
 from ._petsc_matrices import Reference, from_petsc, pattern_version, petsc, vector_map
+
+if TYPE_CHECKING:
+    from petsc4py import PETSc
 
 __all__ = ["Preconditioner", "Solver"]
 
@@ -47,7 +50,7 @@ class _Operand:
         self._mat: Reference | None = None
         self._pattern = self._state = -1
 
-    def follow(self, mat: Any) -> bool:
+    def follow(self, mat: PETSc.Mat) -> bool:
         """Take over a matrix of PETSc, and return whether anything changed."""
         pattern, state = pattern_version(mat), mat.stateGet()
         known = self._mat is not None and self._mat.handle == mat.handle
@@ -99,13 +102,13 @@ class Preconditioner:
         self._type, self._executor = "amg", None
         self._operand: _Operand | None = None
 
-    def setFromOptions(self, pc: Any) -> None:
+    def setFromOptions(self, pc: PETSc.PC) -> None:
         """Read the options."""
         options = petsc().Options(pc.getOptionsPrefix())
         self._type = options.getString("pc_wollemi_type", self._type)
         self._executor = options.getString("pc_wollemi_executor", self._executor or "") or None
 
-    def setUp(self, pc: Any) -> None:
+    def setUp(self, pc: PETSc.PC) -> None:
         """Make the preconditioner of the second operator of the PC, or update it."""
         mat = pc.getOperators()[1]
         if self._operand is None:
@@ -117,7 +120,7 @@ class Preconditioner:
         elif changed:
             self.M.update(matrix)
 
-    def _settings(self, mat: Any) -> Settings:
+    def _settings(self, mat: PETSc.Mat) -> Settings:
         if self._type == "direct":
             return Settings(Direct, {})
         settings = parsed(self._type)
@@ -140,32 +143,32 @@ class Preconditioner:
         made: LinOp = self.M
         return made
 
-    def apply(self, pc: Any, x: Any, y: Any) -> None:
+    def apply(self, pc: PETSc.PC, x: PETSc.Vec, y: PETSc.Vec) -> None:
         """Set ``y = M x``."""
         _apply(self._ready(), x, y)
 
-    def applyTranspose(self, pc: Any, x: Any, y: Any) -> None:
+    def applyTranspose(self, pc: PETSc.PC, x: PETSc.Vec, y: PETSc.Vec) -> None:
         """Set ``y = M^T x``."""
         _apply(self._ready().T, x, y)
 
-    def view(self, pc: Any, viewer: Any) -> None:
+    def view(self, pc: PETSc.PC, viewer: PETSc.Viewer) -> None:
         """Print the preconditioner, for ``-ksp_view``."""
         viewer.printfASCII(f"  wollemi: {self.M!r}, type {self._type}\n")
         for note in getattr(self.M, "notes", []):
             viewer.printfASCII(f"  {note}\n")
 
-    def reset(self, pc: Any) -> None:
+    def reset(self, pc: PETSc.PC) -> None:
         """Forget the matrix and the preconditioner."""
         self.M, self._operand = None, None
 
 
-def _apply(operator: LinOp, x: Any, y: Any) -> None:
+def _apply(operator: LinOp, x: PETSc.Vec, y: PETSc.Vec) -> None:
     """Apply an operator to a vector of PETSc, into another."""
     image = operator.apply(np.asarray(x.getArray(readonly=True)))
     y.getArray()[:] = image
 
 
-def _near_null_space(mat: Any) -> np.ndarray[Any, Any] | None:
+def _near_null_space(mat: PETSc.Mat) -> np.ndarray[Any, Any] | None:
     """Return the near null space that a matrix of PETSc has, one vector a column, or None."""
     space = mat.getNearNullSpace()
     if not space.handle:
@@ -229,18 +232,18 @@ class Solver:
         self._solver_M: LinOp | None = None
         self._settings: Settings | None = None
 
-    def setFromOptions(self, ksp: Any) -> None:
+    def setFromOptions(self, ksp: PETSc.KSP) -> None:
         """Read the options."""
         options = petsc().Options(ksp.getOptionsPrefix())
         self._type = options.getString("ksp_wollemi_type", self._type)
         self._executor = options.getString("ksp_wollemi_executor", self._executor or "") or None
 
-    def setUp(self, ksp: Any) -> None:
+    def setUp(self, ksp: PETSc.KSP) -> None:
         """Set the PC aside where the solver chooses its own preconditioner."""
         if self._type in ("auto", "direct") and _own_preconditioner(ksp.getPC()) is None:
             ksp.getPC().setType("none")
 
-    def solve(self, ksp: Any, b: Any, x: Any) -> None:
+    def solve(self, ksp: PETSc.KSP, b: PETSc.Vec, x: PETSc.Vec) -> None:
         """Solve, and tell the KSP the iterations, the norms and the reason."""
         if self._operand is None:
             self._operand = _Operand(self._executor)
@@ -256,7 +259,11 @@ class Solver:
         _tell(ksp, result)
 
     def _solved(
-        self, ksp: Any, b: np.ndarray[Any, Any], x0: np.ndarray[Any, Any] | None, changed: bool
+        self,
+        ksp: PETSc.KSP,
+        b: np.ndarray[Any, Any],
+        x0: np.ndarray[Any, Any] | None,
+        changed: bool,
     ) -> Result:
         assert self._operand is not None
         rtol, atol, _, limit = ksp.getTolerances()
@@ -282,7 +289,7 @@ class Solver:
             self._solver.update(A)
         return self._solver
 
-    def view(self, ksp: Any, viewer: Any) -> None:
+    def view(self, ksp: PETSc.KSP, viewer: PETSc.Viewer) -> None:
         """Print the last solve, for ``-ksp_view``."""
         viewer.printfASCII(f"  wollemi: type {self._type}\n")
         if self.result is not None:
@@ -290,7 +297,7 @@ class Solver:
             for note in self.result.notes:
                 viewer.printfASCII(f"  {note}\n")
 
-    def reset(self, ksp: Any) -> None:
+    def reset(self, ksp: PETSc.KSP) -> None:
         """Forget the matrix and the solver."""
         self._operand = self._solver = self._solver_M = self._settings = None
 
@@ -312,13 +319,13 @@ def _krylov(text: str) -> Settings:
     return Settings(SOLVERS[name.lower()], options_in(rest))
 
 
-def _own_preconditioner(pc: Any) -> Preconditioner | None:
+def _own_preconditioner(pc: PETSc.PC) -> Preconditioner | None:
     """Return the object of wollemi behind a PC, or None."""
     context = pc.getPythonContext() if pc.getType() == "python" else None
     return context if isinstance(context, Preconditioner) else None
 
 
-def _applied(pc: Any, A: LinOp) -> LinOp | None:
+def _applied(pc: PETSc.PC, A: LinOp) -> LinOp | None:
     """Return a PC of PETSc as an operator, None for the type ``none``."""
     if pc.getType() == "none":
         return None
@@ -327,7 +334,7 @@ def _applied(pc: Any, A: LinOp) -> LinOp | None:
     return as_linop(operator, A.executor)
 
 
-def _tell(ksp: Any, result: Result) -> None:
+def _tell(ksp: PETSc.KSP, result: Result) -> None:
     """Tell a KSP the outcome of a solve."""
     reasons = petsc().KSP.ConvergedReason
     norms = np.atleast_1d(result.residuals)

@@ -8,7 +8,7 @@ sum.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -21,6 +21,11 @@ from ..interop.torch.memory import as_rows, for_kernels, native_of, on_its_strea
 from ..interop.torch.patterns import matrix_of
 from ..interop.torch.register import Operator, define, define_without_derivatives
 from ..interop.torch.segments import segment_softmax, segment_sum, softmax_derivative
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch._C import DispatchKeySet
 
 
 def _shapes(indptr: Tensor, target: Tensor, D: Tensor) -> list[tuple[int, ...]]:
@@ -120,7 +125,7 @@ def _of_heads(x: Tensor) -> Tensor:
 class _Steps:
     """The scores, the weights and the slopes of the entries, shape (..., heads, nnz)."""
 
-    def __init__(self, inputs: Any) -> None:
+    def __init__(self, inputs: tuple[Any, ...]) -> None:
         self.indptr, self.indices, target, source, D, self.slope = inputs
         self.heads, self.columns = target.shape[-1], D.shape[-2]
         self.pattern = self.indptr, self.indices
@@ -141,7 +146,7 @@ class _Steps:
         return softmax_derivative(*self.pattern, self.weights, t, self.columns)
 
 
-def _gradients_by_steps(inputs: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+def _gradients_by_steps(inputs: tuple[Any, ...], gradient: Tensor) -> tuple[Tensor, ...]:
     steps = _Steps(inputs)
     G = _by_heads(gradient, steps.heads)
     of_weights = operators.sddmm(*steps.pattern, G, steps.D, "auto")
@@ -154,18 +159,22 @@ def _gradients_by_steps(inputs: Any, gradient: Tensor) -> tuple[Tensor, ...]:
     return of_target, of_source[..., 0].transpose(-1, -2), _of_heads(of_D)
 
 
-def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     return None, None, *_gradients_by_steps(inputs, gradient), None
 
 
-def _kept_backward(inputs: Any, needs: Any, out: Any, gradient: Tensor) -> tuple[Any, ...]:
+def _kept_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Any, gradient: Tensor
+) -> tuple[Any, ...]:
     if torch.is_grad_enabled() or forward_ad._current_level >= 0:
         return _backward(inputs, needs, out[0], gradient)
     *given, slope = inputs
     return None, None, *_gradients(*given, gradient, *out, slope), None
 
 
-def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     _, _, of_target, of_source, of_D, _ = tangents
     target, source = inputs[2:4]
     steps = _Steps(inputs)
@@ -200,7 +209,7 @@ kept: Any = define(
 )
 
 
-def _recorded(keyset: Any, *inputs: Any) -> Tensor:
+def _recorded(keyset: DispatchKeySet, *inputs: Any) -> Tensor:
     out: Tensor = kept.redispatch(keyset, *inputs)[0]
     return out
 

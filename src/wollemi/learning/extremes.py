@@ -6,7 +6,7 @@ derivative in forward mode, are sums over these neighbours.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -14,6 +14,9 @@ from ..core.operations import products as operations
 from ..interop.torch.blocks import run
 from ..interop.torch.patterns import matrix_of, transposed_of
 from ..interop.torch.register import Operator, define
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def _max_kernel(indptr: Tensor, indices: Tensor, B: Tensor) -> Tensor:
@@ -44,7 +47,7 @@ def _equal_fake(
     return X.new_empty(X.shape)
 
 
-def _counts(inputs: Any, out: Tensor) -> Tensor:
+def _counts(inputs: tuple[Any, ...], out: Tensor) -> Tensor:
     """Return how many neighbours have each largest feature."""
     indptr, indices, B = inputs
     ones = B.detach().new_ones(1).expand(B.shape)
@@ -52,26 +55,30 @@ def _counts(inputs: Any, out: Tensor) -> Tensor:
     return found.clamp(min=1)
 
 
-def _max_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _max_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, B = inputs
     shares = gradient / _counts(inputs, out)
     of_B = spmm_where_equal(indptr, indices, B.detach(), out.detach(), shares, True)
     return None, None, of_B
 
 
-def _max_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+def _max_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Tensor:
     indptr, indices, B = inputs
     sums = spmm_where_equal(indptr, indices, out.detach(), B.detach(), tangents[2], False)
     return sums / _counts(inputs, out)
 
 
-def _equal_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _equal_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, X, Y, _, transposed = inputs
     of_G = spmm_where_equal(indptr, indices, Y, X, gradient, not transposed) if needs[4] else None
     return None, None, None, None, of_G, None  # almost everywhere X and Y have none
 
 
-def _equal_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _equal_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, X, Y, _, transposed = inputs
     if tangents[4] is None:
         return None

@@ -7,7 +7,7 @@ the pattern alone. So they are made once, for the transpose too, and stay with t
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -19,6 +19,9 @@ from ..interop.torch.blocks import run
 from ..interop.torch.captured import is_captured
 from ..interop.torch.patterns import matrix_of, outside_of_transforms, transposed_of
 from ..interop.torch.register import Operator, define
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WEIGHTS: Key[Tensor] = Key("weights of neighbours")
 
@@ -67,13 +70,15 @@ def _fake(
     return B.new_empty((*B.shape[:-2], rows, B.shape[-1]))
 
 
-def _backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, _, columns, transposed, mean = inputs
     of_B = sum_of_neighbours(indptr, indices, gradient, columns, not transposed, mean)
     return None, None, of_B, None, None, None
 
 
-def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Tensor:
     indptr, indices, _, *rest = inputs
     tangent: Tensor = sum_of_neighbours(indptr, indices, tangents[2], *rest)
     return tangent

@@ -399,7 +399,7 @@ def gspmm(
     return total / degrees.reshape(-1, *(1,) * (total.dim() - 1))
 
 
-def _messages(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor:
+def _messages(pattern: Pattern, order: Tensor, op: str, lhs: Any, rhs: Any) -> Tensor:
     if op == "copy_rhs":
         return _in_order(rhs, order)
     sources: Tensor = lhs.index_select(0, pattern.indices)
@@ -436,7 +436,7 @@ def _extremes(pattern: Pattern, messages: Tensor, reduce_op: str) -> Tensor:
     return found.masked_fill(empty.reshape(-1, *(1,) * (found.dim() - 1)), 0)
 
 
-def _summed(pattern: Pattern, order: Any, op: str, lhs: Any, rhs: Any) -> Tensor:
+def _summed(pattern: Pattern, order: Tensor, op: str, lhs: Any, rhs: Any) -> Tensor:
     if op == "copy_rhs":
         return _added_up(pattern, _in_order(rhs, order))
     lhs, rhs = _aligned(lhs, _in_order(rhs, order))

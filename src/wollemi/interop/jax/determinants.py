@@ -31,7 +31,7 @@ METHODS = ("factors", "lanczos")
 def log_determinant(
     A: Any,
     *,
-    values: Any = None,
+    values: jax.Array | None = None,
     method: str = "factors",
     probes: int = 32,
     steps: int = 64,
@@ -147,17 +147,21 @@ inverse_p = _defined("inverse_entries", determinant.inverse_entries, 1, True)
 derivative_p = _defined("inverse_derivative", determinant.inverse_derivative, 2, True)
 
 
-def _log_determinant_jvp(primals: Any, tangents: Any, **known: Any) -> tuple[Any, Any]:
+def _log_determinant_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **known: Any
+) -> tuple[Any, Any]:
     out, t = log_determinant_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else (inverse_p.bind(*primals, **known) * t).sum(-1))
 
 
-def _inverse_jvp(primals: Any, tangents: Any, **known: Any) -> tuple[Any, Any]:
+def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any], **known: Any) -> tuple[Any, Any]:
     out, t = inverse_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else -derivative_p.bind(*primals, t, **known))
 
 
-def _derivative_jvp(primals: Any, tangents: Any, **known: Any) -> tuple[Any, Any]:
+def _derivative_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **known: Any
+) -> tuple[Any, Any]:
     out = derivative_p.bind(*primals, **known)
     if given(tangents[-2]) is not None:
         raise UnsupportedOperation("log_determinant has no third derivatives")
@@ -165,7 +169,7 @@ def _derivative_jvp(primals: Any, tangents: Any, **known: Any) -> tuple[Any, Any
     return out, total(out, None if t is None else derivative_p.bind(*primals[:-1], t, **known))
 
 
-def _derivative_transpose(g: Any, *primals: Any, **known: Any) -> list[Any]:
+def _derivative_transpose(g: jax.Array, *primals: Any, **known: Any) -> list[Any]:
     *others, direction = primals
     rest: list[Any] = [None] * len(others)
     if type(g) is ad.Zero:
@@ -184,7 +188,7 @@ ad.primitive_transposes[derivative_p] = _derivative_transpose
 
 
 def _estimated(
-    held: Held, values: Any, probes: int, steps: int, seed: int, how: dict[str, Any]
+    held: Held, values: jax.Array, probes: int, steps: int, seed: int, how: dict[str, Any]
 ) -> Any:
     A = held.on_host
     n = A.shape[0]
@@ -196,7 +200,7 @@ def _estimated(
         return quadrature(lambda Q: spmm(A, Q, values=v), jnp.asarray(signs, v.dtype), steps)
 
     @estimate.defjvp
-    def derivative(primals: Any, tangents: Any) -> Any:
+    def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (v,), (t,) = primals, tangents
         Z = jnp.asarray(signs, v.dtype)
         X = solve(A, Z, values=v, **how)
@@ -207,7 +211,7 @@ def _estimated(
     return one((values + values[..., mirrored]) / 2)
 
 
-def quadrature(multiply: Callable[[Any], Any], Z: Any, steps: int) -> Any:
+def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> Any:
     """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, entries of which are 1 or -1.
 
     Parameters

@@ -7,7 +7,7 @@ of launches alone are repeated without Python; others run in Python at every cal
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...core.formats import Csr
 from ...core.operations import products as operations
 from ...core.operations import vector
 
+if TYPE_CHECKING:
+    from ...core.operation import Operation
+
 #: ``kernel(A, operands, out, **options)`` returns the steps that compute a result.
 DeviceKernel = Callable[..., Sequence[Step]]
 
@@ -26,7 +29,7 @@ def _for_all(on: Any, x: Array, blocks: int) -> Array:
     return on.xp.broadcast_to(x, (blocks, *x.shape[1:]))
 
 
-def _product(operation: Any, A: Csr, arrays: Sequence[Array | None], *scalars: Any) -> Step:
+def _product(operation: Operation, A: Csr, arrays: Sequence[Array | None], *scalars: Any) -> Step:
     arguments = (A, *arrays, *scalars)
     return lambda: A.executor.run_repeatably(operation, arguments, arrays) is not None
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .patterns import matrix_of
+
+if TYPE_CHECKING:
+    from .patterns import Held
 
 #: Of an operand or a result: one number an entry, one a row, or a dense matrix.
 ENTRIES, ROWS, DENSE = "entries", "rows", "dense"
@@ -41,7 +44,7 @@ class HostKernel:
     operands: tuple[str, ...]
     result: str
 
-    def __call__(self, *given: Any, pattern: Any, columns: int, **options: Any) -> Any:
+    def __call__(self, *given: Any, pattern: Held | None, columns: int, **options: Any) -> Any:
         """Return the result for operands as the primitive has them."""
         arrays = [np.ascontiguousarray(x) for x in given]
         if pattern is not None:

@@ -52,7 +52,9 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
     matrix: Held = eqx.field(static=True)
     tags: frozenset[object] = eqx.field(static=True)
 
-    def __init__(self, A: Any, tags: object | frozenset[object] = (), values: Any = None) -> None:
+    def __init__(
+        self, A: Any, tags: object | frozenset[object] = (), values: jax.Array | None = None
+    ) -> None:
         sparse = sparse_of(A)
         self.matrix = known_pattern(sparse, "SparseLinearOperator")
         self.values = weights_of(sparse, values, "SparseLinearOperator")
@@ -207,12 +209,14 @@ precondition_p = define(
 )
 
 
-def _precondition_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+def _precondition_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[Any, Any]:
     out, t = precondition_p.bind(*primals, **params), given(tangents[0])
     return out, total(out, None if t is None else precondition_p.bind(t, **params))
 
 
-def _precondition_transpose(g: Any, r: Any, **params: Any) -> list[Any]:
+def _precondition_transpose(g: jax.Array, r: jax.Array, **params: Any) -> list[Any]:
     if type(g) is ad.Zero:
         return [ad.Zero(r.aval)]
     return [as_blocks(precondition_p.bind(g, **params), r.aval.shape[0])]

@@ -199,7 +199,7 @@ def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., 
 
 
 def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]:
-    def lowered(ctx: Any, *values: Any, pattern: Any, columns: int, **options: Any) -> Any:
+    def lowered(ctx: Any, *values: Any, pattern: Held, columns: int, **options: Any) -> Any:
         on = host_executor() if pattern is None else pattern.on_host.executor
         if native is not None and on.foreign_handlers() and register_handlers():
             return _call_native(ctx, values, native, on, pattern, columns, options)
@@ -219,7 +219,7 @@ def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]
 
 def _call_native(
     ctx: Any,
-    values: Any,
+    values: jax.Array,
     native: NativeCall,
     on: Executor,
     pattern: Held | None,
@@ -259,7 +259,7 @@ def _call_native(
 
 
 def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Callable[..., Any]:
-    def lowered(ctx: Any, *values: Any, pattern: Any, columns: int, **options: Any) -> Any:
+    def lowered(ctx: Any, *values: Any, pattern: Held, columns: int, **options: Any) -> Any:
         if device is None or ctx.module_context.lowering_parameters.for_export:
             raise ExecutorMismatch(
                 f"{kernel.name}: a program that is exported for {backend} cannot bring its "
@@ -281,7 +281,7 @@ def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Ca
     return lowered
 
 
-def _call_bound(ctx: Any, values: Any, bound: ForeignProduct) -> Any:
+def _call_bound(ctx: Any, values: jax.Array, bound: ForeignProduct) -> Any:
     ctx.module_context.add_keepalive(bound.owner)
     return jax.ffi.ffi_lowering("wollemi_device")(ctx, *values, call=np.int64(bound.name))
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
 from ...core.registry import host_executor
 from ...core.store import Key
+
+if TYPE_CHECKING:
+    pass
 
 #: How many patterns that were arguments of compiled functions are remembered.
 REMEMBERED = 16
@@ -47,7 +50,7 @@ class Pattern:
         Rows and columns.
     """
 
-    def __init__(self, indptr: Any, indices: Any, shape: tuple[int, int]) -> None:
+    def __init__(self, indptr: jax.Array, indices: jax.Array, shape: tuple[int, int]) -> None:
         self.indptr, self.indices, self.shape = indptr, indices, shape
 
     def __repr__(self) -> str:
@@ -128,7 +131,7 @@ class Sparse(NamedTuple):
         """The parameters by which a primitive knows the pattern."""
         return {"pattern": self.held, "columns": self.shape[1]}
 
-    def checked(self, values: Any, name: str = "values") -> Any:
+    def checked(self, values: jax.Array, name: str = "values") -> Any:
         """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
         values = jnp.asarray(values)
         if values.ndim < 1 or values.shape[-1] != self.nse:
@@ -143,7 +146,7 @@ class Sparse(NamedTuple):
         return self.gather(jnp.ones(self.nse, dtype) if self.stored is None else self.stored)
 
 
-def _same(values: Any) -> Any:
+def _same(values: jax.Array) -> Any:
     return values
 
 
@@ -205,7 +208,7 @@ def _held_of(A: Csr) -> Held:
     return Held(twin)
 
 
-def _pattern_matrix(indptr: Any, indices: Any, shape: tuple[int, int]) -> Csr:
+def _pattern_matrix(indptr: jax.Array, indices: jax.Array, shape: tuple[int, int]) -> Csr:
     """Return checked arrays of a pattern as a matrix that has memory of its own."""
     indptr, indices = np.asarray(indptr), np.asarray(indices)
     if indptr.dtype.kind != "i" or indices.dtype.kind != "i":
@@ -226,7 +229,7 @@ def _pattern_matrix(indptr: Any, indices: Any, shape: tuple[int, int]) -> Csr:
     return Csr._from_arrays(on, shape, on.zeros((count,), "float32"), *arrays)
 
 
-def _of_one_index_type(indptr: Any, indices: Any) -> tuple[Any, Any]:
+def _of_one_index_type(indptr: jax.Array, indices: jax.Array) -> tuple[Any, Any]:
     """Return traced arrays of a pattern in int32, or in int64 if one of them has it."""
     for name, array in (("indptr", indptr), ("indices", indices)):
         if not jnp.issubdtype(array.dtype, jnp.signedinteger):
@@ -265,14 +268,14 @@ def _once(kind: str, arrays: tuple[Any, ...], shape: Any, make: Callable[[], Any
     return made
 
 
-def _padded(values: Any, nse: int) -> Any:
+def _padded(values: jax.Array, nse: int) -> Any:
     short = nse - values.shape[-1]
     widths = [(0, 0)] * (values.ndim - 1) + [(0, short)]
     return jnp.pad(values, widths) if short else values
 
 
 def _by_rows(
-    indptr: Any, indices: Any, shape: Any, data: Any, like: Callable[[Any], Any]
+    indptr: jax.Array, indices: jax.Array, shape: Any, data: jax.Array, like: Callable[[Any], Any]
 ) -> Sparse:
     shape, nse = (int(shape[0]), int(shape[1])), int(indices.shape[0])
     if indptr.shape != (shape[0] + 1,):
@@ -299,7 +302,7 @@ def _by_rows(
 def _by_places(A: Any) -> Sparse:
     shape, nse = (int(A.shape[0]), int(A.shape[1])), int(A.data.shape[0])
 
-    def like(values: Any) -> Any:
+    def like(values: jax.Array) -> Any:
         return type(A)((values, A.indices), shape=shape)
 
     arrays: tuple[Any, ...] = ()
@@ -310,7 +313,7 @@ def _by_places(A: Any) -> Sparse:
         *pattern, order = _compressed_while_traced(A.indices, shape)
         arrays = tuple(pattern)
 
-    def scatter(values: Any) -> Any:
+    def scatter(values: jax.Array) -> Any:
         return jnp.zeros((*values.shape[:-1], nse), values.dtype).at[..., order].set(values)
 
     return Sparse(
@@ -318,7 +321,7 @@ def _by_places(A: Any) -> Sparse:
     )
 
 
-def _compressed(indices: Any, shape: tuple[int, int]) -> tuple[Held, Any]:
+def _compressed(indices: jax.Array, shape: tuple[int, int]) -> tuple[Held, Any]:
     places = np.asarray(indices)
     if places.size and int(places.min()) < 0:
         raise InvalidMatrix("indices: expected no negative ones")
@@ -329,7 +332,7 @@ def _compressed(indices: Any, shape: tuple[int, int]) -> tuple[Held, Any]:
     return Held(_pattern_matrix(indptr, places[order, 1], shape)), order
 
 
-def _compressed_while_traced(indices: Any, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
+def _compressed_while_traced(indices: jax.Array, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
     m, n = shape
     row, col = indices[:, 0], indices[:, 1]
     row = jnp.where((row < m) & (col < n), row, m)  # padding comes last
@@ -343,7 +346,7 @@ def _compressed_while_traced(indices: Any, shape: tuple[int, int]) -> tuple[Any,
 _recent: deque[Csr] = deque(maxlen=REMEMBERED)
 
 
-def matrix_of(indptr: Any, indices: Any, columns: int) -> Csr:
+def matrix_of(indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
     """Return the matrix of a pattern that came as arrays; equal arrays give the same one."""
     shape = (indptr.shape[0] - 1, columns)
     count = int(indptr[-1]) if indptr.shape[0] else 0
@@ -359,7 +362,7 @@ def matrix_of(indptr: Any, indices: Any, columns: int) -> Csr:
     return made
 
 
-def matrix_on_device(on: Executor, indptr: Any, indices: Any, columns: int) -> Csr:
+def matrix_on_device(on: Executor, indptr: jax.Array, indices: jax.Array, columns: int) -> Csr:
     """Return the matrix of a pattern that came as arrays of a device, compared on the device."""
     shape, count = (indptr.shape[0] - 1, columns), int(indptr[-1])
     with _lock:

@@ -9,7 +9,7 @@ into the blocks, and nothing is repeated in memory. How compiled programs call a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,9 @@ from . import lowering
 from .device_kernels import DeviceKernel
 from .host_kernels import HostKernel, blocks_of
 from .lowering import NativeCall
+
+if TYPE_CHECKING:
+    from .patterns import Held
 
 
 def define(
@@ -43,7 +46,7 @@ def define(
     """
     primitive = Primitive(f"wollemi_{kernel.name}")
 
-    def abstract(*avals: Any, pattern: Any, columns: int, **options: Any) -> Any:
+    def abstract(*avals: Any, pattern: Held | None, columns: int, **options: Any) -> Any:
         if pattern is None:
             rows, entries = avals[0].shape[0] - 1, avals[1].shape[0]
             avals = avals[2:]
@@ -79,7 +82,7 @@ def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
     return batch
 
 
-def _folded(x: Any, batched: bool, size: int, blocks: int) -> Any:
+def _folded(x: jax.Array, batched: bool, size: int, blocks: int) -> Any:
     """Return an operand with a first axis over the batch, and over the blocks within it."""
     if not batched:
         if x.shape[0] == 1:
@@ -89,7 +92,9 @@ def _folded(x: Any, batched: bool, size: int, blocks: int) -> Any:
     return jnp.broadcast_to(x, (size, blocks, *inner)).reshape(size * blocks, *inner)
 
 
-def _one_by_one(primitive: Primitive, args: Any, dims: Any, params: Any) -> Any:
+def _one_by_one(
+    primitive: Primitive, args: Sequence[Any], dims: Sequence[Any], params: dict[str, Any]
+) -> Any:
     """Run a batch of different patterns, one after the other."""
     batched = [x for x, d in zip(args, dims, strict=True) if d is not None]
 
@@ -110,7 +115,7 @@ def given(tangent: Any) -> Any:
     return None if type(tangent) is ad.Zero else tangent
 
 
-def total(out: Any, *terms: Any) -> Any:
+def total(out: jax.Array, *terms: Any) -> Any:
     """Return the sum of the given terms, as a tangent of ``out``."""
     there = [term for term in terms if term is not None]
     return sum(there[1:], start=there[0]) if there else ad.Zero.from_primal_value(out)
@@ -124,7 +129,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
     """
     count = len(transposes)
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         first = len(primals) - count
         terms = [
@@ -134,7 +139,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
         ]
         return out, total(out, *terms)
 
-    def transpose(gradient: Any, *primals: Any, **params: Any) -> list[Any]:
+    def transpose(gradient: jax.Array, *primals: Any, **params: Any) -> list[Any]:
         first = len(primals) - count
         found: list[Any] = [None] * len(primals)
         others = [None if ad.is_undefined_primal(x) else x for x in primals[first:]]
@@ -153,7 +158,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
     ad.primitive_transposes[primitive] = transpose
 
 
-def as_blocks(gradient: Any, blocks: int) -> Any:
+def as_blocks(gradient: jax.Array, blocks: int) -> Any:
     """Return the gradient of an operand of ``blocks`` blocks: one for all gets the sum of all."""
     if blocks == 1 and gradient.shape[0] != 1:
         return gradient.sum(0, keepdims=True)

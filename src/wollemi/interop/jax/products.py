@@ -7,7 +7,7 @@ ones. So derivatives exist forward, backward and to every order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -20,24 +20,29 @@ from .host_kernels import DENSE, ENTRIES, ROWS, HostKernel
 from .lowering import NativeCall
 from .primitives import define, given, multilinear, total
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _for_all(x: Any, blocks: int) -> Any:
+    from .patterns import Held
+
+
+def _for_all(x: jax.Array, blocks: int) -> Any:
     return np.broadcast_to(x, (blocks, *x.shape[1:]))
 
 
-def _spmm_kernel(A: Csr, blocks: int, values: Any, B: Any, *, kernel: str) -> Any:
+def _spmm_kernel(A: Csr, blocks: int, values: jax.Array, B: jax.Array, *, kernel: str) -> Any:
     out = np.empty((blocks, A.shape[0], B.shape[2]), B.dtype)
     values, B = _for_all(values, blocks), _for_all(B, blocks)
     A.executor.run(operations.csr_spmm, A, values, B, out, 1.0, 0.0, kernel)
     return out
 
 
-def _transposed_kernel(A: Csr, blocks: int, values: Any, B: Any, *, kernel: str) -> Any:
+def _transposed_kernel(A: Csr, blocks: int, values: jax.Array, B: jax.Array, *, kernel: str) -> Any:
     transposed, order = A.transposed_pattern()
     return _spmm_kernel(transposed, blocks, np.take(values, order, axis=1), B, kernel=kernel)
 
 
-def _sddmm_kernel(A: Csr, blocks: int, C: Any, B: Any, *, kernel: str) -> Any:
+def _sddmm_kernel(A: Csr, blocks: int, C: jax.Array, B: jax.Array, *, kernel: str) -> Any:
     out = np.empty((blocks, A.nnz), B.dtype)
     C, B = _for_all(C, blocks), _for_all(B, blocks)
     A.executor.run(operations.csr_sddmm, A, None, C, B, out, 1.0, 0.0, kernel)
@@ -62,11 +67,11 @@ def _starts(A: Csr) -> tuple[Any, Any]:
     return rows, np.asarray(A.indptr)[rows]
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: jax.Array) -> Any:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def _reduced(A: Csr, x: Any, how: np.ufunc) -> Any:
+def _reduced(A: Csr, x: jax.Array, how: np.ufunc) -> Any:
     """Return a reduction of each row's entries in a wide dtype; rows without entries give 0."""
     rows, starts = _starts(A)
     out = np.zeros((x.shape[0], A.shape[0]), x.dtype)
@@ -75,19 +80,19 @@ def _reduced(A: Csr, x: Any, how: np.ufunc) -> Any:
     return out
 
 
-def _spread(A: Csr, r: Any) -> Any:
+def _spread(A: Csr, r: jax.Array) -> Any:
     return np.repeat(r, np.diff(A.indptr), axis=1)
 
 
-def _sum_kernel(A: Csr, blocks: int, x: Any) -> Any:
+def _sum_kernel(A: Csr, blocks: int, x: jax.Array) -> Any:
     return _reduced(A, _wide(x), np.add).astype(x.dtype)
 
 
-def _spread_kernel(A: Csr, blocks: int, r: Any) -> Any:
+def _spread_kernel(A: Csr, blocks: int, r: jax.Array) -> Any:
     return _spread(A, r)
 
 
-def _softmax_kernel(A: Csr, blocks: int, s: Any) -> Any:
+def _softmax_kernel(A: Csr, blocks: int, s: jax.Array) -> Any:
     wide = _wide(s)
     largest = _reduced(A, wide, np.maximum)
     # relative to minus infinity, others of it would be NaN
@@ -170,7 +175,7 @@ def _softmax_derivative(p: Any, t: Any, pattern: Any, params: dict[str, Any]) ->
     return p * (t - spread_p.bind(*pattern, sum_p.bind(*pattern, p * t, **params), **params))
 
 
-def _softmax_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+def _softmax_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
     *pattern, _ = primals
     p = softmax_p.bind(*primals, **params)
     t = given(tangents[-1])
@@ -188,7 +193,14 @@ def edge_weights(edge: str, s: Any, pattern: Any, params: dict[str, Any]) -> Any
 
 
 def _fusedmm_jvp(
-    primals: Any, tangents: Any, *, pattern: Any, columns: int, edge: str, alpha: float, kernel: str
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    pattern: Held,
+    columns: int,
+    edge: str,
+    alpha: float,
+    kernel: str,
 ) -> tuple[Any, Any]:
     out = fusedmm_p.bind(
         *primals, pattern=pattern, columns=columns, edge=edge, alpha=alpha, kernel=kernel

@@ -157,7 +157,9 @@ solve_p = define(
 )
 
 
-def _jvp(primals: Any, tangents: Any, *, adjoint: bool, how: str, **known: Any) -> tuple[Any, Any]:
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, adjoint: bool, how: str, **known: Any
+) -> tuple[Any, Any]:
     *pattern, values, _ = primals
     x = solve_p.bind(*primals, adjoint=adjoint, how=how, **known)
     t_values, t_b = map(given, tangents[-2:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,9 @@ from .patterns import sparse_of
 from .primitives import batching_rule, multilinear
 from .products import sum_p
 
+if TYPE_CHECKING:
+    pass
+
 
 class SparseProduct(NamedTuple):
     """A product of sparse matrices.
@@ -41,7 +44,7 @@ class SparseProduct(NamedTuple):
     values: Any
 
 
-def matmul(A: Any, B: Any, *, A_values: Any = None, B_values: Any = None) -> SparseProduct:
+def matmul(A: Any, B: jax.Array, *, A_values: Any = None, B_values: Any = None) -> SparseProduct:
     """Return the sparse product ``A @ B``, with derivatives for the values of both.
 
     Parameters
@@ -111,7 +114,7 @@ def galerkin(A: Any, P: Any, *, A_values: Any = None, P_values: Any = None) -> S
     return _product(restriction, half.pattern, p[..., order], half.values)
 
 
-def _product(A: Csr, B: Csr, a: Any, b: Any) -> SparseProduct:
+def _product(A: Csr, B: Csr, a: Any, b: jax.Array) -> SparseProduct:
     held = HeldTerms.of(A, B)
     a, b = of_one_dtype("matmul", a, b)
     (a, b), lead = folded((a, 1), (b, 1))
@@ -137,20 +140,20 @@ class HeldTerms:
 _HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
 
 
-def _contracted(x: Any, y: Any, *, pattern: HeldTerms, role: int) -> Any:
+def _contracted(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> Any:
     contraction = pattern.terms.of[role]
     first = x.at[:, contraction.first].get(mode="promise_in_bounds")
     second = y.at[:, contraction.second].get(mode="promise_in_bounds")
     return sum_p.bind(first * second, pattern=pattern.patterns[role], columns=1)
 
 
-def _eager(x: Any, y: Any, *, pattern: HeldTerms, role: int) -> Any:
+def _eager(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> Any:
     if role not in pattern.compiled:
         pattern.compiled[role] = jax.jit(lambda x, y: _contracted(x, y, pattern=pattern, role=role))
     return pattern.compiled[role](x, y)
 
 
-def _gradient(g: Any, role: int, at: int, others: Sequence[Any], pattern: HeldTerms) -> Any:
+def _gradient(g: jax.Array, role: int, at: int, others: Sequence[Any], pattern: HeldTerms) -> Any:
     """Return the contraction for one operand: of the gradient and of the other operand."""
     wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
     given = {role: g, left: others[1 - at]}

@@ -222,7 +222,13 @@ def _tangent(held: Held, values: Any, pairs: Any, t_values: Any, system: str) ->
 
 
 def _eigenpairs_jvp(
-    primals: Any, tangents: Any, *, pattern: Held, columns: int, how: str, system: str
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    pattern: Held,
+    columns: int,
+    how: str,
+    system: str,
 ) -> tuple[Any, Any]:
     (values,), (t,) = primals, tangents
     pairs = eigenpairs_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
@@ -232,7 +238,13 @@ def _eigenpairs_jvp(
 
 
 def _triplets_jvp(
-    primals: Any, tangents: Any, *, pattern: Held, columns: int, how: str, system: str
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    pattern: Held,
+    columns: int,
+    how: str,
+    system: str,
 ) -> tuple[Any, Any]:
     (values,), (t,) = primals, tangents
     pairs = triplets_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)

@@ -59,7 +59,7 @@ def given(A: Any, values: Tensor | None, function: str, name: str = "values") ->
     return Given(matrix, weights)
 
 
-def indices_on(A: Csr, name: str, indices: Any, device: torch.device) -> Tensor:
+def indices_on(A: Csr, name: str, indices: Tensor, device: torch.device) -> Tensor:
     """Return indices that follow from a pattern as a tensor, copied to a device once."""
     key: Key[Tensor] = Key("indices in tensors").of_size(name, device)
     return A._pattern.get(key, lambda: torch.from_numpy(np.asarray(indices, np.int64)).to(device))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from ...core.formats import Csr
 from ...core.formats.mask import Mask
 from ...core.program import recording
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
+
+if TYPE_CHECKING:
+    from ...core.operation import Operation
 
 #: A tensor, and the number of its axes without the batch axes.
 Given = tuple[Tensor | None, int]
@@ -26,7 +29,7 @@ Repeat = Callable[[Sequence[int]], None]
 MOST_LAYOUTS = 256
 
 
-def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) -> None:
+def run(operation: Operation, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) -> None:
     """Run a kernel on tensors, each with its number of axes without the batch axes."""
     on = A.executor
     if on.xp is np:
@@ -42,14 +45,14 @@ def run(operation: Any, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) 
 
 
 def _run_once(
-    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+    operation: Operation, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> None:
     for arrays in _arrays(A.executor, tensors):
         A.executor.run(operation, A, *arrays, *scalars)
 
 
 def _run_again(
-    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+    operation: Operation, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> None:
     """Repeat the launches for other tensors of this layout, of which only addresses are read.
 
@@ -71,7 +74,7 @@ def _run_again(
 
 
 def _run_anew(
-    operation: Any, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
+    operation: Operation, A: Csr | Mask, tensors: Sequence[Given], scalars: tuple[Any, ...]
 ) -> Repeat | None:
     """Run a kernel; return a function that repeats its launches on tensors of this layout."""
     on = A.executor
@@ -85,7 +88,7 @@ def _run_anew(
 
 
 def layout_of(
-    operation: Any,
+    operation: Operation,
     tensors: Sequence[Tensor | None],
     scalars: tuple[Any, ...],
     addresses: Sequence[int],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from ...solvers.differentiable.systems import mirror
 from .assembled import given, indices_on
 from .functions import sddmm, spmm
 from .solves import solve
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
 METHODS = ("factors", "lanczos")
 
@@ -111,13 +114,13 @@ def _on_the_host(function: Callable[..., Any], A: Csr, *operands: Tensor) -> Ten
 
 class _LogDeterminant(Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, A: Csr) -> Tensor:
+    def forward(ctx: FunctionCtx, values: Tensor, A: Csr) -> Tensor:
         ctx.save_for_backward(values)
         ctx.matrix = A
         return _on_the_host(determinant.log_determinant, A, values)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         return gradients[0] * _Inverse.apply(*ctx.saved_tensors, ctx.matrix), None
 
 
@@ -125,13 +128,13 @@ class _Inverse(Function):
     """The entries ``(A^-1)_ji``."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, A: Csr) -> Tensor:
+    def forward(ctx: FunctionCtx, values: Tensor, A: Csr) -> Tensor:
         ctx.save_for_backward(values)
         ctx.matrix = A
         return _on_the_host(determinant.inverse_entries, A, values)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         return -_Derivative.apply(*ctx.saved_tensors, gradients[0], ctx.matrix), None
 
 
@@ -139,13 +142,13 @@ class _Derivative(Function):
     """The entries ``(A^-1 D A^-1)_ji``; linear in ``D``, and its own adjoint."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, direction: Tensor, A: Csr) -> Tensor:
+    def forward(ctx: FunctionCtx, values: Tensor, direction: Tensor, A: Csr) -> Tensor:
         ctx.save_for_backward(values)
         ctx.matrix = A
         return _on_the_host(determinant.inverse_derivative, A, values, direction)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         if ctx.needs_input_grad[0] and torch.is_grad_enabled():
             raise UnsupportedOperation("log_determinant has no third derivatives")
         found = _Derivative.apply(*ctx.saved_tensors, gradients[0], ctx.matrix)
@@ -154,13 +157,15 @@ class _Derivative(Function):
 
 class _Estimate(Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, A: Csr, Z: Tensor, steps: int, how: Any) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, values: Tensor, A: Csr, Z: Tensor, steps: int, how: Any
+    ) -> Tensor:
         ctx.save_for_backward(values, Z)
         ctx.matrix, ctx.how = A, how
         return quadrature(lambda Q: spmm(A, Q, values=values), Z, steps)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         values, Z = ctx.saved_tensors
         X = solve(ctx.matrix, Z, values=values, **ctx.how)
         mean = sddmm(ctx.matrix, X, Z) / Z.shape[1]

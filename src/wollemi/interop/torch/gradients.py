@@ -9,7 +9,7 @@ may be asked for, :mod:`.operators` makes gradients of operators that have.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -20,6 +20,11 @@ from .blocks import run
 from .memory import executor_of
 from .patterns import matrix_of
 from .register import define_without_derivatives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.operation import Operation
 
 #: The arguments that have gradients: values, C, B, D.
 _DIFFERENTIABLE = slice(2, 6)
@@ -32,7 +37,7 @@ def has_kernel(gradient: Tensor) -> bool:
     return executor_of(gradient.device).supports(operations.csr_fusedmm_backward)
 
 
-def saves_log_totals(operation: Any, C: Tensor) -> bool:
+def saves_log_totals(operation: Operation, C: Tensor) -> bool:
     """Return whether the forward product on this device stores the inputs of its gradients."""
     if C.device.type == "cpu":
         return executor_of(C.device).supports(operation)
@@ -45,8 +50,8 @@ def log_totals_like(C: Tensor) -> Tensor:
 
 
 def fusedmm_gradients(
-    inputs: Any,
-    needs: Any,
+    inputs: tuple[Any, ...],
+    needs: Sequence[bool],
     gradient: Tensor,
     out: Tensor | None = None,
     log_totals: Tensor | None = None,

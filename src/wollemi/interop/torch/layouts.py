@@ -58,7 +58,7 @@ class Sparse(NamedTuple):
         """The pattern by compressed rows."""
         return self.compressed.pattern
 
-    def checked(self, values: Any, name: str = "values") -> Tensor:
+    def checked(self, values: Tensor, name: str = "values") -> Tensor:
         """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
         nnz = self.pattern.nnz
         if not isinstance(values, Tensor):

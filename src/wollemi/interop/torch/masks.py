@@ -191,7 +191,7 @@ def entries_of(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     return indptr, torch.arange(shifts.shape[0], device=first.device) + shifts
 
 
-def _by_entries(inputs: Any) -> tuple[Any, ...]:
+def _by_entries(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     first, last, *operands, edge, alpha, _ = inputs
     return (*entries_of(first, last), None, *operands, edge, alpha, "auto")
 
@@ -218,7 +218,7 @@ def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     return operators.fusedmm_jvp_of(_by_entries(inputs), listed, out)
 
 
-def _softmax_inputs(inputs: Any) -> tuple[Any, ...]:
+def _softmax_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     *given, alpha, kernel = inputs
     return (*given, "softmax", alpha, kernel)
 

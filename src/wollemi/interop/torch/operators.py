@@ -10,7 +10,7 @@ one dtype. Heads of attention may be strided views.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -28,6 +28,11 @@ from .segments import (
     segment_sum,
     softmax_derivative,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch._C import DispatchKeySet
 
 # ---- kernels
 
@@ -144,7 +149,9 @@ def sum_of_given(*terms: Tensor | None) -> Any:
     return sum(given[1:], start=given[0]) if given else None
 
 
-def _spmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _spmm_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, values, B, _ = inputs
     d_values = sddmm(indptr, indices, gradient, B, "auto") if needs[2] else None
     n = B.shape[-2]
@@ -152,7 +159,7 @@ def _spmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tu
     return None, None, d_values, d_B, None
 
 
-def _spmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _spmm_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, values, B, kernel = inputs
     _, _, t_values, t_B, _ = tangents
     return sum_of_given(
@@ -161,14 +168,16 @@ def _spmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     )
 
 
-def _transposed_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _transposed_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, values, B, _, _ = inputs
     d_values = sddmm(indptr, indices, B, gradient, "auto") if needs[2] else None
     d_B = spmm(indptr, indices, values, gradient, "auto") if needs[3] else None
     return None, None, d_values, d_B, None, None
 
 
-def _transposed_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _transposed_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, values, B, *rest = inputs
     _, _, t_values, t_B, _, _ = tangents
     return sum_of_given(
@@ -177,7 +186,9 @@ def _transposed_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
     )
 
 
-def _sddmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _sddmm_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, C, B, _ = inputs
     d_C = spmm(indptr, indices, gradient, B, "auto") if needs[2] else None
     n = B.shape[-2]
@@ -185,7 +196,7 @@ def _sddmm_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> t
     return None, None, d_C, d_B, None
 
 
-def _sddmm_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _sddmm_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, C, B, kernel = inputs
     _, _, t_C, t_B, _ = tangents
     return sum_of_given(
@@ -212,7 +223,7 @@ def _edge_derivative(pattern: Pattern, edge: str, p: Tensor, t: Tensor) -> Tenso
     return t
 
 
-def _widened(inputs: Any) -> list[Any]:
+def _widened(inputs: tuple[Any, ...]) -> list[Any]:
     """Return operands with the floating-point ones in float32."""
     return [x.float() if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
@@ -231,7 +242,7 @@ def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: T
 
 
 def _attention_backward(
-    inputs: Any, needs: Any, out: Tensor | None, gradient: Tensor
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor | None, gradient: Tensor
 ) -> tuple[Any, ...]:
     """Return the gradients of attention with few passes over arrays of entries.
 
@@ -311,7 +322,7 @@ def fusedmm_backward_of(
     return None, None, d_values, d_C, d_B, d_D, None, None, None
 
 
-def fusedmm_jvp_of(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def fusedmm_jvp_of(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     """Return the tangent of the result."""
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
@@ -367,13 +378,13 @@ def _with_edge(of_arguments: Any) -> tuple[Any, ...]:
     return (*tensors, None, alpha, kernel)
 
 
-def _softmax_inputs(inputs: Any) -> tuple[Any, ...]:
+def _softmax_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     *tensors, _, alpha, kernel = _with_edge(inputs)
     return (*tensors, "softmax", alpha, kernel)
 
 
 def _softmax_backward(
-    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: tuple[Any, ...], needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
 ) -> tuple[Any, ...]:
     *made, _, _, _ = fusedmm_backward_of(
         _softmax_inputs(inputs), _with_edge(needs), found[0], gradient, found[1]
@@ -381,7 +392,9 @@ def _softmax_backward(
     return (*made, None, None)
 
 
-def _softmax_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+def _softmax_jvp(
+    inputs: tuple[Any, ...], tangents: Sequence[Any], found: tuple[Tensor, Tensor]
+) -> Any:
     return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), found[0])
 
 
@@ -395,7 +408,7 @@ fusedmm_softmax: Any = define(
 )
 
 
-def _recorded(keyset: Any, *inputs: Any) -> Tensor | None:
+def _recorded(keyset: DispatchKeySet, *inputs: Any) -> Tensor | None:
     *tensors, edge, alpha, kernel = inputs
     if edge != "softmax" or not saves_log_totals(operations.csr_fusedmm_softmax, tensors[3]):
         return None

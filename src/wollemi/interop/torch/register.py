@@ -9,7 +9,7 @@ compiler is registered for the dispatcher, so that none of them looks into the k
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import _C, Tensor
@@ -23,6 +23,13 @@ from torch.autograd.function import _SingleLevelFunction
 from torch.library import Library
 
 from ...core.errors import UnsupportedOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch._C import DispatchKeySet
+    from torch._ops import OpOverload
+    from torch.autograd.function import FunctionCtx
 
 LIBRARY = Library("wollemi", "DEF")
 
@@ -109,14 +116,14 @@ def _name_in(schema: str) -> str:
     return schema.partition("(")[0]
 
 
-def _places_of_tensors(op: Any) -> tuple[int, ...]:
+def _places_of_tensors(op: OpOverload) -> tuple[int, ...]:
     """Return which arguments of an operator are tensors, if they are given."""
     kinds = [str(argument.type).removeprefix("Optional[") for argument in op._schema.arguments]
     return tuple(place for place, kind in enumerate(kinds) if kind.startswith("Tensor"))
 
 
 def _differentiable(
-    op: Any,
+    op: OpOverload,
     kernel: Callable[..., Any],
     backward: Any,
     jvp: Any,
@@ -125,7 +132,7 @@ def _differentiable(
 ) -> Callable[..., Any]:
     alone: dict[int, bool] = {}
 
-    def is_alone(keyset: Any) -> bool:
+    def is_alone(keyset: DispatchKeySet) -> bool:
         """Return whether nothing but the kernel waits for a call: no mode and no transform."""
         keys = keyset.raw_repr()
         found = alone.get(keys)
@@ -134,7 +141,7 @@ def _differentiable(
             found = alone[keys] = left in _KERNELS_ALONE
         return found
 
-    def below(keyset: Any, args: tuple[Any, ...]) -> Any:
+    def below(keyset: DispatchKeySet, args: tuple[Any, ...]) -> Any:
         with _C._AutoDispatchBelowAutograd():
             return op.redispatch(keyset & _C._after_autograd_keyset, *args)
 
@@ -142,7 +149,7 @@ def _differentiable(
     # for operators of PyTorch's own; a Function would begin at the outermost level again.
     class Differentiable(_SingleLevelFunction):
         @staticmethod
-        def forward(ctx: Any, keyset: Any, recording: bool, *args: Any) -> Any:
+        def forward(ctx: FunctionCtx, keyset: DispatchKeySet, recording: bool, *args: Any) -> Any:
             if is_alone(keyset):
                 out = kernel(*args)
             else:
@@ -154,7 +161,7 @@ def _differentiable(
             return out
 
         @staticmethod
-        def backward(ctx: Any, *gradients: Tensor) -> Any:
+        def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
             inputs, out = _saved(ctx)
             if gradients[0] is None:
                 return (None,) * len(ctx.needs_input_grad)
@@ -162,12 +169,12 @@ def _differentiable(
             return (None, None, *found)
 
         @staticmethod
-        def jvp(ctx: Any, *tangents: Any) -> Any:
+        def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
             inputs, out = _saved(ctx)
             tangent = jvp(inputs, tangents[2:], out)
             return (tangent, *(None for _ in out[1:])) if ctx.several else tangent
 
-    def autograd(keyset: Any, *args: Any) -> Any:
+    def autograd(keyset: DispatchKeySet, *args: Any) -> Any:
         records = torch.is_grad_enabled() and _asks_for_gradients(args, places)
         forward = forward_ad._current_level >= 0
         if records and not forward and recorded is not None:
@@ -197,7 +204,7 @@ def _asks_for_gradients(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     return False
 
 
-def _keep(ctx: Any, places: tuple[int, ...], args: tuple[Any, ...], out: Any) -> None:
+def _keep(ctx: FunctionCtx, places: tuple[int, ...], args: tuple[Any, ...], out: Any) -> None:
     """Save the tensors for derivatives: arguments, the result, and its auxiliary tensors."""
     ctx.places = [i for i in places if args[i] is not None]
     ctx.others = [None if i in places else a for i, a in enumerate(args)]
@@ -212,7 +219,7 @@ def _keep(ctx: Any, places: tuple[int, ...], args: tuple[Any, ...], out: Any) ->
         ctx.save_for_forward(*tensors, *made)
 
 
-def _saved(ctx: Any) -> tuple[list[Any], Any]:
+def _saved(ctx: FunctionCtx) -> tuple[list[Any], Any]:
     saved, count = ctx.saved_tensors, len(ctx.places)
     inputs, made = list(ctx.others), saved[count:]
     for place, tensor in zip(ctx.places, saved[:count], strict=True):
@@ -220,7 +227,7 @@ def _saved(ctx: Any) -> tuple[list[Any], Any]:
     return inputs, made if ctx.several else made[0]
 
 
-def _batching(op: Any, optional: bool) -> Callable[..., tuple[Any, Any]]:
+def _batching(op: OpOverload, optional: bool) -> Callable[..., tuple[Any, Any]]:
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         found = op(*with_leading_axis(info, in_dims, args))
         if optional:
@@ -230,7 +237,7 @@ def _batching(op: Any, optional: bool) -> Callable[..., tuple[Any, Any]]:
     return vmap
 
 
-def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Any) -> list[Any]:
+def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Sequence[Any]) -> list[Any]:
     """Return arguments under ``vmap`` with its axis in front of all floating-point tensors."""
     dense = []
     for arg, dim in zip(args, in_dims, strict=True):
@@ -250,7 +257,7 @@ def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Any) -> 
     return dense
 
 
-def _lowering(op: Any, device: str) -> Callable[..., Tensor]:
+def _lowering(op: OpOverload, device: str) -> Callable[..., Tensor]:
     keys = _C.DispatchKeySet(getattr(_C.DispatchKey, f"Autocast{device}"))
 
     def autocast(*args: Any) -> Tensor:

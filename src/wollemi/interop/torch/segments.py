@@ -6,7 +6,7 @@ whole pattern, ``indptr, indices, ..., columns``, because their prepared data ar
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from .blocks import run
 from .memory import as_rows
 from .patterns import matrix_of
 from .register import Operator, define
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def _spread_kernel(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Tensor:
@@ -72,22 +75,30 @@ def _like(indptr: Tensor, indices: Tensor, *values: Any) -> Tensor:
     return torch.empty_like(values[-2], memory_format=torch.contiguous_format)
 
 
-def _sum_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _sum_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, _, columns = inputs
     return None, None, segment_spread(indptr, indices, gradient, columns), None
 
 
-def _spread_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _spread_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, _, columns = inputs
     return None, None, segment_sum(indptr, indices, gradient, columns), None
 
 
-def _softmax_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _softmax_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, _, columns = inputs
     return None, None, softmax_derivative(indptr, indices, out, gradient, columns), None
 
 
-def _derivative_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _derivative_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     """Return the gradients of ``p (g - <p, g>)`` of each row, for p and g."""
     indptr, indices, p, g, columns = inputs
     of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs[3] else None
@@ -105,7 +116,7 @@ def _of_weights(
     return t * (g - means) - g * sums
 
 
-def _derivative_jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _derivative_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, p, g, columns = inputs
     _, _, t_p, t_g, _ = tangents
     parts = []
@@ -128,13 +139,15 @@ def _shares(indptr: Tensor, indices: Tensor, x: Tensor, largest: Tensor, columns
     return equal / segment_spread(*pattern, sums, columns).clamp(min=1)
 
 
-def _max_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _max_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, x, columns = inputs
     spread = segment_spread(indptr, indices, gradient, columns)
     return None, None, _shares(indptr, indices, x, out, columns) * spread, None
 
 
-def _max_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+def _max_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Tensor:
     indptr, indices, x, columns = inputs
     shares = _shares(indptr, indices, x, out, columns)
     return segment_sum(indptr, indices, shares * tangents[2], columns)

@@ -8,7 +8,7 @@ are made of operators that have derivatives themselves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ from .layouts import check_dense, sparse_of
 from .memory import native_of, tensor_of
 from .patterns import matrix_of, transposed_of
 from .register import Operator, define
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def solve(
@@ -183,25 +186,29 @@ def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) 
 # ---- derivatives
 
 
-def _minus_sampled(inputs: Any, left: Tensor, right: Tensor) -> Tensor:
+def _minus_sampled(inputs: tuple[Any, ...], left: Tensor, right: Tensor) -> Tensor:
     return -operators.sddmm(inputs[0], inputs[1], left, right, "auto")
 
 
-def _backward(inputs: Any, needs: Any, x: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], x: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, values, _, how = inputs
     adjoint = solve_adjoint(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, adjoint, x) if needs[2] else None
     return None, None, d_values, adjoint if needs[3] else None, None
 
 
-def _adjoint_backward(inputs: Any, needs: Any, x: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _adjoint_backward(
+    inputs: tuple[Any, ...], needs: Sequence[bool], x: Tensor, gradient: Tensor
+) -> tuple[Any, ...]:
     indptr, indices, values, _, how = inputs
     adjoint = _solve(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, x, adjoint) if needs[2] else None
     return None, None, d_values, adjoint if needs[3] else None, None
 
 
-def _jvp(inputs: Any, tangents: Any, x: Tensor) -> Tensor:
+def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
     indptr, indices, values, b, how = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b
@@ -210,7 +217,7 @@ def _jvp(inputs: Any, tangents: Any, x: Tensor) -> Tensor:
     return _solve(indptr, indices, values, right, how)
 
 
-def _adjoint_jvp(inputs: Any, tangents: Any, x: Tensor) -> Tensor:
+def _adjoint_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
     indptr, indices, values, b, how = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b

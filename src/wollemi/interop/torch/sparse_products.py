@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 from torch.autograd import Function
@@ -13,6 +13,9 @@ from ...solvers.differentiable.terms import C_VALUES, OTHERS, Terms, terms_of
 from .assembled import given, indices_on
 from .patterns import pattern_tensors
 from .segments import segment_sum
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
 
 class SparseProduct(NamedTuple):
@@ -111,7 +114,7 @@ class _Contraction(Function):
     """Sums of products of two values each, of the terms of every entry of one matrix."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, terms: Terms, role: int) -> Tensor:
+    def forward(ctx: FunctionCtx, x: Tensor, y: Tensor, terms: Terms, role: int) -> Tensor:
         ctx.save_for_backward(x, y)
         ctx.terms, ctx.role = terms, role
         contraction = terms.of[role]
@@ -123,7 +126,7 @@ class _Contraction(Function):
         return summed
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         others = ctx.saved_tensors
         found = [
             _gradient(gradients[0], ctx.terms, ctx.role, at, others)

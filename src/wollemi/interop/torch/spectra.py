@@ -9,7 +9,7 @@ of ``A`` is made of the solution of the adjoint system.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -24,6 +24,9 @@ from .assembled import assembled_values, given, indices_on
 from .memory import native_of, tensor_of
 from .patterns import pattern_tensors
 from .solves import solve_adjoint
+
+if TYPE_CHECKING:
+    from torch.autograd.function import FunctionCtx
 
 
 def eigsh(
@@ -138,7 +141,12 @@ class _Pairs(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, values: Tensor, A: Csr, find: Callable[[Csr, str], Any], wanted: str, system: str
+        ctx: FunctionCtx,
+        values: Tensor,
+        A: Csr,
+        find: Callable[[Csr, str], Any],
+        wanted: str,
+        system: str,
     ) -> Tensor:
         on = A.executor
         data = native_of(on, values.detach().clone())
@@ -151,7 +159,7 @@ class _Pairs(Function):
         return pairs
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
+    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
         values, pairs = ctx.saved_tensors
         if not ctx.beside:
             found = _gradient(ctx.matrix, values, pairs, gradients[0], ctx.system)
