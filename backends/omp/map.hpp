@@ -13,6 +13,9 @@ namespace detail {
 
 // The sums of a column are kept in this many independent parts, so that they fill vector registers:
 // g++ does not vectorize reductions of our own types, and must not reorder the sums of one.
+//
+// All loops over elements are `omp simd`: otherwise g++ makes two loops and chooses one of them by
+// the distances of the arrays in memory. The two round complex products differently.
 constexpr int kLanes = 16;
 
 // Whether blocks of columns have loops of their own. Processors without AVX2 do without: the module
@@ -87,8 +90,10 @@ inline void map_rows(const F& f, i64 begin, i64 end, i64 c, typename F::sum& tot
       for (int lane = 0; lane < kLanes; ++lane)
         part[lane] += f(i + lane, c, state);
     }
-    for (int lane = 0; i < end; ++i, ++lane)
-      part[lane] += f(i, c, state);
+    const int rest = static_cast<int>(end - i);
+#pragma omp simd
+    for (int lane = 0; lane < rest; ++lane)
+      part[lane] += f(i + lane, c, state);
     for (int half = kLanes / 2; half > 0; half /= 2)
       for (int lane = 0; lane < half; ++lane)
         part[lane] += part[lane + half];
@@ -141,8 +146,10 @@ template <class F, class Strides>
     for (int lane = 0; lane < kLanes; ++lane)
       part[lane] += f(e + lane, 0, state.of[lane]);
   }
-  for (int lane = 0; e < end * k; ++e, ++lane)
-    part[lane] += f(e, 0, state.of[lane]);
+  const int rest = static_cast<int>(end * k - e);
+#pragma omp simd
+  for (int lane = 0; lane < rest; ++lane)
+    part[lane] += f(e + lane, 0, state.of[lane]);
   for (int lane = 0; lane < kLanes; ++lane)
     totals[lane % k] += part[lane];
   return true;
