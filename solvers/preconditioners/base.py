@@ -193,6 +193,14 @@ class Preconditioner(LinOp, metaclass=Configurable):
         """
         return None
 
+    @property
+    def _follows_exactly(self) -> bool:
+        """Whether new values lead to the operator that a set-up with them makes.
+
+        It is False where a pattern or a hierarchy of the first values stays.
+        """
+        return False
+
     @classmethod
     def of_batch(cls, A: Any, **options: Any) -> Any:
         """Return the preconditioners of every matrix of a batch."""

@@ -10,9 +10,10 @@ from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
-from .base import Preconditioner, require_finite
+from .base import Preconditioner, RecordedRefresh, require_finite
 from .block_storage import Blocks, stored_by_condition
 from .factors import row_of_entries
+from .isai import RecordedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +134,29 @@ class BlockJacobi(Preconditioner):
             old.update_values(made.data)  # type: ignore[attr-defined]
         else:  # blocks have gone to another precision, or may have
             self.inverse = made
+
+    @property
+    def _follows_exactly(self) -> bool:
+        return True
+
+    def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
+        """Return the operations that invert all blocks in place: a small system for each row."""
+        inverse, starts = self.inverse, self._starts
+        if not isinstance(A, Csr) or A.dtype != self.dtype or self.storage is not None:
+            return None
+        if A.without_duplicates().data is not A.data or not isinstance(inverse, (Bsr, Csr)):
+            return None
+        if isinstance(inverse, Csr) and inverse.plan.algorithm.copies:
+            return None
+        executor, sizes = A.executor, np.diff(starts)
+        lengths = np.repeat(sizes, sizes)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        first = np.repeat(np.repeat(starts[:-1], sizes), lengths)
+        columns = first + np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
+        arrays = (executor.from_host(a.astype(A.index_dtype)) for a in (columns, indptr))
+        values = inverse.data.reshape(-1)
+        solve = RecordedRows(A, Csr._from_arrays(executor, A.shape, values, *arrays), values)
+        return RecordedRefresh(solve.run, solve.failures)
 
     def _inverses(self, S: Csr) -> LinOp:
         assert self._gathers is not None

@@ -164,6 +164,48 @@ def eliminated(
     )
 
 
+class RecordedElimination:
+    """Elimination row by row without a shift, by operations of the executor alone.
+
+    Parameters
+    ----------
+    A : Csr
+        Rows sorted, without duplicates; its values change between two runs.
+    pattern : FactorPattern
+        That holds all entries of the matrix.
+    hermitian : bool
+        Whether the pivots are to be positive.
+
+    Attributes
+    ----------
+    failures : array of int64, shape (4,)
+        Counts of values that are not finite, of entries outside the pattern, of unfit pivots, and
+        of numbers that left the range of the dtype, which the caller counts in ``lost``.
+    """
+
+    def __init__(self, A: Csr, pattern: FactorPattern, hermitian: bool) -> None:
+        executor, n = A.executor, A.shape[0]
+        self.executor, self.pattern, self.hermitian = executor, pattern, hermitian
+        self.failures = executor.zeros((4,), np.int64)
+        self.lost = self.failures[3:]
+        typed = with_index_dtype(A, pattern.indices.dtype)
+        self.given = (*row_bounds(typed), typed.indices, A.data)
+        self.scale, self.phase = (executor.zeros((n,), A.dtype) for _ in range(2))
+        self.v = executor.zeros((pattern.nnz,), A.dtype)
+
+    def run(self) -> Elimination:
+        """Factorize the present values; the result is in the same arrays each time."""
+        run, pattern = self.executor.run, self.pattern
+        bad, outside, unfit = (self.failures[k : k + 1] for k in range(3))
+        run(parilut.scaling, *self.given, self.scale, self.phase, bad)
+        taken = (*self.given, *pattern.bounds, pattern.indices, self.scale, self.phase, 0.0)
+        run(ilu.scale, *taken, self.v, outside)
+        run(triangular.factorize, pattern.indptr, pattern.indices, pattern.diagonal, self.v)
+        limits = (SMALLEST_PIVOT, LARGEST_FACTOR, int(self.hermitian))
+        run(ilu.unfit, *pattern.bounds, pattern.diagonal, self.v, *limits, unfit)
+        return Elimination(self.v, self.scale, 0.0, 0.0)
+
+
 def _made(
     executor: Executor, pattern: FactorPattern, a: Array, sweeps: int | None
 ) -> tuple[Array, tuple[Array, ...]]:
@@ -219,10 +261,22 @@ def write_scaled(
     below, above, diagonal : Csr, Csr, Diagonal
         The results.
     """
-    lower, upper, *diagonals = parts
-    executor = lower.executor
+    executor = below.executor
     lost = executor.allocate((1,), np.int64)
+    scaled(operation, parts, below, above, diagonal, lost)
+    return int(executor.to_host(lost)[0])
+
+
+def scaled(
+    operation: Operation,
+    parts: tuple[Csr, Csr, Diagonal, Diagonal, Diagonal],
+    below: Csr,
+    above: Csr,
+    diagonal: Diagonal,
+    lost: Array,
+) -> None:
+    """Write triangles with pivots and scaling in them, and how many numbers lost their range."""
+    lower, upper, *diagonals = parts
     halves = [(*row_bounds(half), half.indices, half.data) for half in (lower, upper)]
     given = (*halves[0], *halves[1], *(d.data for d in diagonals))
-    executor.run(operation, *given, below.data, above.data, diagonal.data, lost)
-    return int(executor.to_host(lost)[0])
+    lower.executor.run(operation, *given, below.data, above.data, diagonal.data, lost)

@@ -12,14 +12,16 @@ from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.triangular import prepare_substitution, substitute
 from ...core.operations import ilu, triangular, vector
 from .application import checked_application, checked_count, temporaries
-from .base import Preconditioner
+from .base import Preconditioner, RecordedRefresh
 from .factor_pattern import FactorPattern
 from .factors import (
     Elimination,
     Factorization,
     Factors,
+    RecordedElimination,
     eliminated,
     row_of_entries,
+    scaled,
     write_scaled,
     write_triangles,
 )
@@ -201,6 +203,31 @@ class Ilu(Preconditioner):
             raise
         kept.made = made
         self._note(kept.pattern.nnz, made)
+
+    @property
+    def _follows_exactly(self) -> bool:
+        return True
+
+    def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
+        """Return the operations that factorize row by row without a shift, in place."""
+        kept, triangles = self._factorization, self.triangles
+        by_rows = self.sweeps is None and self.applied[0] == "exact"
+        if not by_rows or self.reordering is not None or kept is None or triangles is None:
+            return None
+        if not isinstance(A, Csr) or A.dtype != self.dtype or not kept.pattern.fits(A):
+            return None
+        if A.without_duplicates().data is not A.data:
+            return None
+        factorize = RecordedElimination(A, kept.pattern, self.hermitian)
+        parts = (self.lower, self.upper, self.pivots, self.left, self.right)
+        below, above, diagonal = triangles[:3]
+
+        def body() -> None:
+            made = factorize.run()
+            self._write(made, kept.pattern)
+            scaled(ilu.join, parts, below, above, diagonal, factorize.lost)
+
+        return RecordedRefresh(body, factorize.failures)
 
     def _eliminated(self, S: Csr, pattern: FactorPattern) -> Elimination | None:
         return eliminated(S, pattern, self.sweeps, self.hermitian, type(self).__name__)

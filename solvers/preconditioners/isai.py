@@ -14,7 +14,7 @@ from ...core.formats.arithmetic import add, matmul
 from ...core.formats.rowwise import with_index_dtype
 from ...core.lazy import Temporary
 from ...core.operations import isai
-from .base import Preconditioner, require_finite, update_all
+from .base import Preconditioner, RecordedRefresh, require_finite, update_all
 from .factors import identity, kept, row_of_entries
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Isai(Preconditioner):
     parts = ("inverse",)
 
     inverse: Csr
+    #: Whether no row was cut to its largest entries.
+    _has_all_entries: bool
 
     old_options = OldOptions(since="0.3", removal="0.5", positions=("power",))
 
@@ -81,6 +83,7 @@ class Isai(Preconditioner):
         pattern, shortened = _shortened(powers(S, self.power))
         data, singular = inverted_rows(S, pattern)
         self.inverse = pattern._with_data(data)
+        self._has_all_entries = not shortened
         self._note(pattern, shortened, singular)
 
     def _refresh(self, A: Matrix) -> None:
@@ -89,6 +92,22 @@ class Isai(Preconditioner):
         require_finite(self.inverse._with_data(data), "Isai")
         self.inverse.update_values(data)
         self._note(self.inverse, 0, singular)
+
+    @property
+    def _follows_exactly(self) -> bool:
+        return self._has_all_entries
+
+    def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
+        """Return the operations that solve all small systems again, in place."""
+        inverse = self.inverse
+        if not self._has_all_entries or inverse.plan.algorithm.copies:
+            return None
+        if not isinstance(A, Csr) or A.dtype != self.dtype:
+            return None
+        if A.without_duplicates().data is not A.data or not A.shape[0]:
+            return None
+        solve = RecordedRows(A, inverse, inverse.data)
+        return RecordedRefresh(solve.run, solve.failures)
 
     def _note(self, pattern: Csr, shortened: int, singular: int) -> None:
         self.notes += told("isai", pattern.nnz, shortened, singular)
@@ -313,6 +332,47 @@ def inverted_rows(S: Csr, pattern: Csr) -> tuple[Array, int]:
             executor.run(isai.general, *arrays, width, count, work, w, singular)
             total += int(executor.to_host(singular)[0])
     return w, total
+
+
+class RecordedRows:
+    """The small systems of all rows, solved by operations of the executor alone.
+
+    Parameters
+    ----------
+    S : Csr, shape (n, n)
+        Rows sorted, without duplicates; its values change between two runs.
+    pattern : Csr, shape (n, n)
+        Rows sorted, with their diagonal.
+    w : array, shape (nnz,)
+        The values on the pattern.
+
+    Attributes
+    ----------
+    failures : array of int64
+        Counts of rows without an inverse. They take a closer look: it tells NaN from singular.
+    """
+
+    def __init__(self, S: Csr, pattern: Csr, w: Array) -> None:
+        executor = self.executor = S.executor
+        typed = with_index_dtype(pattern, S.index_dtype)
+        typed_S = with_index_dtype(S, typed.index_dtype)
+        lengths = np.diff(np.asarray(executor.to_host(typed.indptr)))
+        classes = np.ceil(np.log2(np.maximum(lengths, 1)))
+        sizes = np.unique(classes)
+        self.failures = executor.zeros((sizes.size,), np.int64)
+        arrays = (typed.indptr, typed.indices, typed_S.indptr, typed_S.indices, S.data)
+        self.calls: list[tuple[Any, ...]] = []
+        for k, size in enumerate(sizes):
+            rows = np.flatnonzero(classes == size).astype(typed_S.index_dtype)
+            width, count = int(lengths[rows].max()), int(rows.size)
+            work = executor.zeros((width * (width + 1) * count,), S.dtype)
+            part = executor.from_host(rows)
+            self.calls.append((part, *arrays, width, count, work, w, self.failures[k : k + 1]))
+
+    def run(self) -> None:
+        """Solve them for the present values."""
+        for call in self.calls:
+            self.executor.run(isai.general, *call)
 
 
 def pattern_of_inverse(N: Csr, power: int) -> Csr:

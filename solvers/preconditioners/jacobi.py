@@ -77,6 +77,10 @@ class Jacobi(Preconditioner):
     def _refresh(self, A: Matrix) -> None:
         self.inverse.update_values(self._inverted(A).data)
 
+    @property
+    def _follows_exactly(self) -> bool:
+        return True
+
     def _recorded_refresh(self, A: Matrix) -> RecordedRefresh | None:
         """Return the two operations that invert the diagonal in place."""
         if A.format != "csr" or A.dtype != self.dtype or not A.shape[0]:

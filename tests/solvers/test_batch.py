@@ -82,7 +82,7 @@ def spoiled(data, b, pattern):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("kind", ["Cg", "Bicgstab", "Gmres", "Minres", "Idr"])
-@pytest.mark.parametrize("M", [None, "jacobi"])
+@pytest.mark.parametrize("M", [None, "jacobi", "ilu", "blockjacobi", "isai"])
 def test_bad_members_leave_the_bits_of_the_others(executor, kind, M) -> None:
     data, pattern, b = systems()
     dirty, right, bad = spoiled(data, b, pattern)
@@ -326,3 +326,51 @@ def test_a_system_that_begins_anew_in_a_lane_keeps_its_preconditioner() -> None:
     for part in (slice(1, None), slice(None, None, -1), slice(0, 1)):
         other = wl.solvers.Bicgstab(batch_of(data[part], pattern, on), **options).solve(b[part])
         np.testing.assert_array_equal(other.x, whole.x[part])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("M", ["ilu", "ic", "blockjacobi:size=4", "blockjacobi", "isai"])
+def test_preconditioners_are_made_anew_by_the_threads_that_solve(M, dtype) -> None:
+    data, pattern, b = systems(dtype=np.dtype(dtype))
+    data[4] *= -1  # IC(0) shifts it, the others do not mind
+    data[6, :3] = np.nan
+    rtol = 1e-4 if np.dtype(dtype).char in "fF" else 1e-9
+    A = batch_of(data, pattern, "omp:2")
+    result = wl.solvers.Gmres(A, M=M, rtol=rtol).solve(b)
+    count = 9 if M == "ic" else 10
+    assert result.notes == [f"systems solved side by side: {count}"]
+    assert not result.converged[6] and "NaN" in result.reason[6]
+    good = np.setdiff1d(np.arange(11), [4, 6])
+    assert result.converged[good].all()
+    solver = wl.solvers.Gmres(A[3], M=M, rtol=rtol)
+    alone = solver.solve(b[3])
+    assert abs(alone.iterations - int(result.iterations[3])) <= 1
+    np.testing.assert_allclose(result.x[3], alone.x, rtol=0, atol=30 * rtol * abs(alone.x).max())
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("direct", [False, True])
+def test_operands_of_any_strides_are_taken(executor, direct) -> None:
+    data, pattern, b = systems()
+    data, b = np.broadcast_to(data[0], data.shape), np.broadcast_to(b[0], b.shape)
+    given = [(data, b), (np.asfortranarray(data), np.asfortranarray(b)), (data + 0, b[0])]
+    given.append((np.repeat(data, 2, axis=0)[::-2], np.repeat(b, 2, axis=1)[:, ::2]))
+    found = []
+    for values, right in given:
+        A = batch_of(values, pattern, executor)
+        solver = wl.solvers.Direct(A) if direct else wl.solvers.Cg(A, M="jacobi", rtol=1e-10)
+        found.append(solver.solve(right, x0=np.broadcast_to(0.0, np.shape(right))))
+    for result in found:
+        np.testing.assert_array_equal(result.x, found[0].x)
+        np.testing.assert_array_equal(result.x, np.broadcast_to(found[0].x[0], result.x.shape))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("M", ["ilut", "amg", "isai:power=4", "sor", "polynomial"])
+def test_preconditioners_keep_nothing_of_the_system_before(executor, M) -> None:
+    data, pattern, b = systems(n=90, count=4)
+    data[0] *= np.random.default_rng(1).uniform(0.01, 1, data.shape[1])  # other large entries
+    whole = wl.solvers.Gmres(batch_of(data, pattern, executor), M=M, rtol=1e-8).solve(b)
+    rest = wl.solvers.Gmres(batch_of(data[1:], pattern, executor), M=M, rtol=1e-8).solve(b[1:])
+    np.testing.assert_array_equal(whole.x[1:], rest.x)
+    np.testing.assert_array_equal(whole.iterations[1:], rest.iterations)
