@@ -81,6 +81,78 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
   }
 }
 
+// The entries of the row of a work-item in its registers, W at most.
+template <class S, int W>
+struct held_row {
+  S values[W];
+  i32 columns[W];
+  int length = 0;
+
+  template <class I>
+  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices, const S* data, S*) {
+    const i64 row = it.thread();
+    const I begin = row < n ? indptr[row] : I(0);
+    length = row < n ? int(indptr[row + 1] - begin) : 0;
+#pragma unroll
+    for (int u = 0; u < W; ++u) {
+      values[u] = u < length ? data[begin + u] : S(0);
+      columns[u] = u < length ? i32(indices[begin + u]) : 0;
+    }
+  }
+
+  template <class T>
+  WL_DEVICE T times(const T* x) const {
+    T sum{};
+#pragma unroll
+    for (int u = 0; u < W; ++u)
+      if (u < length)
+        sum += value_as<T>(values[u]) * x[columns[u]];
+    return sum;
+  }
+};
+
+// All N elements of the row of a work-item, zeros too. Neighbouring lanes load the entries of a row
+// to the tile of N x (N | 1) elements, in which no two work-items write one element.
+template <class S, int N>
+struct dense_row {
+  static constexpr int stride = N | 1, lanes = 8, parts = 3;
+  S values[N];
+
+  template <class I>
+  WL_DEVICE void load(const item& it, i64, const I* indptr, const I* indices, const S* data,
+                      S* tile) {
+    for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
+      tile[e] = S(0);
+    it.barrier();
+    for (int row = it.thread() / lanes; row < N; row += WL_BLOCK / lanes)
+      for (I e = indptr[row] + it.thread() % lanes; e < indptr[row + 1]; e += lanes)
+        tile[row * stride + indices[e]] = data[e];
+    it.barrier();
+    const int row = it.thread() < N ? it.thread() : 0;
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      values[j] = tile[row * stride + j];
+  }
+
+  template <class T>
+  WL_DEVICE T times(const T* x) const {
+    T sums[parts]{};
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      sums[j % parts] += value_as<T>(values[j]) * x[j];
+    return sums[0] + (sums[1] + sums[2]);
+  }
+};
+
+// y = alpha A x + beta y of rows in registers.
+template <class T, class Row>
+WL_DEVICE void multiply_own_row(const item& it, i64 n, const Row& held, const T* x, T* y, T alpha,
+                                T beta) {
+  const i64 row = it.thread();
+  if (row < n)
+    store(y[row], held.times(x), alpha, beta);
+}
+
 // d_i = the sum of the entries at (i, i).
 template <class T, class I>
 WL_DEVICE void diagonal_of_rows(const item& it, i64 n, const I* indptr, const I* indices,

@@ -41,6 +41,21 @@ MOST_ITEMS = 512
 #: Work-items of a multiprocessor for which there are registers.
 RESIDENT_ITEMS = 1024
 
+#: Work-items of a block in which each has one row in its registers, at most.
+MOST_HELD_ROWS = 1024
+
+#: 32-bit registers for the entries of a row with their columns, at most.
+HELD_REGISTERS = 40
+
+#: Bytes of a row that is held with its zeros, at most.
+DENSE_BYTES = 512
+
+#: Elements of a dense row for each stored entry, at most.
+ZEROS = 3
+
+#: Registers of a multiprocessor, and of a work-item besides a dense row.
+REGISTERS, OTHER_REGISTERS = 1 << 16, 60
+
 #: Parameters of a kernel after the arguments of its operations.
 _OPERANDS = (
     "wl::i64 first_system", "const {real}* all_values", "const wl::i64* matrices",
@@ -138,12 +153,21 @@ class Shape:
         Work-items that share a row in a product.
     vectors_shared, values_shared : bool
         Whether the vectors that are written, and the values of the matrix, are in shared memory.
+    held : int
+        Elements of a row that a work-item has in registers; 0 where it has none.
+    dense : bool
+        Whether these are all elements of the row, or stored entries with their columns.
+    resident : int
+        Blocks for which a multiprocessor has registers.
     """
 
     block: int
     lanes: int
     vectors_shared: bool
     values_shared: bool
+    held: int = 0
+    dense: bool = False
+    resident: int = 1
 
 
 @dataclass(frozen=True)
@@ -158,12 +182,21 @@ class Needs:
         Bytes of the vectors that programs write, and of the values of the matrix.
     row_length : float
         Entries of an average row.
+    longest : int
+        Entries of the longest row.
+    itemsize : int
+        Bytes of a value.
+    repeats : bool
+        Whether a row has two entries of one column.
     """
 
     rows: int
     vectors: int
     values: int
     row_length: float
+    longest: int
+    itemsize: int = 8
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -297,7 +330,24 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     n = max(int(member.x.shape[0]), 1)
     written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
     padded = sum(_padded(int(array.nbytes)) for array in written)
-    return Needs(n, padded, _padded(int(member.values.nbytes)), member.values.size / n)
+    longest, repeats = _row_facts(member, programs)
+    values = member.values
+    return Needs(
+        n, padded, _padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats
+    )
+
+
+def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
+    """Return the entries of the longest row, and whether a row has two entries of one column."""
+    for call in (call for calls in programs.values() for call in calls):
+        if call.operation is products.csr_spmv:
+            on, matrix = member.status.executor, call.arguments[0]
+            indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
+            rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+            places = rows * max(int(matrix.shape[1]), 1) + indices
+            repeats = np.unique(places).size < places.size
+            return int(np.diff(indptr).max(initial=0)), bool(repeats)
+    return 0, False
 
 
 def _padded(nbytes: int) -> int:
@@ -314,6 +364,11 @@ def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -
     shared : int
         Bytes of shared memory that a block may have.
     """
+    vectors = needs.vectors <= shared
+    if vectors:
+        own = _with_own_rows(needs, warp, shared)
+        if own is not None:
+            return own
     lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
     if needs.rows > FEW_ROWS:
         lanes = 1  # there are enough rows for all work-items
@@ -321,10 +376,26 @@ def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -
     rounds = -(-items // most)
     in_round = -(-items // rounds)
     block = -(-in_round // warp) * warp
-    vectors = needs.vectors <= shared
     # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
     values = vectors and needs.vectors + needs.values <= shared // 4
-    return Shape(block, lanes, vectors, values)
+    return Shape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
+
+
+def _with_own_rows(needs: Needs, warp: int, shared: int) -> Shape | None:
+    """Return the shape in which each work-item has a row in its registers, if the row fits."""
+    n, words = needs.rows, needs.itemsize // 4
+    block = -(-n // warp) * warp
+    if n > MOST_HELD_ROWS or needs.longest == 0:
+        return None
+    if needs.longest * (words + 1) <= HELD_REGISTERS:
+        resident = max(1, RESIDENT_ITEMS // block)
+        return Shape(block, 1, True, False, needs.longest, False, resident)
+    few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
+    tile = _padded(n * (n | 1) * needs.itemsize)
+    if needs.repeats or not few_zeros or needs.vectors + tile > shared:
+        return None
+    resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
+    return Shape(block, 1, True, False, n, True, resident)
 
 
 def system_kernel(
@@ -428,6 +499,9 @@ class _Text:
             _, x, y, alpha, beta = given
             numbers = [arguments.number(a, x.dtype) for a in (alpha, beta)]
             vectors = [self.names[address(x)], self.names[address(y)]]
+            if self.shape.held:
+                taken = ", ".join([self.n, "own_row", *vectors, *numbers])
+                return f"wl::multiply_own_row<{real}>(it, {taken});\n"
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", *vectors, *numbers])
             return f"wl::multiply_rows<{self.shape.lanes}, {real}>(it, {taken});\n"
         if operation is products.csr_diagonal:
@@ -466,7 +540,8 @@ class _Text:
     def _values(self) -> str:
         """Return the definition of the values of a matrix."""
         if not self.shape.values_shared:
-            return f"  const {self.real}* const values = own_values;\n"
+            plain = f"  [[maybe_unused]] const {self.real}* const values = own_values;\n"
+            return plain + (self._own_row() if self.shape.held else "")
         begin = self.memory
         self.memory += _padded(int(self.member.values.nbytes))
         return (
@@ -474,6 +549,22 @@ class _Text:
             f"reinterpret_cast<{self.real}*>(memory + {begin});\n"
             "  wl::copy_rows(it, entries, own_values, values);\n"
         )
+
+    def _own_row(self) -> str:
+        """Return the statements that load the row of a work-item."""
+        shape, tile = self.shape, f"static_cast<{self.real}*>(nullptr)"
+        if shape.dense:
+            tile = f"reinterpret_cast<{self.real}*>(memory + {self.memory})"
+            self.memory += _padded(shape.held * (shape.held | 1) * self.member.values.itemsize)
+        matrix = next(
+            call.arguments[0]
+            for name in PROGRAMS
+            for call in self.programs[name]
+            if call.operation is products.csr_spmv
+        )
+        taken = ", ".join([self.n, *self._pattern(matrix), "own_values", tile])
+        kind = "dense_row" if shape.dense else "held_row"
+        return f"  wl::{kind}<{self.real}, {shape.held}> own_row;\n  own_row.load(it, {taken});\n"
 
     def made(self) -> Made:
         """Return the whole."""
@@ -513,7 +604,7 @@ class _Text:
         extra = [operand.format(real=self.real) for operand in _OPERANDS]
         made = fused.kernel(
             arguments, ["status.hpp", "precision.hpp", "one_system.hpp"], extra, body, shape.block,
-            self.warp, {"WL_BLOCKS_EACH": max(1, RESIDENT_ITEMS // shape.block)},
+            self.warp, {"WL_BLOCKS_EACH": shape.resident},
         )  # fmt: skip
         in_shared = nbytes if shape.vectors_shared else 0
         return Made(made, shape, in_shared, 0 if shape.vectors_shared else nbytes)

@@ -160,22 +160,50 @@ def test_solvers_whose_programs_do_not_fit_a_block_are_solved_one_by_one(rng):
     assert result.converged.all() and on.solved == 0
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ["Bicgstab", "Idr"])
+def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
+    n, count = 19, 4
+    inside = (rng.random((n, n)) < 0.7) | np.eye(n, dtype=bool)
+    a = rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n))
+    a = (a if np.dtype(dtype).kind == "c" else a.real) * inside + 3 * n * np.eye(n)
+    indptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int32)
+    data, indices = a[:, inside].astype(dtype), np.nonzero(inside)[1].astype(np.int32)
+    on = OneBlock(MOST_SHARED)
+    A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
+    b = rng.standard_normal((count, n)).astype(dtype)
+    tolerance = 1e-4 if np.dtype(dtype).char in "fF" else 1e-10
+    result = getattr(wl.solvers, name)(A, M="jacobi", rtol=tolerance).solve(b)
+    assert on.solved == 1 and result.converged.all()
+    exact = np.linalg.solve(a, b[..., None])[..., 0]
+    np.testing.assert_allclose(result.x, exact, rtol=0, atol=3 * tolerance * abs(exact).max())
+
+
 @pytest.mark.parametrize(
-    ("rows", "row_length", "block", "lanes"),
+    ("rows", "row_length", "longest", "block", "held", "dense"),
     [
-        (1, 1.0, 32, 1),
-        (54, 46.0, 64, 1),
-        (992, 9.0, 512, 1),
-        (64, 3.0, 64, 1),
-        (22, 20.0, 64, 2),
+        (1, 1.0, 1, 32, 1, False),
+        (54, 46.0, 54, 64, 54, True),
+        (992, 8.6, 9, 992, 9, False),
+        (992, 8.6, 40, 512, 0, False),  # one row is too long
+        (1500, 5.0, 5, 512, 0, False),
+        (64, 3.0, 3, 64, 3, False),
+        (144, 42.0, 60, 160, 0, False),
     ],
 )
-def test_the_shape_follows_rows_and_their_length(rows, row_length, block, lanes):
-    needs = Needs(rows, 10 * 8 * rows, int(8 * rows * row_length), row_length)
+def test_the_shape_follows_rows_and_their_length(rows, row_length, longest, block, held, dense):
+    needs = Needs(rows, 10 * 8 * rows, int(8 * rows * row_length), row_length, longest)
     shape = shape_for(needs, warp=32, shared=227 << 10)
-    assert (shape.block, shape.lanes) == (block, lanes)
-    assert shape.vectors_shared
+    assert (shape.block, shape.held, shape.dense) == (block, held, dense)
+    assert shape.vectors_shared and shape.lanes == 1
+
+
+def test_lanes_share_long_rows_of_few_that_have_an_entry_twice():
+    needs = Needs(22, 10 * 8 * 22, 8 * 440, 20.0, 22, repeats=True)
+    shape = shape_for(needs, warp=32, shared=227 << 10)
+    assert (shape.block, shape.lanes, shape.held) == (64, 2, 0)
 
 
 def test_vectors_that_do_not_fit_are_in_other_memory():
-    assert not shape_for(Needs(50_000, 4_000_000, 0, 5.0), warp=32, shared=227 << 10).vectors_shared
+    needs = Needs(50_000, 4_000_000, 0, 5.0, 5)
+    assert not shape_for(needs, warp=32, shared=227 << 10).vectors_shared
