@@ -336,6 +336,10 @@ class Csr(LinOp):
             self.executor, self.column_partition, self.partition, indptr, indices, values
         )
 
+    def global_columns(self) -> tuple[HostArray, HostArray]:
+        """Return the row pointers of this member's rows, and their columns in the whole matrix."""
+        return self._blocks.global_columns(self.executor)
+
     def _global_rows(self) -> tuple[HostArray, HostArray, HostArray]:
         """Return this member's rows on the host, with the columns of the whole matrix."""
         to_host = self.executor.to_host
@@ -505,6 +509,22 @@ class Csr(LinOp):
 
     def _with_data(self, data: Array) -> Csr:
         return Csr(self.executor, self.partition, self.column_partition, self._blocks, data)
+
+    def with_values(self, data: Any) -> Csr:
+        """Return a matrix with this pattern and other values.
+
+        Parameters
+        ----------
+        data : array, shape (local_nnz,)
+            The values, in the order in which the rows of this member were given.
+        """
+        values = native(self.executor, data, "data")
+        if tuple(values.shape) != tuple(self.data.shape):
+            raise InvalidMatrix(
+                f"with_values: expected data of shape {tuple(self.data.shape)}, got "
+                f"{tuple(values.shape)}"
+            )
+        return self._with_data(self.executor.copy(values))
 
     def conj(self) -> Csr:
         """Return the complex conjugate; itself if the values are real."""

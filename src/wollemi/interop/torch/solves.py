@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ...core.distributed.matrix import Csr as SharedCsr
+from ...core.distributed.shared import Shared
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved, solved_together
@@ -23,6 +25,7 @@ from .layouts import check_dense, sparse_of
 from .memory import native_of, tensor_of
 from .patterns import matrix_of, transposed_of
 from .register import Operator, define
+from .shared_solves import solve_shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +47,9 @@ def solve(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
-        With a ``Csr``, its values are constants unless ``values`` is given.
+        With a ``Csr``, its values are constants unless ``values`` is given. A matrix that a group
+        of executors shares has first derivatives; ``b`` is whole, or a rank's rows, and the vectors
+        cross the host.
     b : Tensor of float32 or float64, shape (n,), (n, k) or (..., n, k)
         Right-hand sides; several are solved as one block.
     values : Tensor, shape (nnz,) or (..., nnz), optional
@@ -87,6 +92,8 @@ def solve(
     tensor([-0.5000, -0.5000], dtype=torch.float64)
     """
     _check_tensor(b)
+    if isinstance(A, (Shared, SharedCsr)):
+        return solve_shared(A, b, values, describe(solver, M, rtol, atol, maxiter))
     sparse = sparse_of(A, b.device)
     m, n = sparse.pattern.shape
     if m != n or sparse.compressed.diagonal is not None:
