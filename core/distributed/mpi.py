@@ -269,7 +269,7 @@ def _end_all_on_errors(MPI: Any) -> None:
     _HOOKED.append(hook)
 
 
-def _end_if_failed(MPI: Any, links: MpiLinks) -> None:
+def _end_if_failed(MPI: Any, links: RankLinks) -> None:
     """End all ranks with this one if messages of a failed group are under way."""
     time.sleep(0 if links.failed is None else 2 * GRACE)  # for the others to hear of it, too
     if not links.recover() and MPI.Is_initialized() and not MPI.Is_finalized():

@@ -39,10 +39,9 @@ def selected(A: Csr, key: Any) -> Any:
     asked, other = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
     if isinstance(key, tuple) and len(key) != 2:
         raise InvalidArgument(f"A[...]: expected rows, or rows and columns, got {len(key)} keys")
-    single = [isinstance(one, (int, np.integer)) for one in (asked, other)]
-    if all(single):
+    if isinstance(asked, (int, np.integer)) and isinstance(other, (int, np.integer)):
         return _value(A, int(asked), int(other))
-    if any(single):
+    if any(isinstance(one, (int, np.integer)) for one in (asked, other)):
         raise UnsupportedOperation(
             "a group shares no single row or column: take A[i:i + 1], a matrix of one row"
         )

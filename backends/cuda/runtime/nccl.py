@@ -266,7 +266,7 @@ def linked_ranks(host: RankLinks) -> RankNcclLinks | None:
         gpu.make_current()
         device = gpu.xp.cuda.runtime.deviceGetPCIBusId(gpu.ordinal)
     places = host.all(None if device is None else (socket.gethostname(), device))
-    if host.size == 1 or None in places or len(set(places)) < host.size:
+    if nccl is None or host.size == 1 or None in places or len(set(places)) < host.size:
         return None
     number = host.all(nccl.get_unique_id() if host.rank == 0 else None)[0]
     communicator = nccl.NcclCommunicator(host.size, number, host.rank)

@@ -63,12 +63,12 @@ def without_empty_rows(A: SharedCsr) -> SharedCsr:
     interpolated from: their rows are empty.
     """
     links: Any = A.executor.links
-    executor, rows = A.executor.as_member(None), A.local_rows
+    executor, n = A.executor.as_member(None), A.local_rows
     count = 0
-    if rows:  # by an operation: CuPy takes seconds to compile a reduction of its own
-        inverse = executor.allocate((rows, 1), A.dtype)
+    if n:  # by an operation: CuPy takes seconds to compile a reduction of its own
+        inverse = executor.allocate((n, 1), A.dtype)
         replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))
-        d = A.diagonal().reshape(rows, 1)
+        d = A.diagonal().reshape(n, 1)
         executor.run(facts.diagonal, d, inverse, 1.0, replaced, positive)
         count = int(executor.to_host(replaced)[0])
     if not links.any(count > 0):
