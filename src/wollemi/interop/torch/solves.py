@@ -47,9 +47,8 @@ def solve(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
-        With a ``Csr``, its values are constants unless ``values`` is given. A matrix that a group
-        of executors shares has first derivatives; ``b`` is whole, or a rank's rows, and the vectors
-        cross the host.
+        The values of a ``Csr`` are constants without ``values``. Where a group shares it, only
+        first derivatives exist.
     b : Tensor of float32 or float64, shape (n,), (n, k) or (..., n, k)
         Right-hand sides; several are solved as one block.
     values : Tensor, shape (nnz,) or (..., nnz), optional
@@ -95,9 +94,7 @@ def solve(
     if isinstance(A, (Shared, SharedCsr)):
         return solve_shared(A, b, values, describe(solver, M, rtol, atol, maxiter))
     sparse = sparse_of(A, b.device)
-    m, n = sparse.pattern.shape
-    if m != n or sparse.compressed.diagonal is not None:
-        raise ShapeMismatch(f"A: expected one square matrix, got shape {tuple(A.shape)}")
+    n = _rows_of_square(sparse)
     vector = b.dim() == 1
     right = b[:, None] if vector else b
     if right.dim() < 2 or right.shape[-2] != n:
@@ -112,6 +109,14 @@ def solve(
     how = _described(solver, M, rtol, atol, maxiter)
     x = _solve(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
     return x[..., 0] if vector else x
+
+
+def _rows_of_square(sparse: Any) -> int:
+    """Return the number of rows of a square matrix."""
+    m, n = sparse.pattern.shape
+    if m != n or sparse.compressed.diagonal is not None:
+        raise ShapeMismatch(f"A: expected one square matrix, got shape {(m, n)}")
+    return int(n)
 
 
 def _check_tensor(b: Any) -> None:
