@@ -336,10 +336,6 @@ class Csr(LinOp):
             self.executor, self.column_partition, self.partition, indptr, indices, values
         )
 
-    def global_columns(self) -> tuple[HostArray, HostArray]:
-        """Return the row pointers of this member's rows, and their columns in the whole matrix."""
-        return self._blocks.global_columns(self.executor)
-
     def _global_rows(self) -> tuple[HostArray, HostArray, HostArray]:
         """Return this member's rows on the host, with the columns of the whole matrix."""
         to_host = self.executor.to_host

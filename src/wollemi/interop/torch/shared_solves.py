@@ -123,7 +123,7 @@ def _sampled(A: Any, left: HostArray, right: HostArray) -> HostArray:
 
 def _of_member(A: Any, left: HostArray, right: HostArray) -> HostArray:
     """Return the sampled product for the entries of a member's rows."""
-    indptr, columns = A.global_columns()
-    rows = np.repeat(A.partition.rows(A.executor.links.rank), np.diff(indptr))
-    products = left[rows] * right[columns]
+    own = A.host_rows()
+    rows = np.repeat(A.partition.rows(A.executor.links.rank), np.diff(own.indptr))
+    products = left[rows] * right[own.indices]
     return np.asarray(products if products.ndim == 1 else products.sum(axis=1))
