@@ -8,6 +8,7 @@ of a wheel. The compiler reads the unchanged text.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 #: Literals and numbers come first: ``//`` within a string and the apostrophe of ``1'000`` begin
 #: neither a comment nor a character.
@@ -24,6 +25,7 @@ _TOKEN = re.compile(
 )
 
 
+@lru_cache(maxsize=64)  # a text of 50 kB takes 0.7 ms, and each solver of a kind has the same
 def without_comments(text: str) -> str:
     r"""Return C++ text without comments, ``#line`` directives, blank lines and trailing spaces.
 

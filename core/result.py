@@ -85,8 +85,8 @@ class Result:
         The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
         outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
     condition : float or None
-        The estimated condition number of the matrix in the norm of column sums, where dense factors
-        give it; None elsewhere.
+        A lower bound of the condition number of the matrix in the norm of column sums, where dense
+        factors give it; None elsewhere.
     error : float or None
         The estimated relative error of ``x``, where a factorization gives it; None elsewhere.
 
@@ -208,7 +208,7 @@ class Result:
             "time": f"{self.seconds:.3g} s",
         }
         if self.condition is not None:
-            facts["condition number"] = f"about {self.condition:.1g}"
+            facts["condition number"] = f"at least {self.condition:.1g}"
         if self.error is not None:
             facts["estimated error"] = f"{self.error:.1g}, relative to x"
         if len(self.attempts) > 1:

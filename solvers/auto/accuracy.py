@@ -18,7 +18,7 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
     """
     if error is None or not error > LARGE:
         return []
-    why = "" if condition is None else f" (condition number about {condition:.1g})"
+    why = "" if condition is None else f" (condition number of at least {condition:.1g})"
     return [
         f"the matrix is ill-conditioned{why}: x may be off by a relative error of {error:.1g} "
         "although the residual meets the tolerance; lower rtol, or scale the system"

@@ -114,8 +114,8 @@ def solve(
     -----
     Dense factors solve a system of up to about 250 unknowns, if it is regular and ``x0``,
     ``maxiter``, ``stop``, ``restart`` and the properties of the matrix are left out: they take less
-    time than the set-up of an iterative solver. ``result.condition`` is the estimated condition
-    number then.
+    time than the set-up of an iterative solver. ``result.condition`` is a lower bound of the
+    condition number then.
 
     The candidates for other systems depend on the matrix: CG with Jacobi, incomplete Cholesky
     factors or multigrid

@@ -42,7 +42,7 @@ PRECISION = {
 #: Range of the sizes of values with squares that neither overflow nor underflow.
 SAFE = (1e-140, 1e140)
 
-#: A matrix counts as regular if its reciprocal condition number is this many units of rounding.
+#: Units of rounding that the reciprocal condition number of a regular matrix exceeds.
 REGULAR = 100.0
 
 #: The unit of rounding in double precision.
@@ -53,7 +53,7 @@ STEPS = 2
 
 NOTES = (
     "direct: the matrix is small; dense factors take less time than the set-up of iterations",
-    "direct: LAPACK in SciPy, on the host",
+    "direct: LAPACK in NumPy, on the host",
 )
 
 
@@ -63,8 +63,8 @@ def is_small(A: LinOp) -> bool:
     return 0 < A.shape[0] <= MOST_ROWS and seconds <= rates_of(A).call
 
 
-class SmallFactors:
-    """LU factors of a small matrix with exchanged rows, in double precision on the host.
+class SmallMatrix:
+    """A small matrix in double precision on the host, as LAPACK takes it.
 
     Parameters
     ----------
@@ -76,35 +76,28 @@ class SmallFactors:
     is_regular : bool
         Whether the values are finite, of moderate size, and not singular to working precision.
     size, condition : float
-        The norm of column sums, and the estimated condition number in that norm.
+        The norm of column sums, and a lower bound of the condition number in that norm, which is
+        infinite before the first solve.
+
+    Notes
+    -----
+    LAPACK comes with NumPy: SciPy is not loaded for a small solve.
 
     References
     ----------
-    E. Anderson et al., LAPACK Users' Guide, 3rd ed., SIAM 1999: getrf, getrs and gecon. N. J.
-    Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, chapter 15, for the
-    estimate of the condition number.
+    E. Anderson et al., LAPACK Users' Guide, 3rd ed., SIAM 1999: gesv. N. J. Higham, Accuracy and
+    Stability of Numerical Algorithms, 2nd ed., SIAM 2002, section 15.3, for the vector of
+    alternating signs in the estimate of the condition number.
     """
 
     def __init__(self, A: Matrix) -> None:
-        self.is_regular, self.condition = False, np.inf
+        self.condition = np.inf
         self._matrix = _stored(A)
         self.size = float(np.abs(self._matrix).sum(axis=0).max())
-        if SAFE[0] < self.size < SAFE[1]:  # false for NaN
-            self._factorize()
+        self.is_regular = SAFE[0] < self.size < SAFE[1]  # false for NaN
 
-    def _factorize(self) -> None:
-        from scipy.linalg import get_lapack_funcs
-
-        functions: Any = get_lapack_funcs(("getrf", "getrs", "gecon"), (self._matrix,))
-        factorize, self._apply, estimate = functions
-        self._factors, self._pivots, info = factorize(self._matrix)
-        if info == 0:
-            reciprocal = float(estimate(self._factors, self.size)[0])
-            self.condition = 1.0 / reciprocal if reciprocal > 0 else np.inf
-            self.is_regular = bool(reciprocal > REGULAR * EPS)
-
-    def solve(self, b: Numbers, threshold: Numbers, dtype: Any) -> tuple[Numbers, Numbers]:
-        """Return a solution and the norms of its columns' residuals.
+    def solve(self, b: Numbers, threshold: Numbers, dtype: Any) -> tuple[Numbers, Numbers] | None:
+        """Return a solution and the norms of its columns' residuals; None of a singular matrix.
 
         Parameters
         ----------
@@ -115,15 +108,35 @@ class SmallFactors:
         dtype : dtype
             Of the solution.
         """
-        x = self._applied(b)
-        for step in range(STEPS + 1):
-            rounded = x.astype(dtype)
-            residual = b - self._matrix @ rounded
-            norm = np.linalg.norm(residual, axis=0)
-            if step == STEPS or not np.all(np.isfinite(norm)) or np.all(norm <= threshold):
-                break
-            x = x + self._applied(residual)
+        k = b.shape[1]
+        try:
+            x = self._estimated(b) if np.isinf(self.condition) else self._applied(b)
+            if not self.is_regular:
+                return None
+            for step in range(STEPS + 1):
+                rounded = x.astype(dtype)
+                residual = b - self._matrix @ rounded
+                norm: Numbers = np.sqrt(np.sum(np.abs(residual) ** 2, axis=0)).reshape(k)
+                if step == STEPS or not np.all(np.isfinite(norm)) or np.all(norm <= threshold):
+                    break
+                x = x + self._applied(residual)
+        except np.linalg.LinAlgError:  # a pivot is zero
+            self.is_regular = False
+            return None
         return rounded, norm
+
+    def _estimated(self, b: Numbers) -> Numbers:
+        """Return the solution, and estimate the condition number by some more columns."""
+        n, k = b.shape
+        signs = np.where(np.arange(n) % 2, -1.0, 1.0)
+        alternating = signs * (1 + np.arange(n) / max(n - 1, 1))
+        random = np.where(np.random.default_rng(n).random(n) < 0.5, -1.0, 1.0)
+        probes = np.stack([np.ones(n), alternating, random], axis=1)
+        x = self._applied(np.concatenate([b, probes], axis=1))
+        inverse = np.abs(x[:, k:]).sum(axis=0) / np.abs(probes).sum(axis=0)
+        self.condition = float(max(np.max(inverse) * self.size, 1.0))
+        self.is_regular = bool(self.condition * REGULAR * EPS < 1)
+        return np.ascontiguousarray(x[:, :k])
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
         """Return the estimated relative error of a solution, of the worst column."""
@@ -134,24 +147,24 @@ class SmallFactors:
         return min(self.condition * max(float(np.max(backward, initial=0.0)), eps), 1.0)
 
     def _applied(self, b: Numbers) -> Numbers:
-        found: Numbers = self._apply(self._factors, self._pivots, b)[0]
+        found: Numbers = np.linalg.solve(self._matrix, b)
         return found
 
 
 def _stored(A: Matrix) -> Numbers:
-    """Return the entries of a matrix as a dense array in the order of LAPACK."""
+    """Return the entries of a matrix as a dense array."""
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     indptr, indices, data = (
         np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
     )
     n = A.shape[0]
     lines = np.repeat(np.arange(n), np.diff(indptr))
-    places = indices.astype(np.intp) + n * lines
-    if A.format != "csc":
+    places = n * lines + indices.astype(np.intp)
+    if A.format == "csc":
         places = lines + n * indices.astype(np.intp)
     flat: Numbers = np.zeros(n * n, PRECISION[data.dtype.name])
     np.add.at(flat, places, data)
-    return flat.reshape(n, n, order="F")
+    return flat.reshape(n, n)
 
 
 def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
@@ -192,20 +205,22 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     threshold = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
     assert threshold is not None
     kept = kept_with(A)
-    factors: SmallFactors | None = kept.small
-    if factors is None:
-        factors = kept.small = SmallFactors(A)
-    if not factors.is_regular:
+    small: SmallMatrix | None = kept.small
+    if small is None:
+        small = kept.small = SmallMatrix(A)
+    if not small.is_regular:
         return None
     setup = time.perf_counter() - began
-    x, norm = factors.solve(block, threshold, dtype)
-    if not np.all(norm <= threshold):
+    with np.errstate(all="ignore"):
+        found = small.solve(block, threshold, dtype)
+    if found is None or not np.all(found[1] <= threshold):
         return None
+    x, norm = found
     one = np.ndim(b) == 1
     k = block.shape[1]
     seconds = time.perf_counter() - began
     history = np.stack([norm_b, norm])
-    error = factors.error(x, norm)
+    error = small.error(x, norm)
     tried = AttemptRecord(DIRECT, "dense", setup, 1, seconds - setup, "converged")
     return Result(
         x=like(A.executor, A.executor.from_host(np.ascontiguousarray(x)), b),
@@ -217,8 +232,8 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
         seconds=seconds,
         solver="Direct",
         executor=A.executor.name,
-        notes=[*NOTES, *about_error(error, factors.condition)],
+        notes=[*NOTES, *about_error(error, small.condition)],
         attempts=[tried],
-        condition=factors.condition,
+        condition=small.condition,
         error=error,
     )

@@ -31,7 +31,7 @@ from .facts import FACTS_RUN, Facts, find_facts
 
 if TYPE_CHECKING:
     from ..driver.workspace import Workspace
-    from .dense import SmallFactors
+    from .dense import SmallMatrix
 
 #: Bytes of workspaces that are kept with one matrix, or as many as its own if they are more and it
 #: is not lean. That is GMRES, with cycles of 30, for 250,000 unknowns in float64, of which a cycle
@@ -87,8 +87,8 @@ class Kept:
         self.winners: dict[Any, Any] = {}
         #: Direct solvers of small factors, by their options.
         self.direct: dict[Any, Direct] = {}
-        #: The dense factors of a small matrix.
-        self.small: SmallFactors | None = None
+        #: A small matrix as a dense one.
+        self.small: SmallMatrix | None = None
         #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
 

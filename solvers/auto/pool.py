@@ -22,8 +22,9 @@ SMALL = 1500
 #: The fewest iterations of a first candidate.
 FEWEST = 100
 
-#: The part of the time of a factorization that the first candidate for a small system has.
-PART = 0.6
+#: The part of the time of a factorization that the first candidate for a small system has, and that
+#: of another one by the same estimate, which is too small for it.
+PART, LONGER_FACTORS = 0.6, 2.4
 
 #: The guessed time of a factorization over that of counting the entries of its factors, before
 #: they are counted.
@@ -31,6 +32,9 @@ UNCOUNTED = 3.0
 
 #: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
 CLEARLY = 0.8
+
+#: The same for a matrix that is not small, by the estimate of a factorization for small ones.
+HOPELESS = 0.33
 
 #: Iterations with multigrid at most, where the structure of the pattern is not looked at.
 EARLY_CYCLES = 150
@@ -78,7 +82,9 @@ class Pool:
         self.candidates = [self.first]
         if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
             self.candidates += self._early_multigrid()
-        if properties.has_structure or properties.hints.given or self._is_hopeless():
+        #: Whether the first candidate is left for another one before it has begun.
+        self.hopeless = self._is_hopeless()
+        if properties.has_structure or properties.hints.given or self.hopeless:
             self.prepare()
 
     def _estimate_first(self) -> None:
@@ -88,14 +94,19 @@ class Pool:
         self.first = replace(found, options=given.options, label=given.label, limit=limit)
 
     def _is_hopeless(self) -> bool:
-        """Return whether a small system is clearly better solved by a factorization."""
-        if not (self._small_matrix and self.allows_direct and self.make.on_host):
+        """Return whether a factorization is clearly better, where no clock is looked at.
+
+        The estimate is that of small matrices; a larger one must be hopeless in comparison with it.
+        """
+        if self.asks or not self.allows_direct:
             return False
-        return self._small().expected < CLEARLY * self.seconds(self.first)
+        times = CLEARLY if self._small_matrix else HOPELESS
+        return self._small().expected < times * self.seconds(self.first)
 
     def _limit(self, first: Candidate) -> int:
         """Return the iterations of a first candidate that looks at no clock."""
-        limit = max(int(PART * self._small().expected / first.per_iteration), FEWEST)
+        times = PART if self._small_matrix else LONGER_FACTORS
+        limit = max(int(times * self._small().expected / first.per_iteration), FEWEST)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 
@@ -225,7 +236,7 @@ class Pool:
 
     def _clearly_better(self, best: Candidate) -> bool:
         on_device = not self.make.on_host
-        if on_device and self.A.shape[0] < ONE_KERNEL_ROWS:
+        if on_device and self.A.shape[0] < ONE_KERNEL_ROWS and not self.hopeless:
             return False
         return self.seconds(best) < CLEARLY * self.seconds(self.first)
 

@@ -42,7 +42,7 @@ def test_the_card_of_a_result_has_a_row_for_each_attempt():
     n = 60
     rng = np.random.default_rng(0)
     S = sp.random_array((n, n), density=0.2, rng=rng) + sp.diags_array(np.linspace(-1, 1, n))
-    result = wl.solve(wl.Csr(S.tocsr()), np.ones(n), rtol=1e-10)
+    result = wl.solve(wl.Csr(S.tocsr()), np.ones(n), rtol=1e-10, maxiter=600)
     assert len(result.attempts) > 1
     shown = card(result)
     assert all(attempt.reason in shown for attempt in result.attempts)

@@ -41,6 +41,8 @@ def test_matrices_load_no_solvers_and_a_first_solve_no_scipy():
     others = ("wollemi.solvers", "wollemi.core.distributed", "scipy", "torch", "jax")
     assert set(others).isdisjoint(loaded)
     loaded = run(matrix + "wl.solve(A, np.ones(3)); print(*sys.modules)").split()
+    assert "wollemi.solvers.auto.dense" in loaded and "scipy" not in loaded
+    loaded = run(matrix + "wl.solve(A, np.ones(3), maxiter=9); print(*sys.modules)").split()
     assert "wollemi.solvers.krylov.cg" in loaded
     assert {"scipy", "torch", "jax", "wollemi.solvers.krylov.idr"}.isdisjoint(loaded)
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
-from wollemi.solvers.auto.properties import Hints
+from wollemi.solvers.auto.properties import Hints, sample_of
 
 from .conftest import convection, poisson
 
@@ -133,3 +133,37 @@ def test_the_table_of_candidates_in_the_documentation_is_that_of_the_pool(row):
         if candidate.method == "bicgstab" and row.startswith("symmetric"):
             continue
         assert f"`{candidate.method.capitalize()}`" in told
+
+
+def _grid(n, coefficient):
+    """Return diffusion on a grid with a coefficient in each cell."""
+    place = np.arange(n * n).reshape(n, n)
+    edges = np.concatenate(
+        [
+            np.stack([place[:, :-1].ravel(), place[:, 1:].ravel()]),
+            np.stack([place[:-1].ravel(), place[1:].ravel()]),
+        ],
+        axis=1,
+    )
+    weights = 2 / (1 / coefficient[edges[0]] + 1 / coefficient[edges[1]])
+    half = sp.coo_array((weights, tuple(edges)), shape=(n * n, n * n))
+    both = sp.csr_array(half + half.T)
+    return sp.csr_array(sp.diags_array(both.sum(axis=1) + 0.01 * coefficient) - both)
+
+
+def test_a_coefficient_that_jumps_is_seen_in_a_sample_of_the_entries():
+    rng = np.random.default_rng(3)
+    cells = np.kron(10.0 ** rng.uniform(-3, 3, (5, 5)), np.ones((8, 8))).ravel()
+    assert sample_of(wl.Csr(_grid(40, cells))).jumps
+    assert not sample_of(wl.Csr(_grid(40, np.ones(1600)))).jumps
+    across = sample_of(wl.Csr(grid(40, 1e-3)))
+    assert across.lines > 0.99 and not across.jumps
+
+
+def test_a_small_system_of_a_diagonal_over_magnitudes_is_factorized_at_once():
+    rng = np.random.default_rng(5)
+    H = sp.diags_array(10.0 ** rng.uniform(-4, 4, 400))
+    J = sp.random_array((200, 400), density=0.01, rng=rng) + sp.eye_array(200, 400)
+    S = sp.csr_array(sp.block_array([[H, J.T], [J, None]]))
+    result = wl.solve(wl.Csr(S), S @ np.ones(600), rtol=1e-8)
+    assert result.converged and [a.method for a in result.attempts] == ["direct"]
