@@ -36,6 +36,9 @@ CLEARLY = 0.8
 #: The same for a matrix that is not small, by the estimate of a factorization for small ones.
 HOPELESS = 0.33
 
+#: That of CLEARLY for small matrices on a device, where most of the time is that of calls.
+CLEARLY_ON_DEVICE = 0.6
+
 #: Iterations with multigrid at most, where the structure of the pattern is not looked at.
 EARLY_CYCLES = 150
 
@@ -100,7 +103,9 @@ class Pool:
         """
         if self.asks or not self.allows_direct:
             return False
-        times = CLEARLY if self._small_matrix else HOPELESS
+        times = HOPELESS
+        if self._small_matrix:
+            times = CLEARLY if self.make.on_host else CLEARLY_ON_DEVICE
         return self._small().expected < times * self.seconds(self.first)
 
     def _limit(self, first: Candidate) -> int:
