@@ -36,7 +36,11 @@ if command -v mpiexec > /dev/null; then
   for n in 200 320; do
     step "ranks $n^3" mpiexec -n "$gpus" "$python" -m mpi4py -m wollemi_bench.groups_ranks "$n"
   done
-else
-  echo "== ranks: no mpiexec here (pip install mpich, or load a site's module)"
+fi
+if "$python" -c "import torch.distributed" 2> /dev/null; then
+  for n in 200 320; do
+    step "ranks of torchrun $n^3" "$python" -m torch.distributed.run --nproc-per-node="$gpus" \
+      -m wollemi_bench.groups_ranks "$n"
+  done
 fi
 exit "$failed"
