@@ -12,12 +12,11 @@ A signature is a line such as ::
 ``T`` is the value dtype of the call, ``R`` its real counterpart (float32 for 16 bits), ``L`` its
 counterpart of single precision (float32, complex64), ``S`` the dtype that values are stored in,
 which may be lower than ``T`` (:data:`STORED_UNDER`), ``I`` the index dtype; ``u8``,
-``i32`` and ``i64`` are themselves. A type without brackets is a scalar by value (``int`` for a
-host integer, ``str`` for a choice by name). ``Status`` is :class:`wollemi.core.status.Status`, and
-any other capitalized word is a matrix format: ``Csr<S>`` has values stored in ``S``, ``Csr`` has
-values of ``T``. The names in brackets are dimensions, the same name standing for the same extent;
-``nnz`` belongs to the first matrix. The names in brackets are dimensions, the same name standing
-for the same extent; ``nnz`` is that of the first matrix.
+``i32`` and ``i64`` are themselves, ``f64`` is float64 in arrays. A type without brackets is a
+scalar by value (``int`` for a host integer, ``str`` for a choice by name). ``Status`` is
+:class:`wollemi.core.status.Status`, and any other capitalized word is a matrix format: ``Csr<S>``
+has values stored in ``S``, ``Csr`` has values of ``T``. The names in brackets are dimensions, the
+same name standing for the same extent; ``nnz`` is that of the first matrix.
 
 This module needs the standard library alone: the build reads the declarations before NumPy is
 there.
@@ -34,7 +33,7 @@ from typing import Any, NamedTuple
 
 from .errors import InvalidArgument
 
-ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64"})
+ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64", "f64"})
 #: All types but the matrix formats, which are told by their capital letter.
 KINDS = ARRAY_KINDS | {"Status", "int", "str", "float", "bool"}
 INTENTS = frozenset({"in", "out", "inout"})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .batch.factors import FactoredSystems, Factors, Layout
+    from .batch.factors import Determinants, FactoredSystems, Factors, Layout
     from .batch.systems import MemberPrograms, Systems
     from .executor import Array, Executor
 
@@ -61,3 +61,32 @@ class SolvesSystems:
             Right-hand sides, solutions and the arrays of the verdicts.
         """
         raise NotImplementedError
+
+    def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
+        """Factorize matrices and solve their systems in one pass, which keeps no factors.
+
+        Parameters
+        ----------
+        layout : Layout
+            The positions of the entries in the factors.
+        systems : FactoredSystems
+            Right-hand sides in the order of their matrices, solutions and verdicts.
+
+        Returns
+        -------
+        bool
+            False where the executor has no kernel for it.
+        """
+        return False
+
+    def determinants_of(self, layout: Layout, values: Array) -> Determinants | None:
+        """Return the determinants of matrices, or None where factors have them.
+
+        Parameters
+        ----------
+        layout : Layout
+            The positions of the entries in the factors.
+        values : array, shape (b, nnz)
+            One row for each matrix.
+        """
+        return None

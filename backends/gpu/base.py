@@ -28,6 +28,7 @@ from . import ahead, launch, native_calls
 from .adoption import adopted
 from .arguments import CODES, flatten, value_code
 from .bandwidth import bandwidth
+from .batch_direct import determinants_of, solve_directly
 from .device import GpuDevice
 from .errors import Here, translate
 from .function import Function
@@ -35,6 +36,7 @@ from .repeatable import Launch, Repeatable, places_of
 from .scratch import Scratch
 
 if TYPE_CHECKING:
+    from ...core.batch.factors import Determinants, FactoredSystems, Layout
     from ...core.formats.csr import Csr
 
 Ts = TypeVarTuple("Ts")
@@ -543,6 +545,17 @@ class GpuExecutor(Executor):
                 kept.append(Launch(function, (blocks,), (block,), arguments, shared))
         if mine.launches is None and not mine.dry:
             function((blocks,), (block,), arguments, shared)
+
+    def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
+        """Factorize and solve the systems of a batch, a matrix in each block."""
+        with self._here("the factors of a batch"):
+            solve_directly(self, layout, systems)
+        return True
+
+    def determinants_of(self, layout: Layout, values: Array) -> Determinants:
+        """Return the determinants of the matrices of a batch."""
+        with self._here("the factors of a batch"):
+            return determinants_of(self, layout, values)
 
     def launch_simt(
         self,

@@ -19,12 +19,25 @@ struct OneThread {
   static constexpr i64 size() { return 1; }
   static void barrier() {}
 
-  // target -= factor row, in columns [begin, end)
   template <class T>
-  static void subtract_row(T* target, const T* row, T factor, i64 begin, i64 end) {
+  static i64 pivot_row(const lu_shape& s, const T* a, i64 k) {
+    return wl::pivot_row(s, a, k);
+  }
+
+  template <class T>
+  static void eliminate(const lu_shape& s, T* a, i64 k, T pivot) {
+    const T* const row = a + s.at(k, 0);
+    const i64 end = s.last_column(k) + 1;
+    for (i64 i = k + 1; i <= s.last_row(k); ++i) {
+      T* const target = a + s.at(i, 0);
+      const T factor = target[k] / pivot;
+      target[k] = factor;
+      if (factor == T(0))
+        continue;
 #pragma omp simd
-    for (i64 j = begin; j < end; ++j)
-      target[j] -= factor * row[j];
+      for (i64 j = k + 1; j < end; ++j)
+        target[j] -= factor * row[j];
+    }
   }
 };
 
@@ -203,13 +216,15 @@ private:
       std::fill(v.x.begin(), v.x.end(), T(0));
       before = residual(k, v.x.data(), v.r.data());
     }
+    // A smaller residual is a rounding error of b.
+    const R enough = std::numeric_limits<R>::epsilon() * first;
     i64 applied = 0;
     while (applied <= refine) {
       correct(k, v);
       const R now = residual(k, v.better.data(), v.found.data());
       if (!(now <= before))
         break;
-      const bool falls = now < kProgress * before && now != R(0);
+      const bool falls = now < kProgress * before && now > enough;
       std::swap(v.x, v.better);
       std::swap(v.r, v.found);
       before = now;

@@ -35,9 +35,10 @@ def factorize(executor: Executor, layout: Layout, values: Array) -> Factors:
 def solve_factored(executor: Executor, factors: Factors, systems: FactoredSystems) -> None:
     """Solve systems by factors; solutions and verdicts are written to ``systems``."""
     s, layout = systems, factors.layout
+    relative, absolute = (np.ascontiguousarray(a) for a in (s.relative, s.absolute))
     native().batch_solve(
         executor, *layout.shape, layout.order, s.indptr, s.indices,
-        np.ascontiguousarray(s.values), s.matrix, s.b, s.x, s.relative, s.absolute, s.limits,
+        np.ascontiguousarray(s.values), s.matrix, s.b, s.x, relative, absolute, s.limits,
         s.refine, factors.data, factors.pivots, factors.states, s.codes, s.iterations, s.norms,
         s.thresholds,
     )  # fmt: skip

@@ -18,4 +18,11 @@ WL_DEVICE int last_one_in(unsigned long long bits) { return 63 - __clzll(bits); 
 WL_DEVICE int last_one_in(unsigned long long bits) { return 63 - __builtin_clzll(bits); }
 #endif
 
+// The lowest bit that is 1, of a number that is not 0.
+#if defined(WL_CUDA)
+WL_DEVICE int first_one_in(unsigned long long bits) { return __ffsll((long long)bits) - 1; }
+#else
+WL_DEVICE int first_one_in(unsigned long long bits) { return __builtin_ctzll(bits); }
+#endif
+
 } // namespace wl

@@ -3,7 +3,7 @@
 // Entry (i, j) is at a[offset + i * stride + j], by rows. A dense matrix of n rows has stride n;
 // row i of a band has the columns from i - lower to i + lower + upper, since exchanged rows bring
 // in up to `lower` columns, and the stride is one less than their number. A team of work-items
-// shares the loops: rank() is the number of one of its size(), and barrier() waits for all.
+// shares the work: rank() is the number of one of its size(), and barrier() waits for all.
 //
 // Multipliers stay where they were made, as in LINPACK: exchanges are applied one by one in a
 // solve. G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013, algorithms 3.4.1
@@ -46,12 +46,13 @@ WL_DEVICE i64 pivot_row(const lu_shape& s, const T* a, i64 k) {
   return best;
 }
 
-// Factorizes; false if a pivot is zero or not finite.
+// Factorizes; false if a pivot is zero or not finite. The team finds the pivot of a column, and
+// subtracts multiples of its row from the rows below.
 template <class Team, class T>
 WL_DEVICE bool factorize_band(const Team& team, const lu_shape& s, T* a, i32* pivots) {
   using R = real_t<T>;
   for (i64 k = 0; k < s.n; ++k) {
-    const i64 p = pivot_row(s, a, k), bottom = s.last_row(k), right = s.last_column(k);
+    const i64 p = team.pivot_row(s, a, k), right = s.last_column(k);
     const T pivot = a[s.at(p, k)];
     const R size = pivot_size(pivot);
     team.barrier();
@@ -59,8 +60,8 @@ WL_DEVICE bool factorize_band(const Team& team, const lu_shape& s, T* a, i32* pi
       return false;
     if (team.rank() == 0)
       pivots[k] = i32(p);
-    T* const row = a + s.at(k, 0);
     if (p != k) {
+      T* const row = a + s.at(k, 0);
       T* const other = a + s.at(p, 0);
       for (i64 j = k + team.rank(); j <= right; j += team.size()) {
         const T kept = row[j];
@@ -69,14 +70,7 @@ WL_DEVICE bool factorize_band(const Team& team, const lu_shape& s, T* a, i32* pi
       }
     }
     team.barrier();
-    for (i64 i = k + 1 + team.rank(); i <= bottom; i += team.size()) {
-      T* const target = a + s.at(i, 0);
-      const T factor = target[k] / pivot;
-      target[k] = factor;
-      if (factor == T(0))
-        continue;
-      team.subtract_row(target, row, factor, k + 1, right + 1);
-    }
+    team.eliminate(s, a, k, pivot);
     team.barrier();
   }
   return true;

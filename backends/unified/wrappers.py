@@ -69,7 +69,7 @@ _LOWER = {
     "f2": "float",
     "b2": "float",
 }
-_PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64"}
+_PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64", "f64": "double"}
 
 #: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
 LARGEST_SUM = 32

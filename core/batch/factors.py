@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +53,26 @@ class Layout:
     @property
     def is_dense(self) -> bool:
         """Whether all entries of a matrix are stored."""
-        return self.stride == self.n
+        return self.offset == 0 and self.lower == self.n - 1 and self.stride >= self.n
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether two entries of the matrix have one element."""
+        return bool(np.unique(self.places).size < self.places.size)
+
+    def with_distance(self, stride: int) -> Layout:
+        """Return the layout of a dense matrix with rows this number of elements apart."""
+        row, column = self.rows_and_columns
+        places, size = row * stride + column, self.n * stride
+        return replace(self, stride=stride, places=places, size=size)
+
+    @property
+    def rows_and_columns(self) -> tuple[Numbers, Numbers]:
+        """The row and the column of each entry, in the order of the factors."""
+        if self.is_dense:
+            return self.places // self.stride, self.places % self.stride
+        row, place = np.divmod(self.places, self.stride + 1)
+        return row, row + place - self.lower
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
@@ -122,6 +142,25 @@ def _band(n: int, rows: Numbers, columns: Numbers, order: Numbers) -> tuple[int,
     return work, Layout(n, lower, upper, width - 1, lower, n * width, order, places)
 
 
+@dataclass(frozen=True, eq=False)
+class Determinants:
+    """The determinants of several matrices, on the host.
+
+    Attributes
+    ----------
+    states : array of uint8, shape (v,)
+        FACTORIZED or SINGULAR.
+    signs : array, shape (v,)
+        0 of singular matrices.
+    logarithms : array of float64, shape (v,)
+        Of the absolute values.
+    """
+
+    states: Numbers
+    signs: Numbers
+    logarithms: Numbers
+
+
 @dataclass(eq=False)
 class Factors:
     """The factors of several matrices.
@@ -162,14 +201,18 @@ class FactoredSystems:
         Native, of the matrices.
     matrix : array of int64, shape (s,)
         The matrix of each system.
+    each_own : bool
+        Whether system ``s`` has the matrix ``s``, for all matrices.
     b, x : arrays, shape (s, n)
         Native; ``x`` is the start and becomes the solution of a system that is solved.
     relative, absolute : arrays of float64, shape (s,)
-        Tolerances, on the host.
+        Tolerances, on the host; of any stride, 0 where all are equal.
     limits : array of float64, shape (3,)
         The least and the largest norm of a right-hand side, and the least of a residual.
     refine : int
         Steps of refinement at most.
+    started : bool
+        Whether a start is not zero.
     codes : array of uint8, shape (s,)
         CONVERGED, or UNDECIDED: the system takes a closer look.
     iterations : array of int64, shape (s,)
@@ -182,12 +225,14 @@ class FactoredSystems:
     indices: Array
     values: Array
     matrix: Numbers
+    each_own: bool
     b: Array
     x: Array
     relative: Numbers
     absolute: Numbers
     limits: Numbers
     refine: int
+    started: bool
     codes: Numbers
     iterations: Numbers
     norms: Numbers

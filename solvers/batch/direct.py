@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
-from ...core.batch.factors import FACTORIZED, FactoredSystems, Factors, Layout, layout_of
+from ...core.batch.factors import (
+    FACTORIZED,
+    Determinants,
+    FactoredSystems,
+    Factors,
+    Layout,
+    layout_of,
+)
 from ...core.batch.systems import UNDECIDED
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
     from ...core.batch.csr import BatchCsr
     from ...core.executor import Executor
     from ..direct.solver import Direct
+
+Numbers = np.ndarray[Any, Any]
 
 #: Bytes of the factors that a solver keeps at most. The factors of a larger batch are made in parts
 #: of this size, again in every solve.
@@ -234,21 +244,21 @@ class BatchDirect:
             signs[:], logarithms[:] = 1, 0
         rows = self.A.tocsr()
         done = np.zeros(count, bool)
-        for first, factors in self._parts(rows):
-            part = slice(first, first + factors.states.size)
-            done[part] = factors.states == FACTORIZED
-            signs[part], logarithms[part] = factors.signs, factors.logarithms
+        for first, found in self._determined(rows):
+            part = slice(first, first + found.states.size)
+            done[part] = found.states == FACTORIZED
+            signs[part], logarithms[part] = found.signs, found.logarithms
         one = _One(self, rows)
         for k in np.flatnonzero(~done).tolist() if self.shape[0] else []:
             if not bool(np.isfinite(self.executor.to_host(rows._values[k])).all()):
                 signs[k], logarithms[k] = np.nan, np.nan
                 continue
             try:
-                found = one.of(k).log_determinant()
+                alone = one.of(k).log_determinant()
             except InvalidMatrix:
                 signs[k], logarithms[k] = 0, -np.inf
             else:
-                signs[k], logarithms[k] = found.sign, found.logarithm
+                signs[k], logarithms[k] = alone.sign, alone.logarithm
         shape = self.batch_shape
         sign: Any = signs.reshape(shape)
         logarithm: Any = logarithms.reshape(shape)
@@ -256,7 +266,16 @@ class BatchDirect:
 
     # ---- factors
 
-    def _parts(self, A: BatchCsr) -> Any:
+    def _determined(self, A: BatchCsr) -> Iterator[tuple[int, Determinants | Factors]]:
+        """Yield the determinants of consecutive matrices with the number of the first one."""
+        if self.layout is not None and A.count:
+            found = self.executor.determinants_of(self.layout, A._values)
+            if found is not None:
+                yield 0, found
+                return
+        yield from self._parts(A)
+
+    def _parts(self, A: BatchCsr) -> Iterator[tuple[int, Factors]]:
         """Yield the factors of consecutive matrices with the number of the first one."""
         layout = self.layout
         if layout is None or not A.count:
@@ -322,45 +341,66 @@ class _Run(BatchRun):
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
-        for first, factors in self.solver._parts(self.A):
-            self._solve_part(first, factors)
+        if not self._in_one_pass():
+            for first, factors in self.solver._parts(self.A):
+                self._solve_part(first, factors)
         one = _One(self.solver, self.A)
         for s in self.undecided():
             self._alone(s, one)
         return self.told(began)
 
+    def _in_one_pass(self) -> bool:
+        """Have the executor factorize and solve at once; False where it keeps factors."""
+        solver, given = self.solver, self.given
+        layout = solver.layout
+        asked = np.flatnonzero(given.asked)
+        if layout is None or not asked.size:
+            return False
+        systems = self._systems(asked, 0, solver.A.count)
+        if not solver.executor.solve_directly(layout, systems):
+            return False
+        self._take(asked, systems)
+        return True
+
     def _solve_part(self, first: int, factors: Factors) -> None:
         """Solve the systems of the matrices from ``first`` on."""
-        solver, given, on = self.solver, self.given, self.solver.executor
+        given = self.given
         last = first + factors.states.size
-        inside = given.asked & (given.matrix >= first) & (given.matrix < last)
-        asked = np.flatnonzero(inside)
-        if not asked.size:
-            return
-        rows = slice(None) if asked.size == inside.size else on.from_host(asked)
-        matrix, real = given.matrix[asked], real_dtype(given.b.dtype)
-        x = given.x[rows]
-        systems = FactoredSystems(
+        asked = np.flatnonzero(given.asked & (given.matrix >= first) & (given.matrix < last))
+        if asked.size:
+            systems = self._systems(asked, first, last)
+            self.solver.executor.solve_factored(factors, systems)
+            self._take(asked, systems)
+
+    def _systems(self, asked: Numbers, first: int, last: int) -> FactoredSystems:
+        """Return systems of the matrices from ``first`` to ``last``."""
+        solver, given, on = self.solver, self.given, self.solver.executor
+        rows = slice(None) if asked.size == given.asked.size else on.from_host(asked)
+        real = real_dtype(given.b.dtype)
+        return FactoredSystems(
             indptr=self.A.indptr,
             indices=self.A.indices,
             values=self.A._values[first:last],
-            matrix=matrix - first,
+            matrix=given.matrix[asked] - first,
+            each_own=given.each_own and last - first == asked.size,
             b=given.b[rows],
-            x=x,
-            relative=np.ascontiguousarray(solver.rtol[matrix]),
-            absolute=np.ascontiguousarray(solver.atol[matrix]),
+            x=given.x[rows],
+            relative=given.of_matrices(solver.rtol, asked),
+            absolute=given.of_matrices(solver.atol, asked),
             limits=np.array([*SAFE_NORMS[real], LEAST_NORM[real]]),
             refine=solver.refine,
+            started=given.started,
             codes=np.full(asked.size, UNDECIDED, np.uint8),
             iterations=np.zeros(asked.size, np.int64),
             norms=np.full(asked.size, np.nan),
             thresholds=np.full(asked.size, np.nan),
         )
-        on.solve_factored(factors, systems)
-        self.codes[asked], self.iterations[asked] = systems.codes, systems.iterations
-        self.norms[asked], self.thresholds[asked] = systems.norms, systems.thresholds
-        if asked.size != inside.size:
-            given.x[rows] = x
+
+    def _take(self, asked: Numbers, systems: FactoredSystems) -> None:
+        """Store the verdicts of systems, and their solutions where they are copies."""
+        self.take_together(asked, systems)
+        if asked.size != self.given.asked.size:
+            self.given.x[self.solver.executor.from_host(asked)] = systems.x
 
     def _alone(self, s: int, one: _One) -> None:
         """Solve one system by the solver of one matrix."""

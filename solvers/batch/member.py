@@ -79,7 +79,7 @@ class Member:
         if self._own_M is not None:
             batch, own = self._own_M
             own.update_values(_on_host_or_same(batch, k, self.executor))
-        if self.solver is None:
+        if self.solver is None or not self._M_follows_exactly(self.solver):
             M = self.M
             if isinstance(M, BatchPreconditioner):
                 assert self._own_M is not None
@@ -91,6 +91,16 @@ class Member:
             self.solver.update()
         self.solver._stop_at(stop)
         return self.solver
+
+    def _M_follows_exactly(self, solver: KrylovSolver) -> bool:
+        """Return whether an update makes the preconditioner that a set-up makes.
+
+        Then no bit of a system depends on the system that the member had before.
+        """
+        M = solver.M
+        if not isinstance(M, Preconditioner) or self._is_fixed(solver):
+            return True
+        return M._follows_exactly
 
     # ---- programs of one system, for executors that solve many
 

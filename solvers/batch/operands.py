@@ -48,6 +48,16 @@ class Operands:
     from_host: bool
 
     @property
+    def each_own(self) -> bool:
+        """Whether all solves are asked for, and solve ``s`` has the matrix ``s``."""
+        return self.width == 1 and bool(self.asked.all())
+
+    def of_matrices(self, numbers: Numbers, asked: Numbers) -> Numbers:
+        """Return the number of the matrix of each solve in ``asked``."""
+        whole = self.each_own and asked.size == self.matrix.size
+        return numbers if whole else numbers[self.matrix[asked]]
+
+    @property
     def width(self) -> int:
         """Columns of each system."""
         return self.columns[0] if self.columns else 1
@@ -142,4 +152,6 @@ def tolerance(A: BatchMatrix, value: Any, name: str) -> Numbers:
         ) from None
     if not np.all(given >= 0):
         raise InvalidArgument(f"{name}: expected numbers of at least 0, got {value!r}")
+    if np.ndim(value) == 0:  # a view of one number: kernels may see that all are equal
+        return np.broadcast_to(np.float64(value), (A.count,))
     return np.ascontiguousarray(given).ravel()

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult
-from ...core.batch.systems import UNDECIDED
+from ...core.batch.factors import FactoredSystems
+from ...core.batch.systems import UNDECIDED, Systems
 from ...core.errors import ShapeMismatch
 from ...core.result import Result
 from ...core.status import Stop
 from .operands import Operands
+
+Numbers = np.ndarray[Any, Any]
 
 
 class BatchRun:
@@ -41,6 +44,12 @@ class BatchRun:
         """Return the systems that have no verdict yet."""
         found: list[int] = np.flatnonzero(self.codes == UNDECIDED).tolist()
         return found
+
+    def take_together(self, asked: Numbers, found: Systems | FactoredSystems) -> None:
+        """Store the verdicts of the systems that an executor has solved."""
+        rows: Any = slice(None) if asked.size == self.codes.size else asked
+        self.codes[rows], self.iterations[rows] = found.codes, found.iterations
+        self.norms[rows], self.thresholds[rows] = found.norms, found.thresholds
 
     def take(self, s: int, found: Result) -> None:
         """Store the result of the solver of one matrix."""

@@ -298,8 +298,8 @@ class _Run(BatchRun):
             matrix=given.matrix[asked],
             b=given.b[rows],
             x=x,
-            relative=np.ascontiguousarray(relative[given.matrix[asked]]),
-            absolute=np.ascontiguousarray(absolute[given.matrix[asked]]),
+            relative=np.ascontiguousarray(given.of_matrices(relative, asked)),
+            absolute=np.ascontiguousarray(given.of_matrices(absolute, asked)),
             limit=10 * solver.shape[0] if limit is None else int(limit),
             least=SAFE_NORMS[real][0],
             most=SAFE_NORMS[real][1],
@@ -312,8 +312,7 @@ class _Run(BatchRun):
         start = on.copy(x) if given.started else None
         if not on.solve_systems(ready, systems):
             return False
-        self.codes[asked], self.iterations[asked] = systems.codes, systems.iterations
-        self.norms[asked], self.thresholds[asked] = systems.norms, systems.thresholds
+        self.take_together(asked, systems)
         left = np.flatnonzero(systems.codes == UNDECIDED)
         if left.size:  # they begin anew from their start
             places_left = on.from_host(left)

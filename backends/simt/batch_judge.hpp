@@ -1,0 +1,188 @@
+// Solutions of a system by its factors, refined and judged: a block has the factors of one matrix
+// and solves the systems of this matrix one after the other. The decisions are those of SolveBatch
+// in backends/omp/batch_direct.cpp.
+#pragma once
+#include "band_lu.hpp"
+#include "lanes.hpp"
+
+namespace wl {
+
+// Sums of residuals are of double precision.
+template <class T>
+struct doubled {
+  using type = double;
+  static WL_DEVICE double up(T v) { return double(v); }
+  static WL_DEVICE T down(double v) { return T(v); }
+};
+template <class R>
+struct doubled<complex<R>> {
+  using type = complex<double>;
+  static WL_DEVICE complex<double> up(complex<R> v) { return {double(v.re), double(v.im)}; }
+  static WL_DEVICE complex<R> down(complex<double> v) { return {R(v.re), R(v.im)}; }
+};
+
+// The systems of a batch and their verdicts; see FactoredSystems in core/batch/factors.py. The
+// systems of matrix m are starts[m] to starts[m + 1].
+template <class T, class I>
+struct factored_systems {
+  i64 n, entries;
+  const i64* starts;
+  const I *indptr, *indices;
+  const T *values, *b;
+  T* x;
+  const double *relative, *absolute, *limits;
+  i64 refine;
+  u8* codes;
+  i64* iterations;
+  double *norms, *thresholds;
+};
+
+// Memory of a block for vectors of n elements.
+template <class T>
+struct judged_vectors {
+  T *x, *better, *r, *found;
+};
+
+// The states of factors; wollemi.core.batch.factors has the same.
+enum factors_state : u8 { FACTORS_MADE = 1, FACTORS_SINGULAR = 2 };
+
+template <class T>
+WL_DEVICE double norm_over_block(const item& it, i64 n, const T* v) {
+  double sum = 0;
+  for (i64 i = it.thread(); i < n; i += WL_BLOCK)
+    sum += square(doubled<T>::up(v[i]));
+  return square_root(sum_of_block(it, sum));
+}
+
+// r = b - A x, and its norm; L lanes share a row. Contains barriers before r is read by others.
+template <int L, class T, class I>
+WL_DEVICE double residual_over_block(const item& it, const factored_systems<T, I>& s, const T* a,
+                                     const T* b, const T* x, T* r) {
+  using D = doubled<T>;
+  constexpr int together = WL_BLOCK / L;
+  double squares = 0;
+  for (i64 base = 0; base < s.n; base += together) {
+    const i64 row = base + it.thread() / L;
+    typename D::type sum{};
+    if (row < s.n)
+      for (I e = s.indptr[row] + it.thread() % L; e < s.indptr[row + 1]; e += L)
+        sum += D::up(a[e]) * D::up(x[s.indices[e]]);
+    sum = sum_of_lanes<L>(it, sum);
+    if (row < s.n && it.thread() % L == 0) {
+      const T value = D::down(D::up(b[row]) - sum);
+      r[row] = value;
+      squares += square(D::up(value));
+    }
+  }
+  return square_root(sum_of_block(it, squares));
+}
+
+// Solves system k; 255 if it takes a closer look. `own.apply(it, r, d, scratch)` makes d the
+// solution of the factors for r, and ends with a barrier.
+template <int L, class T, class I, class Own>
+WL_DEVICE u8 solve_and_judge(const item& it, const factored_systems<T, I>& s, i64 m, i64 k,
+                             const Own& own, judged_vectors<T> v) {
+  using R = real_t<T>;
+  constexpr u8 converged = 1, undecided = 255;
+  const T* const a = s.values + m * s.entries;
+  const T* const b = s.b + k * s.n;
+  T* const solution = s.x + k * s.n;
+  const R first = R(norm_over_block(it, s.n, b));
+  if (first != R(0) && !(first >= R(s.limits[0]) && first <= R(s.limits[1])))
+    return undecided;
+  for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
+    v.x[i] = solution[i];
+  it.barrier();
+  R before = R(residual_over_block<L>(it, s, a, b, v.x, v.r));
+  if (!(before <= first / epsilon<T>)) { // no digit of b is left
+    for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
+      v.x[i] = T(0);
+    it.barrier();
+    before = R(residual_over_block<L>(it, s, a, b, v.x, v.r));
+  }
+  const R enough = epsilon<T> * first; // a smaller residual is a rounding error of b
+  i64 applied = 0;
+  bool falls = true;
+  while (falls && applied <= s.refine) {
+    it.barrier();
+    own.apply(it, v.r, v.better, v.found);
+    for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
+      v.better[i] = v.x[i] + v.better[i];
+    it.barrier();
+    const R now = R(residual_over_block<L>(it, s, a, b, v.better, v.found));
+    if (!(now <= before))
+      break;
+    falls = now < R(0.5) * before && now > enough;
+    v = {v.better, v.x, v.found, v.r};
+    before = now;
+    ++applied;
+  }
+  i64 infinite = 0;
+  for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
+    infinite += finite(v.x[i]) ? 0 : 1;
+  infinite = sum_of_block(it, infinite);
+  const R by_length = R(s.relative[k]) * first, at_least = R(s.absolute[k]);
+  const R threshold = by_length > at_least ? by_length : at_least;
+  if (infinite != 0 || !(before <= threshold) || (before != R(0) && before < R(s.limits[2])))
+    return undecided;
+  for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
+    solution[i] = v.x[i];
+  if (it.thread() == 0) {
+    s.iterations[k] = applied;
+    s.norms[k] = double(before);
+    s.thresholds[k] = double(threshold);
+  }
+  return converged;
+}
+
+// Solves all systems of matrix m, or leaves them undecided where there are no factors.
+template <int L, class T, class I, class Own>
+WL_DEVICE void solve_systems_of(const item& it, const factored_systems<T, I>& s, i64 m,
+                                bool has_factors, const Own& own, judged_vectors<T> v) {
+  for (i64 k = s.starts[m]; k < s.starts[m + 1]; ++k) {
+    u8 code = 255;
+    if (has_factors)
+      code = solve_and_judge<L>(it, s, m, k, own, v);
+    if (it.thread() == 0)
+      s.codes[k] = code;
+    it.barrier();
+  }
+}
+
+// The sign and the logarithm of a determinant, from the diagonal of U; `exchanges` is odd where the
+// rows were.
+template <class T>
+struct determinants {
+  i64 asked;
+  u8* states;
+  T* signs;
+  double* logarithms;
+};
+
+template <class T>
+WL_DEVICE T unit_of(T v, double size) {
+  if constexpr (same<T, real_t<T>>::value)
+    return v < T(0) ? T(-1) : T(1);
+  else
+    return {real_t<T>(double(v.re) / size), real_t<T>(double(v.im) / size)};
+}
+
+// Writes them, in one work-item; pivot(i) is element i of the diagonal.
+template <class T, class Pivot>
+WL_DEVICE void write_determinant(const determinants<T>& d, i64 m, i64 n, bool has_factors,
+                                 i64 exchanges, const Pivot& pivot) {
+  T sign(has_factors ? 1 : 0);
+  double logarithm_of = 0;
+  if (has_factors)
+    for (i64 i = 0; i < n; ++i) {
+      const T value = pivot(i);
+      const double size = double(magnitude(doubled<T>::up(value)));
+      logarithm_of += logarithm(size);
+      sign = sign * unit_of(value, size);
+    }
+  d.states[m] = has_factors ? FACTORS_MADE : FACTORS_SINGULAR;
+  d.signs[m] = exchanges % 2 != 0 ? -sign : sign;
+  d.logarithms[m] = has_factors ? logarithm_of : logarithm(0.0);
+}
+
+} // namespace wl

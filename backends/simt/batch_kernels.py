@@ -1,0 +1,69 @@
+"""The declarations of the kernels that solve the systems of a batch directly."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..unified.wrappers import SimtKernel
+
+_SYSTEMS = (
+    "places: in i64[z], repeated: i64, starts: in i64[l], entries: i64, indptr: in I[l], "
+    "indices: in I[z], values: in T[l], b: in T[l], x: inout T[l], relative: in f64[l], "
+    "absolute: in f64[l], limits: in f64[l], refine: i64, codes: out u8[l], "
+    "iterations: out i64[l], norms: out f64[l], thresholds: out f64[l], determines: i64, "
+    "states: out u8[l], signs: out T[l], logarithms: out f64[l]"
+)
+
+
+@cache
+def batch_dense(block: int, resident: int) -> SimtKernel:
+    """Return the kernel that keeps the rows of a matrix in registers.
+
+    Its constants are ``N``, the rows, and ``L``, the lanes that share a row of a residual.
+    """
+    return SimtKernel(
+        "batch_dense",
+        "batch_dense.hpp",
+        f"first: i64, {_SYSTEMS}",
+        "{N}, {L}, {T}, {I}",
+        block=block,
+        variants=(),
+        resident=resident,
+    )
+
+
+@cache
+def batch_band(block: int) -> SimtKernel:
+    """Return the kernel that keeps a dense matrix or a band in memory.
+
+    Its constants are ``CELLS``, elements of memory of a block, 0 for a part of the arena, ``B``,
+    the size of a block, and ``L``, the lanes that share a row of a residual.
+    """
+    return SimtKernel(
+        "batch_band",
+        "batch_band.hpp",
+        "first: i64, n: i64, lower: i64, upper: i64, stride: i64, offset: i64, size: i64, "
+        f"order: in i64[n], arena: inout T[l], each: i64, {_SYSTEMS}",
+        "{CELLS}, {B}, {L}, {T}, {I}",
+        block=block,
+        variants=(),
+    )
+
+
+@cache
+def batch_tridiagonal(block: int) -> SimtKernel:
+    """Return the kernel in which lanes share a tridiagonal system, without exchanges of rows.
+
+    Its constants are ``R``, the rows of a lane, and ``L``, the lanes that share a system.
+    """
+    return SimtKernel(
+        "batch_tridiagonal",
+        "batch_tridiagonal.hpp",
+        "count: i64, n: i64, places: in i32[z], matrix: in i64[l], entries: i64, values: in T[l], "
+        "b: in T[l], x: inout T[l], relative: in f64[l], absolute: in f64[l], apart: i64, "
+        "limits: in f64[l], codes: out u8[l], iterations: out i64[l], norms: out f64[l], "
+        "thresholds: out f64[l]",
+        "{R}, {L}, {T}, {I}",
+        block=block,
+        variants=(),
+    )

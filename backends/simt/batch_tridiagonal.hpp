@@ -1,0 +1,153 @@
+// Direct solves of tridiagonal systems without exchanges of rows: L lanes share a system, and each
+// has R adjacent rows in its registers.
+//
+// A lane eliminates all its unknowns but the last one; cyclic reduction in parallel solves for the
+// last unknowns of all lanes. A solution counts only if its residual is as small as that of a
+// stable method; all other systems stay undecided, and take a factorization with pivots. H. H.
+// Wang, A parallel method for tridiagonal equations, ACM Trans. Math. Softw. 7 (1981), pp. 170-183.
+#pragma once
+#include "batch_judge.hpp"
+
+namespace wl {
+
+// Units of rounding, of the norm of |A| |x| + |b|, that the residual of a stable method has.
+constexpr double STABLE = 16;
+
+// The coefficients of the last unknown of a lane and of its neighbours, and the right-hand side.
+template <class T>
+struct reduced_row {
+  T a, d, c, f;
+};
+
+// The row of another lane of the group, or one that says that its unknown is 0.
+template <int L, class T>
+WL_DEVICE reduced_row<T> row_of_lane(const item& it, const reduced_row<T>& row, int from) {
+  const bool inside = from >= 0 && from < L;
+  const int lane = lane_of(it) / L * L + (inside ? from : 0);
+  reduced_row<T> other{shuffle(row.a, lane), shuffle(row.d, lane), shuffle(row.c, lane),
+                       shuffle(row.f, lane)};
+  return inside ? other : reduced_row<T>{T(0), T(1), T(0), T(0)};
+}
+
+// `places` has the cell of each entry of a matrix: 3 R + 1 cells a lane, three for each of its
+// rows. `matrix` may be missing: system k has matrix k. Tolerances are `apart` elements apart, 0
+// or 1.
+template <int R, int L, class T, class I>
+WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* places,
+                                 const i64* matrix, i64 entries, const T* values, const T* b, T* x,
+                                 const double* relative, const double* absolute, i64 apart,
+                                 const double* limits, u8* codes, i64* iterations, double* norms,
+                                 double* thresholds) {
+  using N = real_t<T>;
+  using D = doubled<T>;
+  constexpr int waves = WL_BLOCK / WL_WARP, together = WL_WARP / L;
+  constexpr int of_values = (3 * R + 1) * L, cells = of_values + (R + 1) * L;
+  static_assert(R > 1 && WL_WARP % L == 0, "lanes share systems");
+  WL_SHARED(T, memory, waves * together * cells);
+  T* const mine = memory + wave_of(it) * together * cells;
+  const i64 first_system = (it.block() * waves + wave_of(it)) * together;
+  for (int e = lane_of(it); e < together * cells; e += WL_WARP)
+    mine[e] = T(0);
+  wave_barrier();
+  for (int p = 0; p < together; ++p) {
+    const i64 k = first_system + p;
+    if (k >= count)
+      break;
+    const T* const own_values = values + (matrix ? matrix[k] : k) * entries;
+    for (int e = lane_of(it); e < int(entries); e += WL_WARP)
+      mine[p * cells + places[e]] = read_once(own_values + e);
+    for (int i = lane_of(it); i < int(n); i += WL_WARP)
+      mine[p * cells + of_values + i + i / R] = read_once(b + k * n + i);
+  }
+  wave_barrier();
+  const int l = lane_of(it) % L;
+  const i64 k = first_system + lane_of(it) / L;
+  T* const system = mine + lane_of(it) / L * cells;
+  const T* const rows = system + l * (3 * R + 1);
+  T* const side = system + of_values + l * (R + 1);
+  T a[R], d[R], c[R], f[R];
+  double squares = 0;
+#pragma unroll
+  for (int q = 0; q < R; ++q) {
+    a[q] = rows[3 * q];
+    d[q] = l * R + q < int(n) ? rows[3 * q + 1] : T(1);
+    c[q] = rows[3 * q + 2];
+    f[q] = side[q];
+    squares += square(D::up(f[q]));
+  }
+  const N first = N(square_root(sum_of_lanes<L>(it, squares)));
+#pragma unroll
+  for (int q = 1; q < R; ++q) {
+    const T factor = a[q] / d[q - 1];
+    a[q] = -(factor * a[q - 1]);
+    d[q] -= factor * c[q - 1];
+    f[q] -= factor * f[q - 1];
+  }
+#pragma unroll
+  for (int q = R - 3; q >= 0; --q) {
+    const T factor = c[q] / d[q + 1];
+    a[q] -= factor * a[q + 1];
+    c[q] = -(factor * c[q + 1]);
+    f[q] -= factor * f[q + 1];
+  }
+  const T top = T(1) / d[0];
+  const reduced_row<T> next =
+      row_of_lane<L>(it, reduced_row<T>{a[0] * top, T(1), c[0] * top, f[0] * top}, l + 1);
+  reduced_row<T> row{a[R - 1], d[R - 1] - c[R - 1] * next.a, -(c[R - 1] * next.c),
+                     f[R - 1] - c[R - 1] * next.f};
+#pragma unroll
+  for (int far = 1; far < L; far *= 2) {
+    const reduced_row<T> before = row_of_lane<L>(it, row, l - far);
+    const reduced_row<T> after = row_of_lane<L>(it, row, l + far);
+    const T up = row.a / before.d, down = row.c / after.d;
+    row = {-(up * before.a), row.d - up * before.c - down * after.a, -(down * after.c),
+           row.f - up * before.f - down * after.f};
+  }
+  f[R - 1] = row.f / row.d;
+  const T from_before = shuffle_up(it, f[R - 1], 1);
+  const T last_before = l > 0 ? from_before : T(0);
+#pragma unroll
+  for (int q = 0; q < R - 1; ++q)
+    f[q] = (f[q] - a[q] * last_before - c[q] * f[R - 1]) / d[q];
+  const int beyond = l + 1 < L ? lane_of(it) + 1 : lane_of(it);
+  const T from_after = shuffle(f[0], beyond);
+  const T first_after = l + 1 < L ? from_after : T(0);
+  double residual = 0, terms = 0;
+#pragma unroll
+  for (int q = 0; q < R; ++q) {
+    const T below = q > 0 ? f[q > 0 ? q - 1 : 0] : last_before;
+    const T above = q + 1 < R ? f[q + 1 < R ? q + 1 : 0] : first_after;
+    const auto right = D::up(side[q]), left = D::up(rows[3 * q]) * D::up(below),
+               middle = D::up(rows[3 * q + 1]) * D::up(f[q]),
+               end = D::up(rows[3 * q + 2]) * D::up(above);
+    residual += square(right - (left + middle + end));
+    terms += square(right) + square(left) + square(middle) + square(end);
+  }
+  residual = square_root(sum_of_lanes<L>(it, residual));
+  terms = square_root(sum_of_lanes<L>(it, terms));
+  const bool inside = k < count;
+  const i64 at = inside ? k * apart : 0;
+  const N by_length = N(relative[at]) * first, at_least = N(absolute[at]);
+  const N threshold = by_length > at_least ? by_length : at_least, norm = N(residual);
+  bool solved = inside && norm <= threshold && finite(terms);
+  solved = solved && residual <= STABLE * double(epsilon<T>) * terms;
+  solved = solved && (first == N(0) || (first >= N(limits[0]) && first <= N(limits[1])));
+  solved = solved && (norm == N(0) || norm >= N(limits[2]));
+#pragma unroll
+  for (int q = 0; q < R; ++q)
+    side[q] = f[q];
+  if (inside && l == 0) {
+    codes[k] = solved ? 1 : 255;
+    iterations[k] = solved ? 1 : 0;
+    norms[k] = double(norm);
+    thresholds[k] = double(threshold);
+  }
+  const u64 all = ballot(solved);
+  wave_barrier();
+  for (int p = 0; p < together; ++p)
+    if (all >> (p * L) & 1)
+      for (int i = lane_of(it); i < int(n); i += WL_WARP)
+        x[(first_system + p) * n + i] = mine[p * cells + of_values + i + i / R];
+}
+
+} // namespace wl

@@ -1,0 +1,156 @@
+"""The kernels that solve the systems of a batch directly, run lane by lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.core.batch.factors import layout_of
+from wollemi.core.status import Stop
+
+from ..lockstep.build import compiler
+from ..lockstep.executor import WIDTHS, LockstepExecutor
+from ..needs import tool
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
+    """Return normal numbers."""
+    made = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        made = made + 1j * rng.standard_normal(shape)
+    return made.astype(dtype)
+
+
+def pattern(kind: str, n: int) -> Any:
+    """Return where the matrices store entries."""
+    apart = np.subtract.outer(np.arange(n), np.arange(n))
+    return {
+        "dense": np.abs(apart) >= 0,
+        "tridiagonal": np.abs(apart) <= 1,
+        "band": (apart <= 3) & (apart >= -2),
+        "upper": (apart <= 0) & (apart >= -1),
+    }[kind]
+
+
+def batch(a: Any, stored: Any, executor: Any) -> Any:
+    """Return dense matrices as a batch of one pattern."""
+    indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))]).astype(np.int32)
+    indices = np.nonzero(stored)[1].astype(np.int32)
+    shape = (stored.shape[0],) * 2
+    return wl.Csr((a[:, stored], indices, indptr), shape=shape, executor=executor)
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("kind", "n"), [("dense", 7), ("dense", 35), ("band", 30), ("upper", 9)])
+def test_factors_of_a_block_solve_each_system_as_the_reference_does(kind, n, dtype, warp, rng):
+    count = 4
+    stored = pattern(kind, n)
+    a = numbers(rng, (count, n, n), dtype) * stored + 2 * np.sqrt(n) * np.eye(n)
+    a = a.astype(dtype)
+    a[2, 1] = 0  # a singular member
+    b = numbers(rng, (count, n), dtype)
+    rtol = 1e-3 if np.dtype(dtype).char in "fF" else 1e-9
+    found, expected = (
+        wl.solvers.Direct(batch(a, stored, on), rtol=rtol)
+        for on in (LockstepExecutor(warp), "reference")
+    )
+    result, told = found.solve(b), expected.solve(b)
+    np.testing.assert_array_equal(result.stops, told.stops)
+    assert result.converged.tolist() == [True, True, False, True]
+    for k in (0, 1, 3):
+        exact = np.linalg.solve(a[k].astype(np.complex128), b[k])
+        condition = np.linalg.cond(a[k].astype(np.complex128))
+        error = np.linalg.norm(result.x[k] - exact) / np.linalg.norm(exact)
+        assert error <= 20 * n * condition * np.finfo(dtype).eps
+    mine, theirs = found.log_determinant(), expected.log_determinant()
+    tolerance = 2e-4 if np.dtype(dtype).char in "fF" else 1e-10
+    np.testing.assert_allclose(mine.sign, theirs.sign, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(mine.logarithm, theirs.logarithm, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [40, 70])
+def test_matrices_beyond_the_registers_are_factorized_in_memory(n, rng):
+    stored = pattern("dense", n)
+    dtype = "complex128"  # 40 rows in memory of a block, 70 in the arena
+    a, b = numbers(rng, (2, n, n), dtype), numbers(rng, (2, n), dtype)
+    result = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32)), rtol=1e-9).solve(b)
+    assert result.converged.all()
+    np.testing.assert_allclose(result.x, np.linalg.solve(a, b[..., None])[..., 0], rtol=1e-8)
+
+
+def test_columns_starts_and_masks_share_the_factors_of_a_matrix(rng):
+    n, count = 6, 5
+    stored = pattern("tridiagonal", n)
+    a = numbers(rng, (count, n, n), "float64") * stored + 4 * np.eye(n)
+    b, x0 = numbers(rng, (count, n, 3), "float64"), numbers(rng, (count, n, 3), "float64")
+    mask = np.array([True, False, True, True, False])
+    solver = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32)), rtol=1e-10)
+    result = solver.solve(b, x0, mask=mask)
+    np.testing.assert_allclose(result.x[mask], np.linalg.solve(a[mask], b[mask]), rtol=1e-9)
+    np.testing.assert_array_equal(result.x[~mask], x0[~mask])
+    assert (result.stops[~mask] == Stop.SKIPPED).all()
+
+
+def test_duplicate_entries_are_added_up():
+    data = np.array([[1.0, 3.0, 1.0, 1.0, 3.0], [2.0, 2.0, 0.0, 0.0, 5.0]])
+    A = wl.Csr((data, [0, 0, 1, 0, 1], [0, 3, 5]), shape=(2, 2), executor=LockstepExecutor(32))
+    result = wl.solvers.Direct(A, rtol=1e-12).solve(np.array([[5.0, 4.0], [4.0, 5.0]]))
+    assert result.converged.all()
+    np.testing.assert_allclose(result.x, [[1.0, 1.0], [1.0, 1.0]], rtol=1e-12)
+
+
+def test_bad_members_leave_the_bits_of_the_others(rng):
+    n, count = 5, 6
+    stored = pattern("dense", n)
+    a, b = numbers(rng, (count, n, n), "float64"), numbers(rng, (count, n), "float64")
+    a[1], a[3, 2, 2], b[4, 0] = 0, np.nan, np.inf
+    good = [0, 2, 5]
+    whole = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32))).solve(b)
+    clean = wl.solvers.Direct(batch(a[good], stored, LockstepExecutor(32))).solve(b[good])
+    np.testing.assert_array_equal(whole.x[good], clean.x)
+    assert whole.converged.tolist() == [True, False, True, False, False, True]
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 13, 50])
+def test_lanes_that_share_a_tridiagonal_system_solve_it_or_leave_it_to_pivots(n, dtype, warp, rng):
+    count = 11
+    stored = pattern("tridiagonal", n)
+    if n > 3:
+        stored[3, 2] = False  # an entry that is not stored
+    a = numbers(rng, (count, n, n), dtype) * stored + 4 * np.eye(n, dtype=dtype)
+    a[1, 0, 0] = 0  # needs an exchange of rows
+    a[4, n - 1] = 0  # singular
+    a[7, 0, 1] = np.nan
+    b = numbers(rng, (count, n), dtype)
+    b[9] = 0
+    rtol = 1e-4 if np.dtype(dtype).char in "fF" else 1e-11
+    result = wl.solvers.Direct(batch(a, stored, LockstepExecutor(warp)), rtol=rtol).solve(b)
+    good = np.setdiff1d(np.arange(count), [4, 7])
+    assert result.converged.tolist() == [k not in (4, 7) for k in range(count)]
+    residual = b[good] - np.einsum("kij,kj->ki", a[good], result.x[good])
+    norms = np.linalg.norm(residual, axis=1)
+    assert (norms <= rtol * np.linalg.norm(b[good], axis=1)).all()
+    rounding = 20 * np.finfo(dtype).eps * np.linalg.norm(b[good], axis=1).max()
+    np.testing.assert_allclose(norms, result.residual_norm[good], rtol=0.1, atol=rounding)
+    alone = wl.solvers.Direct(batch(a[good], stored, LockstepExecutor(warp)), rtol=rtol)
+    np.testing.assert_array_equal(alone.solve(b[good]).x, result.x[good])
+
+
+def test_entries_of_a_layout_have_rows_and_columns():
+    for kind, n in (("tridiagonal", 9), ("band", 12), ("dense", 5), ("upper", 7)):
+        rows, columns = np.nonzero(pattern(kind, n))
+        indptr = np.searchsorted(rows, np.arange(n + 1))
+        found = layout_of(indptr, columns.astype(np.int64))
+        assert found is not None
+        np.testing.assert_array_equal(found.order[found.rows_and_columns[0]], rows)
+        np.testing.assert_array_equal(found.order[found.rows_and_columns[1]], columns)
