@@ -28,7 +28,7 @@ GROUPS = {
         "choosing_a_solver",
         "demo",
     ),
-    "Equations": ("poisson", "nine_point", "heat", "schroedinger"),
+    "Equations": ("poisson", "nine_point", "heat", "schroedinger", "batched_systems"),
     "Preconditioners": (
         "preconditioned",
         "choosing_a_preconditioner",

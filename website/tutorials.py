@@ -20,6 +20,7 @@ TUTORIALS = (
     "first_solve",
     "choosing",
     "multigrid",
+    "chemistry",
     "gpu",
     "several_gpus",
     "graphs",

@@ -207,6 +207,20 @@ def _races(
         raise typer.Exit(1)
 
 
+#: The divisor of the number of systems of the suite batches, where there is no GPU.
+BATCHES_SCALE = 100
+
+
+def _batches(how: How, scale: int | None, minutes: float | None) -> None:
+    """Print the times of batches of systems, as a page."""
+    from . import batches
+
+    where = executor_by_name(how.executor)
+    usual = 1 if where.backend == "cuda" else BATCHES_SCALE
+    title = f"Batches of systems on {where.name}"
+    print(batches.page(batches.run(where, scale or usual, minutes), title), end="")
+
+
 @bench.command()
 @with_options
 def suite(
@@ -214,7 +228,7 @@ def suite(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Suites, such as usual or growth; all; or alone: choice, races, groups."
+            help="Suites, such as usual or growth; all; or alone: choice, races, batches, groups."
         ),
     ],
     scale: Annotated[
@@ -241,7 +255,7 @@ def suite(
         typer.Option(help="Of races: only systems with this word; may be repeated."),
     ] = None,
 ) -> None:
-    """Measure named suites: the usual one, growth, choice, races, or the tables of papers."""
+    """Measure named suites: usual, growth, choice, races, batches, or the tables of papers."""
     from . import runs, suites
     from .matrices import Matrices
 
@@ -250,6 +264,9 @@ def suite(
         return
     if names == ["races"]:
         _races(how, scale, minutes, matrices or Matrices.usual().folder, only)
+        return
+    if names == ["batches"]:
+        _batches(how, scale, minutes)
         return
     if names == ["groups"]:
         from . import groups
