@@ -191,8 +191,8 @@ def sentence() -> str:
     """Return the range of the ratios on a GPU, as the README states it."""
     ratios = [ratio for label, ratio in bars() if label.startswith("GPU")]
     return (
-        f"On an H100 a whole solve by CG or BiCGSTAB takes the fastest other library {min(ratios):.1f} to "
-        f"{max(ratios):.1f} times as long as wollemi"
+        "On an H100 a whole solve by CG or BiCGSTAB takes the fastest other library "
+        f"{min(ratios):.1f} to {max(ratios):.1f} times as long as wollemi"
     )
 
 
