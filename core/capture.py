@@ -96,6 +96,9 @@ def public_call() -> str:
             found = frame.f_code.co_qualname
             owner = frame.f_locals.get("self")
             method = frame.f_code.co_name
+            if "<locals>" in found and owner is None and name != "this call":
+                frame = frame.f_back  # type: ignore[assignment]
+                continue  # a decorator around the call
             name = found if owner is None else f"{type(owner).__name__}.{method}"
         elif name != "this call":
             break

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..capture import TO_HOST
 from ..dtypes import COMPUTED, common_dtype, index_dtype, is_exact, is_narrow
 from ..operations import rows, scan
 from ..store import Key
@@ -106,6 +107,7 @@ def same_pattern(left: Csr, right: Csr) -> bool:
         return True
     if left.nnz != right.nnz:
         return False
+    left.executor.refuse_host(TO_HOST)
     xp = left.executor.xp
     pairs = ((left.indptr, right.indptr), (left.indices, right.indices))
     return all(a is b or not bool(xp.any(a != b)) for a, b in pairs)

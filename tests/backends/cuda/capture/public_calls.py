@@ -112,6 +112,7 @@ LAZY: dict[str, Callable[[], Any]] = {
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "preconditioners.Additive": {"steps": ["jacobi", "ic"]},
+    "preconditioners.Multiplicative": {"steps": ["jacobi", "ic"]},
     "preconditioners.Sequence": {"steps": ["jacobi", "ic"]},
     "preconditioners.Multigrid": {"levels": []},
     "solvers.Lobpcg": {"k": 2},
