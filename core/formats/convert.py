@@ -53,7 +53,7 @@ _FROM_CSR: dict[str, Callable[..., Matrix]] = {}
 _DIRECTLY: dict[tuple[str, str], Callable[[Any], Matrix]] = {}
 
 
-#: Formats of other libraries: arrays of the host.
+#: Formats of other libraries: arrays of the host. A registered format of such a name comes first.
 HOST_FORMATS: dict[str, Callable[[Matrix], Any]] = {
     "array": lambda matrix: matrix.to_dense(),
     "dia": lambda matrix: matrix.to_scipy().todia(),
@@ -478,7 +478,7 @@ _FROM_CSR.update(
 
 def _in_format(matrix: Matrix, format: str, **options: Any) -> Any:
     """Return a matrix in a format, or as an array of SciPy or NumPy on the host."""
-    if format in HOST_FORMATS and not options:
+    if format in HOST_FORMATS and format not in _FROM_CSR and not options:
         return HOST_FORMATS[format](matrix)
     return convert(matrix, format, **options)
 

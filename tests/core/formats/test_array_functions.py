@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -220,3 +221,9 @@ def test_complex_values_become_real_with_a_warning():
 def test_arrays_may_be_longer_than_the_last_pointer():
     A = wl.Csr((np.arange(1.0, 5), [0, 5, 1, 2], [0, 1, 3, 3]))
     assert A.shape == (3, 6) and A.data.tolist() == [1, 2, 3] and A.indices.tolist() == [0, 5, 1]
+
+
+def test_a_registered_format_comes_before_one_of_scipy(monkeypatch):
+    module = import_module("wollemi.core.formats.convert")
+    monkeypatch.setitem(module._FROM_CSR, "dia", lambda csr: csr.copy())
+    assert isinstance(wl.Csr(np.eye(2)).asformat("dia"), wl.Csr)
