@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..assembled import Assembled, product_of_matrices, sum_of_matrices
+from ..capture import MAKES
 from ..dtypes import is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
@@ -78,6 +79,7 @@ def add(
 ) -> Csr:
     """Return ``alpha * left + beta * right`` as a Csr with sorted rows."""
     left, right = brought_together("the sum", left, right)
+    left.executor.refuse_capture(MAKES)
     if left.shape != right.shape:
         raise ShapeMismatch(
             f"no sum of {left.shape[0]}x{left.shape[1]} and {right.shape[0]}x{right.shape[1]}"

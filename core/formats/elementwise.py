@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..capture import MAKES
+from ..capture import MAKES, TO_HOST
 from ..dtypes import (
     common_dtype,
     held_dtype,
@@ -318,6 +318,7 @@ def drop_zeros(csr: Csr) -> None:
 
 def count_nonzeros(matrix: Matrix) -> int:
     """Return the number of nonzero entries, after duplicates are added up."""
+    matrix.executor.refuse_host(TO_HOST)
     if is_exact(matrix.dtype):
         exact = canonical_rows(matrix)
         return int(exact.executor.xp.count_nonzero(exact.data))

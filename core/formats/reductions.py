@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..capture import TO_HOST
 from ..dtypes import held_dtype, is_exact, is_narrow
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
@@ -166,6 +167,7 @@ def _exact_extreme(matrix: Matrix, axis: int | None, which: Extreme, explicit: b
 
 def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool = False) -> Any:
     """Return the largest or smallest entry that is not NaN; NaN where there is no other one."""
+    matrix.executor.refuse_host(TO_HOST)
     csr = canonical_rows(matrix)
     xp = csr.executor.xp
     missing = csr.data != csr.data

@@ -233,6 +233,9 @@ class Amg(Multigrid):
         return [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
 
     def _levels_of(self, A: Matrix) -> Parts:
+        if self._is_uncoupled(A):
+            self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
+            return [(A, None, None)]
         size = self._block_size(A)
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
@@ -271,6 +274,13 @@ class Amg(Multigrid):
         if shared:
             self._gathering = _Further(near, size, len(found))
         return [*found, (matrix if found else A, None, None)]
+
+    def _is_uncoupled(self, A: Matrix) -> bool:
+        """Return whether a matrix is diagonal, which is seen before kernels of levels are loaded."""
+        if A.partition is not None or A.nnz > A.shape[0]:
+            return False
+        rows = A.asformat("csr").without_duplicates()
+        return int(rows.count_nonzero()) == int(rows.executor.xp.count_nonzero(rows.diagonal()))
 
     def _is_last(self, A: Any) -> bool:
         """Return whether a matrix is not made coarser, or not by the members that share it."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from torch._C import DispatchKeySet
 
+    from ..core.executor import Executor
+
 
 def _shapes(indptr: Tensor, target: Tensor, D: Tensor) -> list[tuple[int, ...]]:
     """Return the shapes of sums of rows, and of numbers of rows."""
@@ -74,6 +76,14 @@ def _run(
     run(operations.csr_additive_attention, A, [(x, 2) for x in (*given, *made)], slope)
 
 
+def _gradients_of_rows(
+    on: Executor, given: Sequence[Tensor], numbers: tuple[int, float], made: Sequence[Tensor]
+) -> None:
+    """Run the operation; a captured stream takes arrays of PyTorch within a submitted call only."""
+    blocks = [native_of(on, x) for x in (*given, *made)]
+    on.run(operations.row_gradients, *blocks[:4], *numbers, *blocks[4:])
+
+
 def _gradients_kernel(
     indptr: Tensor,
     indices: Tensor,
@@ -93,12 +103,10 @@ def _gradients_kernel(
     means, heads = torch.empty_like(of_target), target.shape[-1]
     gradient, on = for_kernels(gradient, 2), A.executor
     with on_its_stream(on, gradient):
-        of_rows = (as_rows(x) for x in (gradient, out, positive, shares))
-        made = (as_rows(x) for x in (means, of_target))
-        blocks = [native_of(on, x) for x in (*of_rows, *made)]
-        of_rows_alone = (*blocks[:4], D.shape[-1] // heads, slope, *blocks[4:])
-        name = operations.row_gradients.name
-        on.submit(name, A, on.run, operations.row_gradients, *of_rows_alone)
+        given = [as_rows(x) for x in (gradient, out, positive, shares)]
+        made = [as_rows(x) for x in (means, of_target)]
+        numbers = D.shape[-1] // heads, slope
+        on.submit(operations.row_gradients.name, A, _gradients_of_rows, on, given, numbers, made)
     operands = (target, source, D, gradient, log_totals, means, of_source, of_D)
     run(operations.csr_additive_attention_backward, A, [(x, 2) for x in operands], slope)
     return found

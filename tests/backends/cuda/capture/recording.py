@@ -108,6 +108,9 @@ def record(
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
         ended, graph = runtime.cudaStreamEndCapture(stream.ptr)
+    count = nodes_of(graph) if int(ended) == 0 else 0
+    if int(ended) == 0 and (failure or refusal or count == 0 or not warm):
+        checked((*runtime.cudaGraphDestroy(graph), None))  # it is not replayed
     if failure:
         # an error of ours says that the call is none; CUDA's and CuPy's are foreign
         known = (
@@ -122,7 +125,6 @@ def record(
             f"{refusal} the capture ended with {ended.name}",
             wrong=True,
         )
-    count = nodes_of(graph)
     if refusal:
         kind = FIRST if "once before the capture" in refusal else REFUSED
         return Outcome(kind, f"{refusal} [{count} nodes]", wrong=count > 0)
