@@ -1,4 +1,4 @@
-"""Every kernel compiles with NVRTC 12, which users of CuPy for CUDA 12 have.
+"""The kernels of single operations compile with NVRTC 12, which users of CuPy for CUDA 12 have.
 
 ``pip install nvidia-cuda-nvrtc-cu12`` brings it; without it the tests are skipped.
 """
