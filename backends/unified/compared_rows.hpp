@@ -36,8 +36,9 @@ WL_DEVICE bool is_true(i64 comparison, T a, T b) {
   // Without branches: the first factors do not change in a loop.
   const bool differ = comparison == 0, less = comparison == 1 || comparison == 4;
   const bool more = comparison == 2 || comparison == 5, equal = comparison >= 3;
-  return (differ & (a != b)) | (less & is_less(a, b)) | (more & is_less(b, a)) |
-         (equal & !(a != b));
+  const bool unequal = a != b, below = is_less(a, b), above = is_less(b, a);
+  return (int(differ) & int(unequal)) | (int(less) & int(below)) | (int(more) & int(above)) |
+         (int(equal) & int(!unequal));
 }
 
 template <class T, class I>

@@ -221,6 +221,9 @@ class Amg(Multigrid):
 
     def _hierarchy(self, A: Matrix) -> Parts:
         """Return the matrices of all levels; in double precision if rounding spoils them."""
+        if self._is_uncoupled(A):
+            self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
+            return [(A, None, None)]
         found = self._levels_of(A)
         last = found[-1][0]
         if A.partition is not None or len(found) == 1 or real_dtype(A.dtype) == np.float64:
@@ -233,9 +236,6 @@ class Amg(Multigrid):
         return [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
 
     def _levels_of(self, A: Matrix) -> Parts:
-        if self._is_uncoupled(A):
-            self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
-            return [(A, None, None)]
         size = self._block_size(A)
         by_aggregates = self.kind == "aggregation" or (
             self.kind == "auto" and (self._near_null is not None or size > 1)
@@ -276,7 +276,7 @@ class Amg(Multigrid):
         return [*found, (matrix if found else A, None, None)]
 
     def _is_uncoupled(self, A: Matrix) -> bool:
-        """Return whether a matrix is diagonal, which is seen before kernels of levels are loaded."""
+        """Return whether a matrix is diagonal, before kernels of levels are loaded."""
         if A.partition is not None or A.nnz > A.shape[0]:
             return False
         rows = A.asformat("csr").without_duplicates()

@@ -21,6 +21,9 @@ ALLOWED = {
     ("lanes.hpp", "__ballot_sync(0xffffffffu"): "CUDA alone has masks, and waves of 32",
     ("row_patterns.hpp", "v ^ v >> 31"): "a step of splitmix64, as published",
     ("narrow.hpp", "exponent"): "a half has five bits of exponent",
+    ("batch_band.hpp", "across < 32"): "work-items of a row of an update: any power of two",
+    ("batch_dense.hpp", "u64, v) >> 32"): "the upper half of a double",
+    ("batch_dense.hpp", "__reduce_max_sync(0xffffffffu"): "CUDA alone, with waves of 32",
 }
 VENDORS_WORDS = re.compile(
     r"\b(__shfl\w*|__ballot\w*|__syncthreads|__syncwarp|__activemask|threadIdx|blockIdx|gridDim|"

@@ -82,7 +82,6 @@ def record(
     from cuda.bindings import runtime
 
     stream = stream or xp.cuda.Stream(non_blocking=True)
-    mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
     before = [x.copy() for x in inputs]
     xp.cuda.Device().synchronize()  # copies are made on another stream
     try:
@@ -97,20 +96,12 @@ def record(
                 stream.synchronize()
     except Exception as error:  # whatever a call says of arguments that it does not take
         return Outcome(NOT_CALLED, f"{type(error).__name__}: {error}")
-    result, refusal, failure = None, "", ""
     xp.cuda.Device().synchronize()
-    with stream:
-        checked((*runtime.cudaStreamBeginCapture(stream.ptr, mode), None))
-        try:
-            result = call()
-        except CaptureRefused as error:
-            refusal = str(error)
-        except Exception as error:
-            failure = f"{type(error).__name__}: {error}"
-        ended, graph = runtime.cudaStreamEndCapture(stream.ptr)
+    result, refusal, failure, ended, graph = _captured(stream, call)
     count = nodes_of(graph) if int(ended) == 0 else 0
-    if int(ended) == 0 and (failure or refusal or count == 0 or not warm):
-        checked((*runtime.cudaGraphDestroy(graph), None))  # it is not replayed
+    replayed = warm and count > 0 and not refusal and not failure
+    if int(ended) == 0 and not replayed:
+        checked((*runtime.cudaGraphDestroy(graph), None))
     if failure:
         # an error of ours says that the call is none; CUDA's and CuPy's are foreign
         known = (
@@ -128,11 +119,36 @@ def record(
     if refusal:
         kind = FIRST if "once before the capture" in refusal else REFUSED
         return Outcome(kind, f"{refusal} [{count} nodes]", wrong=count > 0)
-    if count == 0:
-        return Outcome(NO_WORK)
-    if not warm:
-        return Outcome(RECORDED)
+    if not replayed:
+        return Outcome(RECORDED if count else NO_WORK)
     return _replayed(xp, stream, graph, inputs, before, result, wanted)
+
+
+class Captured(NamedTuple):
+    """The result of a call within a capture, its errors, and the end of the capture."""
+
+    result: Any
+    refusal: str
+    failure: str
+    ended: Any
+    graph: Any
+
+
+def _captured(stream: Any, call: Callable[[], Any]) -> Captured:
+    """Make a call within a capture in the strictest mode."""
+    from cuda.bindings import runtime
+
+    mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal
+    result, refusal, failure = None, "", ""
+    with stream:
+        checked((*runtime.cudaStreamBeginCapture(stream.ptr, mode), None))
+        try:
+            result = call()
+        except CaptureRefused as error:
+            refusal = str(error)
+        except Exception as error:
+            failure = f"{type(error).__name__}: {error}"
+        return Captured(result, refusal, failure, *runtime.cudaStreamEndCapture(stream.ptr))
 
 
 def _write(inputs: Sequence[Any], before: Sequence[Any], factor: int) -> None:

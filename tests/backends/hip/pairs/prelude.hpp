@@ -4,6 +4,7 @@
 #pragma once
 #define __builtin_popcountll __popcll
 #define __builtin_clzll __clzll
+#define __builtin_ctzll(bits) (__ffsll((long long)(bits)) - 1)
 #define __builtin_amdgcn_wave_barrier wl_pair_barrier
 #define __builtin_amdgcn_fence(order, scope) __threadfence_block()
 #define __shfl wl_pair_shfl
