@@ -26,6 +26,8 @@ _PARTS = (".bin", ".src")
 
 _lock = Lock()
 _checked: set[Path] = set()
+#: Entries with a checksum; others are new.
+_noted: set[Path] = set()
 
 
 def prepare() -> None:
@@ -63,6 +65,9 @@ def check() -> None:
             if _SUMS.load(str(entry)) != _sum(entry):
                 shutil.rmtree(entry, ignore_errors=True)
                 _SUMS.remove(str(entry))
+                _noted.discard(entry)
+            else:
+                _noted.add(entry)
         _checked.add(path)
 
 
@@ -73,21 +78,23 @@ def keep() -> None:
         return
     with _lock:
         for entry in _entries(path):
-            being_written = next(entry.glob("*.lock"), None) is not None
-            if not being_written and _SUMS.load(str(entry)) is None:
-                _SUMS.save(str(entry), _sum(entry))
-        _tighten(path)
+            if entry in _noted:
+                continue
+            if next(entry.glob("*.lock"), None) is None:  # not being written
+                if _SUMS.load(str(entry)) is None:
+                    _SUMS.save(str(entry), _sum(entry))
+                _noted.add(entry)
+            _tighten(path, entry)
 
 
-def _tighten(path: Path) -> None:
-    """Remove the access of other users to the runtime's files, as for its folder."""
-    for place, folders, names in os.walk(path):
-        for name in (*folders, *names):
-            inside = Path(place) / name
-            with suppress(OSError):
-                mode = inside.lstat().st_mode
-                if mode & 0o077 and not inside.is_symlink():
-                    inside.chmod(mode & 0o700)
+def _tighten(path: Path, entry: Path) -> None:
+    """Remove the access of other users to the runtime's files of an entry, as for its folder."""
+    around = [place for place in entry.parents if place != path and path in place.parents]
+    for inside in (*around, entry, *entry.iterdir()):
+        with suppress(OSError):
+            mode = inside.lstat().st_mode
+            if mode & 0o077 and not inside.is_symlink():
+                inside.chmod(mode & 0o700)
 
 
 def _entries(path: Path) -> Iterator[Path]:
