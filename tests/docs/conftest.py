@@ -1,4 +1,4 @@
-"""Pages and examples leave no settings to the tests after them."""
+"""Pages and examples begin with JAX's own settings, and leave none to the tests after them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _precision_of_jax() -> Iterator[None]:
-    """Restore JAX's precision, which some pages set to double."""
-    before = "jax" in sys.modules and sys.modules["jax"].config.jax_enable_x64
+    """Begin with single precision, JAX's own, and restore the precision afterwards."""
+    before = False
+    if "jax" in sys.modules:
+        config = sys.modules["jax"].config
+        before = config.jax_enable_x64
+        config.update("jax_enable_x64", False)
     yield
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_enable_x64", before)
