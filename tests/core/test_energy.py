@@ -15,6 +15,8 @@ from wollemi.core.energy import EnergyCounter, package_counter
 from wollemi.core.errors import UnsupportedOperation
 from wollemi.core.executor import Executor
 
+from ..backends.needs import cuda
+
 
 def counts(*joules: float, wraps_at: float = float("inf")) -> EnergyCounter:
     """Return a counter that shows these values one after the other."""
@@ -95,10 +97,7 @@ def test_a_gpu_without_a_counter_has_none(failing: str) -> None:
 
 @pytest.mark.gpu
 def test_a_gpu_uses_energy() -> None:
-    try:
-        on = wl.executor("cuda")
-    except wl.errors.ExecutorUnavailable as error:
-        pytest.skip(str(error))
+    on = cuda()
     A = wl.Csr(np.eye(1000), executor=on)
     x = on.from_host(np.ones(1000))
     with wl.profile(energy=on) as seen:

@@ -1,4 +1,4 @@
-"""Pages and examples begin with JAX's own settings, and leave none to the tests after them."""
+"""Pages and examples begin and end with the precision that JAX has by default."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _precision_of_jax() -> Iterator[None]:
-    """Begin with single precision, JAX's own, and restore the precision afterwards."""
-    before = False
-    if "jax" in sys.modules:
-        config = sys.modules["jax"].config
-        before = config.jax_enable_x64
-        config.update("jax_enable_x64", False)
+    """Undo the change to double precision, which some pages make, before and after a test."""
+    _use_single_precision()
     yield
-    if "jax" in sys.modules:
-        sys.modules["jax"].config.update("jax_enable_x64", before)
+    _use_single_precision()
+
+
+def _use_single_precision() -> None:
+    jax = sys.modules.get("jax")
+    if jax is not None:
+        jax.config.update("jax_enable_x64", False)

@@ -15,6 +15,8 @@ import scipy.sparse as sp
 
 import wollemi as wl
 
+from ..needs import cuda
+
 pytestmark = pytest.mark.gpu
 
 #: More rows than the plans have that the host makes; the matrix takes 18 MB.
@@ -43,10 +45,8 @@ class Moved:
 
 @pytest.fixture(scope="module")
 def on() -> wl.Executor:
-    try:
-        return wl.executor("cuda")
-    except wl.errors.ExecutorUnavailable as error:
-        pytest.skip(str(error))
+    found: wl.Executor = cuda()
+    return found
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ def executor(request):
     try:
         return wl.executor(request.param)
     except wl.errors.ExecutorUnavailable as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{error}; make test installs it and runs this")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])

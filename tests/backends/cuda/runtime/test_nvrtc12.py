@@ -38,7 +38,7 @@ NVRTC = _library()
 
 pytestmark = [
     pytest.mark.rare,
-    pytest.mark.skipif(NVRTC is None, reason="needs nvidia-cuda-nvrtc-cu12"),
+    pytest.mark.skipif(NVRTC is None, reason="this runs after: pip install nvidia-cuda-nvrtc-cu12"),
 ]
 
 
