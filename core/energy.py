@@ -85,7 +85,7 @@ class EnergyMeasurement:
         if counter is None:
             raise UnsupportedOperation(
                 f"energy: {executor.name} has no energy counter that this process may read. NVIDIA "
-                "GPUs since Volta have one (NVML); those of processors need read access to "
+                "GPUs since Volta have one (NVML); counters of processors need read access to "
                 f"{POWERCAP}/intel-rapl:*/energy_uj"
             )
         self._executor, self._counter = executor, counter

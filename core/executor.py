@@ -141,7 +141,7 @@ class Executor(SolvesSystems, ABC):
         return None
 
     def link_ranks(self, host: RankLinks) -> Links | None:
-        """Return links of this executor, one of a process, with those of other processes, or None.
+        """Return links of this executor with executors of other processes, or None.
 
         All ranks of ``host``, which carries messages of their hosts, call this. The default knows
         none: the host makes the totals.

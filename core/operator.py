@@ -446,7 +446,7 @@ def computing(operator: LinOp) -> LinOp:
 def operator_beside(executor: Executor, other: Any) -> LinOp | None:
     """Return an object that an operator meets in ``A @ other`` as an operator, or None.
 
-    Sparse matrices of the host come to ``executor``, and those of a device stay there.
+    Sparse matrices of the host come to ``executor``; matrices of a device stay there.
     """
     if hasattr(other, "tocsr") or hasattr(other, "layout"):
         return matrix_beside(executor, other)

@@ -142,21 +142,21 @@ class GpuExecutor(Executor):
 
         return cupy
 
-    def _here(self, what: str, nbytes: int = 0) -> Here:
+    def _here(self, work: str, nbytes: int = 0) -> Here:
         """Make the device current and translate errors of the driver."""
-        return Here(self.device.handle, self.name, what, nbytes)
+        return Here(self.device.handle, self.name, work, nbytes)
 
-    def _guarded(self, what: str, nbytes: int, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def _guarded(self, work: str, nbytes: int, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function as within :meth:`_here`; entering that takes as long as a small array."""
         if not self.device.is_current():
-            with self._here(what, nbytes):
+            with self._here(work, nbytes):
                 return function(*operands)
         try:
             return function(*operands)
         except WollemiError:
             raise
         except Exception as error:
-            made = translate(error, self.name, what, nbytes)
+            made = translate(error, self.name, work, nbytes)
             if made is None:
                 raise
             raise made from error
@@ -208,10 +208,10 @@ class GpuExecutor(Executor):
         """Return where an array begins."""
         return int(array.data.ptr)
 
-    def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def call(self, work: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function of a library with this device as the current one."""
         self.refuse_host("it calls a library that may wait for the device")
-        return self._guarded(what, 0, function, *operands)
+        return self._guarded(work, 0, function, *operands)
 
     def release_idle_memory(self) -> None:
         """Give the idle blocks of CuPy's pool back to the driver, for other libraries."""

@@ -1,6 +1,6 @@
 // Solutions of a system by its factors, refined and judged: a block has the factors of one matrix
-// and solves the systems of this matrix one after the other. The decisions are those of SolveBatch
-// in backends/omp/batch_direct.cpp.
+// and solves the systems of this matrix one after the other. SolveBatch in
+// backends/omp/batch_direct.cpp decides in the same way.
 #pragma once
 #include "band_lu.hpp"
 #include "lanes.hpp"

@@ -108,7 +108,7 @@ TABLE = 16
 def distinct(numbers: HostArray) -> tuple[HostArray, HostArray]:
     """Return the distinct numbers in rising order, and the position of each number among them.
 
-    Numbers that lie close together, as those of adjacent rows do, are counted in a table: sorting
+    Numbers that lie close together, as adjacent rows have them, are counted in a table: sorting
     takes ten times as long.
     """
     if not numbers.size:

@@ -44,8 +44,8 @@ def from_torch(
     Parameters
     ----------
     process_group : torch.distributed.ProcessGroup, optional
-        The ranks; those of ``torch.distributed.init_process_group`` by default, which is called
-        here if it was not. Any backend: hosts exchange by gloo, NVIDIA GPUs by NCCL.
+        The ranks; by default the group of ``torch.distributed.init_process_group``, which is
+        called here if it was not. Any backend: hosts exchange by gloo, NVIDIA GPUs by NCCL.
     executor : Executor or str, optional
         Of this rank. By default its GPU, by ``LOCAL_RANK``, where there are GPUs for all ranks of
         the host, else ``omp`` with its share of the cores.

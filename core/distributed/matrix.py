@@ -398,7 +398,7 @@ class Csr(LinOp):
 
         Parameters
         ----------
-        key : slice, array of int or bool, or a pair of those
+        key : slice, array of int or bool, or a pair of them
             Rows and columns, each of them once; a pair of integers asks for one value.
         """
         from .selection import selected

@@ -191,10 +191,10 @@ def world(
     communicator: Any = None,
     reproducible: bool = False,
 ) -> RankGroup:
-    """Return the ranks of MPI as a group, or those of ``torchrun``.
+    """Return the ranks of MPI, or of ``torchrun``, as a group.
 
     Where a launcher has set ``RANK``, ``WORLD_SIZE`` and ``MASTER_ADDR``, and MPI has not started
-    this process, the ranks are those of :func:`wollemi.distributed.from_torch`.
+    this process, :func:`wollemi.distributed.from_torch` makes the group.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Columns:
 
     @classmethod
     def of(cls, partition: Partition, rank: int, places: HostArray) -> tuple[Columns, HostArray]:
-        """Return a member's own columns with those of others, and the positions of the latter.
+        """Return a member's own columns with other members' columns, and where the latter are.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Columns:
             The new numbers of columns of other members, in any order.
         """
         first, own = int(partition.offsets[rank]), partition.count(rank)
-        # own columns lie between those of other members: without them the numbers are closer
+        # own columns lie between other members' columns: without them the numbers are closer
         beside, at = distinct(np.where(places >= first + own, places - own, places))
         below = int(np.searchsorted(beside, first))
         made = cls(np.where(beside < first, beside, beside + own), below, own)
@@ -221,6 +221,6 @@ def _rows_needed(A: Csr, B: Csr) -> tuple[Columns, LocalCsr]:
 
 
 def _joined(executor: Executor, own: Array, others: HostArray) -> Any:
-    """Return a member's own numbers, and after them those that the host has."""
+    """Return a member's own numbers, and after them the numbers that the host has."""
     more = like(executor, others.astype(own.dtype, copy=False), own)
     return namespace(executor, own).concatenate([own, more])

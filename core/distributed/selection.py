@@ -61,11 +61,11 @@ def selected(A: Csr, key: Any) -> Any:
     return assembled(A.executor, partition, beside, before[indptr], numbers[kept], data[kept])
 
 
-def _numbers(asked: Any, n: int, what: str) -> HostArray:
+def _numbers(asked: Any, n: int, lines: str) -> HostArray:
     """Return the numbers of rows or columns that a key asks for."""
     found = np.arange(n)[asked if isinstance(asked, slice) else np.asarray(asked)]
     if found.ndim != 1 or np.unique(found).size != found.size:
-        raise InvalidArgument(f"A[...]: expected each of the {what} once, got {asked!r}")
+        raise InvalidArgument(f"A[...]: expected each of the {lines} once, got {asked!r}")
     return found
 
 

@@ -27,7 +27,7 @@ def add(A: Csr, B: Csr, beta: complex = 1.0) -> Csr:
     ShapeMismatch
         If the shapes differ.
     InvalidArgument
-        If other members have the rows or the columns of ``A`` than those of ``B``.
+        If the rows or columns of ``A`` and ``B`` belong to different members.
     """
     if A.shape != B.shape:
         raise ShapeMismatch(f"no sum of {A.shape[0]}x{A.shape[1]} and {B.shape[0]}x{B.shape[1]}")

@@ -158,7 +158,7 @@ class Entries:
         return Weights(Symbol(self._tracing, self._tracing.at(s)))
 
     def sum(self, s: Any) -> Any:
-        """Say that kernels have no sums of rows but those of a softmax."""
+        """Say that kernels have no sums of rows except in a softmax."""
         raise Untraceable("it adds up the scores of a row")
 
 

@@ -79,5 +79,5 @@ def require_no_out(out: Any) -> None:
     if out is not None:
         raise InvalidArgument(
             "out: several masks give results that are put together; omit out=, or use "
-            "A.tocsr(), whose product is one"
+            "A.tocsr(), which has one product"
         )

@@ -218,7 +218,7 @@ class Candidates:
 
     @property
     def jumps(self) -> bool:
-        """Whether the entries are like those of a coefficient that jumps."""
+        """Whether the entries look as if a coefficient jumps."""
         return self.on_host and self.properties.sample.jumps
 
     def _guessed_levels(self) -> float:

@@ -200,8 +200,8 @@ class Analysis:
 
     # ---- how the library is called
 
-    def _on_device(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        return self.executor.call(what, function, *operands)
+    def _on_device(self, work: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+        return self.executor.call(work, function, *operands)
 
     def _own(self, destroy: Any, made: int) -> int:
         self._owned.append((destroy, made))

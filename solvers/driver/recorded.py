@@ -1,4 +1,4 @@
-"""A solve whose arrays stay the same, so that a user's CUDA graph may hold it.
+"""A solve with arrays that stay the same, so that a user's CUDA graph may hold it.
 
 The host decides nothing: the threshold is made on the device, one cycle runs there until the status
 says stop, and the true residual is computed. The host reads the status when it wants to.

@@ -51,7 +51,7 @@ class CaptureBuilder(GraphBuilder):
     """Adds parts to the graph that the current stream is captured into.
 
     Parts outside of a WHILE node are launches on that stream. A WHILE node is added by hand
-    between what was captured before it and what comes after it.
+    between the work captured before it and the work that comes after it.
     """
 
     def __init__(self, executor: CudaExecutor) -> None:

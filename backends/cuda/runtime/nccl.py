@@ -126,7 +126,7 @@ class Transport(DeviceLinks):
     _buffers: dict[tuple[int, str], Array]
 
     def use(self, communicator: Any, nccl: Any) -> None:
-        """Take the communicator of this member; NCCL's functions are those of ``nccl``."""
+        """Take the communicator of this member; ``nccl`` has NCCL's functions."""
         self.communicator, self.nccl, self._buffers = communicator, nccl, {}
 
     # ---- totals

@@ -18,7 +18,7 @@ from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
 from . import aggregation, classical, groups
-from .coarsest import LARGE, inverse_of_large
+from .coarsest import LARGE, inverse_of_large, is_diagonal
 from .multigrid import Multigrid, Parts, largest_of
 
 if TYPE_CHECKING:
@@ -280,8 +280,7 @@ class Amg(Multigrid):
         if A.partition is not None or A.nnz > A.shape[0]:
             return False
         rows = A.asformat("csr")
-        indptr, indices = (rows.executor.to_host(x) for x in (rows.indptr, rows.indices))
-        return bool(np.all(indices == np.repeat(np.arange(A.shape[0]), np.diff(indptr))))
+        return is_diagonal(*rows.executor.to_host_together(rows.indptr, rows.indices))
 
     def _is_last(self, A: Any) -> bool:
         """Return whether a matrix is not made coarser, or not by the members that share it."""

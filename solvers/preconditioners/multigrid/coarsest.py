@@ -72,11 +72,15 @@ def inverse_of_large(A: Matrix) -> LinOp:
     return Chebyshev(A, degree=DEGREE)
 
 
+def is_diagonal(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any]) -> bool:
+    """Return whether a square matrix, by its rows on the host, has diagonal entries alone."""
+    return np.array_equal(np.repeat(np.arange(indptr.size - 1), np.diff(indptr)), indices)
+
+
 def _components(host: Any) -> np.ndarray[Any, Any]:
     """Return the component of each row."""
-    n = host.shape[0]
-    if np.array_equal(np.repeat(np.arange(n), np.diff(host.indptr)), host.indices):
-        return np.arange(n)  # the matrix is diagonal
+    if is_diagonal(host.indptr, host.indices):
+        return np.arange(host.shape[0])
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(host, directed=False)[1])

@@ -393,7 +393,7 @@ def _preconditioner(result: Result) -> str | None:
 
 
 def _reasons(result: Result) -> list[tuple[str, str]]:
-    """Return the notes; where there are several attempts they begin with those on the first."""
+    """Return the notes; of several attempts, the notes on the first one come first."""
     labels = ["first choice"] if len(result.attempts) > 1 and result.notes else []
     return list(zip_longest(labels, result.notes, fillvalue=""))
 

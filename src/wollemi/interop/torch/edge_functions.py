@@ -49,7 +49,7 @@ def traced_or_none(
     bias: Tensor | None = None,
     softcap: float | None = None,
 ) -> Traced | None:
-    """Return the trace of an edge function with what comes before it, or None and log the reason.
+    """Return the trace of an edge function after bias and cap, or None and log the reason.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def solve_shared(A: Any, b: Tensor, values: Tensor | None, how: str) -> Tensor:
     b : Tensor, shape (n,) or (n, k)
         Whole; in a group of processes whole on every rank, or the rank's rows.
     values : Tensor, shape (nnz,), optional
-        Used in place of the values of ``A``; in a group of processes those of the rank's rows.
+        Used in place of the values of ``A``; in a group of processes the values of the rank's rows.
     how : str
         The description of the solve.
 
