@@ -267,7 +267,7 @@ def determinants_of(executor: GpuExecutor, layout: Layout, values: Array) -> Det
     values = executor.xp.ascontiguousarray(values)
     given = (empty, empty, values, none, none, none, none, limits, 0, none, none, none, none)
     _launch(executor, layout, starts, given, (1, *found))
-    return Determinants(*(executor.to_host(array) for array in found))
+    return Determinants(*executor.to_host_together(*found))
 
 
 def _launch(

@@ -118,14 +118,13 @@ def solve(
     condition number then.
 
     The candidates for other systems depend on the matrix: CG with Jacobi, incomplete Cholesky
-    factors or multigrid
-    for a Hermitian one with a positive diagonal, MINRES for other Hermitian ones, BiCGSTAB and
-    GMRES with Jacobi, incomplete LU factors or multigrid for others, and a factorization (banded,
-    dense or sparse). The set-up, the iterations and the factorization of each are estimated, and
-    the cheapest comes first. An attempt ends early where another candidate is expected to be done
-    sooner than the rest of its iterations. Candidates that gave up are taken up again where the
-    others fail. If ``maxiter`` or ``stop`` is given, no factorization is made; with ``stop`` no
-    incomplete factors either.
+    factors or multigrid for a Hermitian one with a positive diagonal, MINRES for other Hermitian
+    ones, BiCGSTAB and GMRES with Jacobi, incomplete LU factors or multigrid for others, and a
+    factorization (banded, dense or sparse). The set-up, the iterations and the factorization of
+    each are estimated, and the cheapest comes first. An attempt ends early where another candidate
+    is expected to be done sooner than the rest of its iterations. Candidates that gave up are taken
+    up again where the others fail. If ``maxiter`` or ``stop`` is given, no factorization is made;
+    with ``stop`` no incomplete factors either.
 
     At last all methods are tried one after the other: with 1000 iterations, or with the whole
     number if ``maxiter`` or ``stop`` is given. So a system that one of the methods solves by itself

@@ -280,7 +280,8 @@ class Amg(Multigrid):
         if A.partition is not None or A.nnz > A.shape[0]:
             return False
         rows = A.asformat("csr")
-        return is_diagonal(*rows.executor.to_host_together(rows.indptr, rows.indices))
+        # one after the other: copies together take pinned memory of their size
+        return is_diagonal(*(rows.executor.to_host(x) for x in (rows.indptr, rows.indices)))
 
     def _is_last(self, A: Any) -> bool:
         """Return whether a matrix is not made coarser, or not by the members that share it."""
