@@ -54,9 +54,12 @@ def _assembled(A: Csr, size: int, *parts: tuple[Indices, Indices]) -> Assembled:
 
 
 def bordered(A: Csr) -> Assembled:
-    """Return ``[[A - l I, -v], [v^T, 0]]``: of the values of A, n of -l, n of -v, n of v.
+    """Return ``[[A - l I, s v], [s v^T, 0]]``: of the values of A, n of -l, n of s v twice.
 
-    It is the Jacobian matrix of ``(A - l I) v = 0`` and ``v^T v = 1``, regular for a simple ``l``.
+    It is the Jacobian matrix of ``(A - l I) v = 0`` and ``s (v^T v - 1) / 2 = 0`` for ``v`` and
+    ``-l / s``, so it is symmetric, and regular for a simple ``l``. Its eigenvalues are those of
+    ``A - l I`` other than 0, and ``s`` and ``-s``: with a scale ``s`` among the moduli of the
+    former, it is as well conditioned as the eigenvector.
     """
 
     def make() -> Assembled:

@@ -38,6 +38,9 @@ SYMMETRIC = (
     np.diag([1.0, 2.5, 4.0, 6.0, 8.5, 11.0]) + np.diag([0.3] * 5, 1) + np.diag([0.3] * 5, -1)
 )
 
+#: For symmetric systems, as those of the derivatives of eigenpairs are.
+MINRES = {"solver": "minres", "M": "none", "rtol": 1e-12}
+
 
 def values_of(array: Any) -> Any:
     return torch.tensor(array[array.nonzero()], requires_grad=True)
@@ -139,13 +142,31 @@ def test_the_rule_of_complete_lanczos_processes_is_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"which": "LA"}, {"which": "SA"}, {"which": "LM", "sigma": 5.0}], ids=str
+    "options",
+    [{"which": "LA"}, {"which": "SA"}, {"which": "LM", "sigma": 5.0}, {"which": "LA", **MINRES}],
+    ids=str,
 )
 def test_eigenpairs_have_gradients_of_every_order(on: Any, options: dict[str, Any]) -> None:
     A, values = on(SYMMETRIC), values_of(SYMMETRIC)
     w, V = wt.eigsh(A, k=2, values=values, **options)
     close(torch.tensor(SYMMETRIC) @ V, V * w)
     both_orders(lambda v: wt.eigsh(A, k=2, values=v, **options), values)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("how", [{}, MINRES], ids=["direct", "minres"])
+def test_gradients_of_eigenvectors_are_accurate_at_every_scale(
+    scale: float, how: dict[str, Any]
+) -> None:
+    values = (scale * values_of(SYMMETRIC)).detach().requires_grad_()
+    _, vector = wt.eigsh(wl.Csr(SYMMETRIC), k=1, which="LA", values=values, **how)
+    (got,) = torch.autograd.grad(vector[1].sum(), values)
+    w, V = np.linalg.eigh(scale * SYMMETRIC)
+    v = V[:, -1] * np.sign(V[np.abs(V[:, -1]).argmax(), -1])
+    adjoint = -V[:, :-1] @ (V[1, :-1] / (w[:-1] - w[-1]))
+    want = np.outer(adjoint, v)
+    want = ((want + want.T) / 2)[SYMMETRIC.nonzero()]
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("array", [RECTANGLE, RECTANGLE.T.copy()], ids=["tall", "wide"])

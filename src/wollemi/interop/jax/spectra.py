@@ -1,8 +1,9 @@
 """Eigenpairs and singular triplets in JAX, with derivatives of every order.
 
 An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
-solves the bordered system ``[[A - l I, -v], [v^T, 0]] (dv, dl) = (-dA v, 0)``, which is regular for
-a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985).
+solves the bordered system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every
+scale ``s``, which is regular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
+eigenvectors*, 1985).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.interpreters import ad
 
 from ...core.executor import Array
@@ -211,14 +213,24 @@ def _tangent(held: Held, values: Any, pairs: Any, t_values: Any, system: str) ->
     V = jnp.swapaxes(pairs[:, :-1], 1, 2)
     shifts = jnp.broadcast_to(-pairs[:, -1, :, None], (b, k, n))
     own = jnp.broadcast_to(values[:, None], (b, k, values.shape[1]))
-    bordered_values = assembled_values(border, own, shifts, -V, V).reshape(b * k, -1)
+    none = jnp.zeros_like(V)
+    inner = assembled_values(border, own, shifts, none, none)
+    # The solution does not depend on the scale.
+    scale = lax.stop_gradient(jnp.abs(inner).max(-1, keepdims=True))
+    bordered_values = assembled_values(border, own, shifts, scale * V, scale * V)
     right = spmm_p.bind(t_values, -pairs[:, :-1], kernel="auto", pattern=held, columns=n)
     right = jnp.pad(jnp.swapaxes(right, 1, 2), ((0, 0), (0, 0), (0, 1))).reshape(b * k, n + 1, 1)
     pattern = held_of(border.pattern)
     found = solve_p.bind(
-        bordered_values, right, how=system, adjoint=False, pattern=pattern, columns=n + 1
-    )
-    return jnp.swapaxes(found.reshape(b, k, n + 1), 1, 2)
+        bordered_values.reshape(b * k, -1),
+        right,
+        how=system,
+        adjoint=False,
+        pattern=pattern,
+        columns=n + 1,
+    ).reshape(b, k, n + 1)
+    moved = jnp.concatenate([found[..., :n], -scale * found[..., n:]], -1)
+    return jnp.swapaxes(moved, 1, 2)
 
 
 def _eigenpairs_jvp(

@@ -1,9 +1,9 @@
 """Eigenpairs and singular triplets in PyTorch, with gradients of every order.
 
 An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
-solves the bordered system ``[[A - l I, -v], [v^T, 0]] (dv, dl) = (-dA v, 0)``, which is regular for
-a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985). The gradient
-of ``A`` is made of the solution of the adjoint system.
+solves the bordered system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every
+scale ``s``, which is regular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
+eigenvectors*, 1985). The gradient of ``A`` is made of the solution of the adjoint system.
 """
 
 from __future__ import annotations
@@ -175,10 +175,13 @@ def _gradient(A: Csr, values: Tensor, pairs: Tensor, gradient: Tensor, system: s
     """Return the gradient of the values of a symmetric matrix: an adjoint system for each pair."""
     n, k = A.shape[0], pairs.shape[1]
     border, V = bordered(A), pairs[:-1].T
-    shifts = (-pairs[-1])[:, None].expand(k, n)
-    numbers = assembled_values(border, values.expand(k, -1), shifts, -V, V)
+    own, shifts = values.expand(k, -1), (-pairs[-1])[:, None].expand(k, n)
+    with torch.no_grad():  # the solution does not depend on the scale
+        none = torch.zeros_like(V)
+        scale = assembled_values(border, own, shifts, none, none).abs().amax(-1, keepdim=True)
+    numbers = assembled_values(border, own, shifts, scale * V, scale * V)
     indptr, indices, _ = pattern_tensors(border.pattern, values.device)
-    right = gradient.T.contiguous()[..., None]
+    right = torch.cat([gradient[:-1].T, -scale * gradient[-1:].T], -1)[..., None]
     adjoint = solve_adjoint(indptr, indices, numbers, right, system)[:, :n, 0].T
     indptr, indices, _ = pattern_tensors(A, values.device)
     sampled: Tensor = operators.sddmm(
