@@ -33,12 +33,12 @@ step large "$python" -m wollemi_bench.groups_large "$points"
 step plot "$python" -m wollemi_bench.groups_plot "$out/groups.jsonl" "$out/scaling.png"
 step tests "$python" -m pytest -q -m gpu -n 0 tests/distributed/test_gpus.py
 if command -v mpiexec > /dev/null; then
-  for n in 200 320; do
+  for n in $((200 / scale)) $((320 / scale)); do
     step "ranks $n^3" mpiexec -n "$gpus" "$python" -m mpi4py -m wollemi_bench.groups_ranks "$n"
   done
 fi
 if "$python" -c "import torch.distributed" 2> /dev/null; then
-  for n in 200 320; do
+  for n in $((200 / scale)) $((320 / scale)); do
     step "ranks of torchrun $n^3" "$python" -m torch.distributed.run --nproc-per-node="$gpus" \
       -m wollemi_bench.groups_ranks "$n"
   done

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from .operation import Operation
 
 
+#: A member, and the first and last number of a part of an array.
+Part = tuple[int, int, int]
+
+
 class Links(ABC):
     """Totals over a group, seen by one of its members.
 
@@ -102,6 +106,27 @@ class Links(ABC):
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
         """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
         return [things[0]]
+
+    def swap(
+        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
+    ) -> list[Array]:
+        """Send parts of arrays to other members; return the parts that they send to this one.
+
+        Parameters
+        ----------
+        arrays : sequence of array
+            Flat arrays of the member, of the same dtypes on all members.
+        sends : sequence of (int, int, int)
+            The other member, and the first and last number of its part of every array.
+        receives : sequence of (int, int, int)
+            The other member, and where its part is in the results, which have no gaps.
+        """
+        sent: list[Any] = [None] * self.size
+        for rank, begin, end in sends:
+            sent[rank] = [array[begin:end] for array in arrays]
+        found = self.alltoall(sent)
+        parts = [found[rank] for rank, _, _ in receives]
+        return [np.concatenate([a[:0], *(p[i] for p in parts)]) for i, a in enumerate(arrays)]
 
     def any(self, answer: bool) -> bool:
         """Return whether a member says yes."""

@@ -196,11 +196,17 @@ def strong(
 
 @kernel(operations.rank)
 def rank(
-    executor: Executor, begin: Array, end: Array, key: Array, state: Array, undecided: Array
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    first: int,
+    key: Array,
+    state: Array,
+    undecided: Array,
 ) -> None:
     """Order rows by how many depend on them, then by a hash."""
     lengths = (end - begin).astype(np.int64)
-    key[:] = (lengths << 32) + hashed(np.arange(begin.size))
+    key[:] = (lengths << 32) + hashed(first + np.arange(begin.size))
     state[:] = np.where(lengths > 0, 0, -1)
     undecided[0] = np.count_nonzero(lengths)
 
@@ -224,7 +230,8 @@ def select(
         row, e = entries(first, last)
         column = columns[e]
         np.maximum.at(rival, row, np.where(state[column] == 0, key[column], -1))
-    next[:] = np.where((state == 0) & (key >= rival), 1, state)
+    own = state[: begin.size]
+    next[:] = np.where((own == 0) & (key[: begin.size] >= rival), 1, own)
 
 
 @kernel(operations.reject)
@@ -241,7 +248,8 @@ def reject(
     row, e = entries(begin, end)
     beside = np.zeros(begin.size, bool)
     np.logical_or.at(beside, row, state[indices[e]] == 1)
-    next[:] = np.where((state == 0) & beside, -1, state)
+    own = state[: begin.size]
+    next[:] = np.where((own == 0) & beside, -1, own)
     undecided[0] = np.count_nonzero(next == 0)
 
 
@@ -259,7 +267,7 @@ def _nearest(begin: Array, end: Array, indices: Array, state: Array) -> Any:
     row, e = entries(begin, end)
     fine = (state[row] != 1) & (state[indices[e]] == 1)
     row, e = row[fine], e[fine]
-    coarse = np.flatnonzero(state == 1)
+    coarse = np.flatnonzero(state[: begin.size] == 1)
     # position -1 marks the unit vector of a coarse row
     rows = np.concatenate([row, coarse])
     places = np.concatenate([e, np.full(coarse.size, -1)])

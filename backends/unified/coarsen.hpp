@@ -144,6 +144,7 @@ struct coarsen_strong {
 template <class I>
 struct coarsen_rank {
   const I *begin, *end;
+  i64 first;
   i64* key;
   i32* state;
   i64* undecided;
@@ -153,7 +154,7 @@ struct coarsen_rank {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const i64 length = end[i] - begin[i];
-    key[i] = length * i64(4294967296) + hashed(i);
+    key[i] = length * i64(4294967296) + hashed(first + i);
     state[i] = length > 0 ? 0 : -1;
     return length > 0 ? 1 : 0;
   }

@@ -85,7 +85,7 @@ class Blocks:
         if ghosts is None:
             self.halo = idle_halo(executor, self.columns)
         else:
-            self.halo = _halo(executor, links, partition, self.ghosts)
+            self.halo = halo_of(executor, links, partition, self.ghosts)
         self.halo.interior = inner
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
@@ -231,7 +231,7 @@ class Blocks:
         )
 
 
-def _halo(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
+def halo_of(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
     """Agree with the other members on the rows that each sends to each."""
     owners = partition.owner(ghosts)
     offsets = partition.offsets

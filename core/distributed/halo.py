@@ -86,6 +86,41 @@ def _receive(executor: Executor, halo: Halo, ghosts: Array) -> None:
     executor.call_links(partial(executor.links.receive, halo), ghosts)
 
 
+def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int) -> None:
+    """Set the numbers of rows of other members, from those that they have; all members must ask.
+
+    Parameters
+    ----------
+    halo : Halo
+        Which rows.
+    numbers : array
+        Of 4 or 8 bytes each: any bits, which do not change on the way.
+    own, ghosts : int
+        How many rows the member has, and the place of the first row of others.
+    """
+    if halo.idle:
+        return
+    links: Any = executor.links
+    real = np.dtype(np.float32 if numbers.dtype.itemsize == 4 else np.float64)
+    if not isinstance(numbers, np.ndarray) and not links.on_device:
+        host = np.array(executor.to_host(numbers))
+        packed = host[np.asarray(executor.to_host(halo.send_index))]
+        sent: list[Any] = [packed[:0]] * links.size
+        for rank, begin, end in halo.sends:
+            sent[rank] = packed[begin:end]
+        host[ghosts : ghosts + halo.ghosts] = np.concatenate(links.alltoall(sent))
+        executor.copy_into(numbers, host)
+        return
+    bits = numbers.view(real)
+    target = bits[ghosts : ghosts + halo.ghosts].reshape(halo.ghosts, 1)
+    if links.fuses:
+        executor.run(push, halo, bits[:own].reshape(own, 1), target)
+        return
+    packed = bits[halo.send_index].reshape(halo.packed, 1)
+    executor.run(send, halo, packed, target)
+    executor.run(receive, halo, target)
+
+
 def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation:
     return Operation(
         name, parse_signature(signature), summary, lambda extents: 0, everywhere=kernel

@@ -53,6 +53,12 @@ def host(executor: Executor, array: Any) -> HostArray:
     return array if isinstance(array, np.ndarray) else np.asarray(executor.to_host(array))
 
 
+def stacked(executor: Executor, before: Any, own: Any, after: Any) -> Any:
+    """Return a member's own numbers between others, where its own are."""
+    parts = [like(executor, part.astype(own.dtype, copy=False), own) for part in (before, after)]
+    return namespace(executor, own).concatenate([parts[0], own, parts[1]])
+
+
 def stored(executor: Executor, array: Any, dtype: np.dtype[Any]) -> Array:
     """Return an index array on the executor, in a dtype."""
     if isinstance(array, np.ndarray):
@@ -105,12 +111,19 @@ def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[i
 TABLE = 16
 
 
-def distinct(numbers: HostArray) -> tuple[HostArray, HostArray]:
+def distinct(executor: Executor, numbers: Any) -> tuple[HostArray, Any]:
     """Return the distinct numbers in rising order, and the position of each number among them.
+
+    The positions are where the numbers are.
 
     Numbers that lie close together, as adjacent rows have them, are counted in a table: sorting
     takes ten times as long.
     """
+    if not isinstance(numbers, np.ndarray):
+        if not numbers.size:
+            return np.zeros(0, np.int64), numbers
+        found, at = executor.xp.unique(numbers, return_inverse=True)
+        return host(executor, found), at.reshape(-1)
     if not numbers.size:
         return numbers, np.zeros(0, np.int64)
     low = int(numbers.min())

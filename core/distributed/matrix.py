@@ -327,6 +327,10 @@ class Csr(LinOp):
             turned = self.local.transpose()
             data = turned.data.conj() if conjugate else turned.data
             return self._of_own_columns(self.column_partition, self.partition, turned, data)
+        if self.partition.numbers is None and self.column_partition.numbers is None:
+            from .transposes import transposed
+
+            return transposed(self, conjugate)
         rows = transposed_rows(
             self._links, self.partition, self.column_partition, *self._global_rows()
         )

@@ -11,12 +11,12 @@ from ..errors import InvalidArgument, ShapeMismatch
 from ..formats import Csr as LocalCsr
 from ..formats.arithmetic import matmul as local_product
 from .assembly import Blocks
+from .ghost_rows import ghost_rows
 from .halo import index_dtype
-from .index_arrays import distinct, here, host, like, namespace, stored, values_here
-from .overlap import rows_of_ghosts
+from .index_arrays import distinct, here, host, keeps_whole, like, namespace, stacked, stored
 
 if TYPE_CHECKING:
-    from ..executor import Array, Executor
+    from ..executor import Executor
     from .matrix import Csr
     from .partition import Partition
 
@@ -48,23 +48,27 @@ def matmul(A: Csr, B: Csr) -> Csr:
         )
     dtype = np.result_type(A.dtype, B.dtype)
     A, B = A.astype(dtype), B.astype(dtype)
-    known, rows = _rows_needed(A, B)
+    known, rows = rows_needed(A, B.column_partition, B.extended, B.ghosts)
     product = local_product(A.extended, rows)
     idle = A.halo.idle and B.halo.idle
-    return shared_rows(A, B.column_partition, product, known, idle)
+    return shared_rows(A.executor, (A.partition, B.column_partition), product, known, idle)
 
 
 def shared_rows(
-    A: Csr, column_partition: Partition, rows: LocalCsr, known: Columns, idle: bool
+    executor: Executor,
+    partitions: tuple[Partition, Partition],
+    rows: LocalCsr,
+    known: Columns,
+    idle: bool,
 ) -> Csr:
-    """Return the matrix of a member's rows, which has the rows of ``A``; all members must ask.
+    """Return the matrix of a member's rows; all members must ask.
 
     Parameters
     ----------
-    A : Csr
-        Members have the same rows of it.
-    column_partition : Partition
-        Who has which columns.
+    executor : Executor
+        Of the member.
+    partitions : (Partition, Partition)
+        Who has which rows, and which columns.
     rows : Csr of this member's executor
         The rows, with columns by their positions in ``known``.
     known : Columns
@@ -74,12 +78,11 @@ def shared_rows(
     """
     from .matrix import Csr as SharedCsr
 
-    executor = A.executor
     indptr, found = here(executor, rows.indptr), here(executor, rows.indices)
     numbers, used = known.numbered(executor, found)
     ghosts = None if idle else known.beside[used]
-    blocks = Blocks(executor, column_partition, indptr, numbers, ghosts)
-    return SharedCsr(executor, A.partition, column_partition, blocks, rows.data)
+    blocks = Blocks(executor, partitions[1], indptr, numbers, ghosts)
+    return SharedCsr(executor, *partitions, blocks, rows.data)
 
 
 @dataclass(frozen=True)
@@ -99,24 +102,29 @@ class Columns:
     own: int
 
     @classmethod
-    def of(cls, partition: Partition, rank: int, places: HostArray) -> tuple[Columns, HostArray]:
+    def of(
+        cls, executor: Executor, partition: Partition, rank: int, places: Any
+    ) -> tuple[Columns, Any]:
         """Return a member's own columns with other members' columns, and where the latter are.
 
         Parameters
         ----------
+        executor : Executor
+            Of the member.
         partition : Partition
             Who has which columns.
         rank : int
             The member.
         places : array of int64
-            The new numbers of columns of other members, in any order.
+            The new numbers of columns of other members, in any order, on the host or the device.
         """
         first, own = int(partition.offsets[rank]), partition.count(rank)
         # own columns lie between other members' columns: without them the numbers are closer
-        beside, at = distinct(np.where(places >= first + own, places - own, places))
+        xp = namespace(executor, places)
+        beside, at = distinct(executor, xp.where(places >= first + own, places - own, places))
         below = int(np.searchsorted(beside, first))
         made = cls(np.where(beside < first, beside, beside + own), below, own)
-        return made, np.where(at < below, at, at + own)
+        return made, xp.where(at < below, at, at + own)
 
     @property
     def count(self) -> int:
@@ -174,53 +182,56 @@ class Columns:
         return numbers, np.flatnonzero(occurs)
 
 
-def _rows_needed(A: Csr, B: Csr) -> tuple[Columns, LocalCsr]:
-    """Return the rows of ``B`` for the columns of ``A.extended``, and which columns they have.
+def rows_needed(
+    A: Csr, partition: Partition, rows: LocalCsr, ghosts: HostArray
+) -> tuple[Columns, LocalCsr]:
+    """Return the rows of a matrix for the columns of ``A.extended``, and which columns they have.
 
-    Columns are in the order of their new numbers, so that rows of the product are sorted by them.
+    Columns are in the order of their new numbers, so that rows of a product are sorted by them. All
+    members must ask.
+
+    Parameters
+    ----------
+    A : Csr
+        The left factor.
+    partition : Partition
+        Who has which columns of the right factor.
+    rows : Csr
+        The member's rows of the right factor: its own columns from 0 on, then ghosts.
+    ghosts : array of int64
+        The new numbers of the ghosts, in rising order.
     """
-    executor, partition = A.executor, B.column_partition
+    executor = A.executor
     rank = executor.links.rank  # type: ignore[union-attr]
     first, own = int(partition.offsets[rank]), partition.count(rank)
-    if A.halo.idle and not B.ghosts.size:
-        return Columns(B.ghosts, 0, own), B.extended
-    indptr, numbers = B._blocks.numbers_here(executor)
-    data = values_here(executor, B.data)
-
-    def taken(entries: HostArray) -> tuple[HostArray, HostArray]:
-        at = like(executor, entries, numbers)
-        found = host(executor, numbers[at]).astype(np.int64)
-        places, outside = found + first, found >= own
-        places[outside] = B.ghosts[found[outside] - own]
-        return places, host(executor, data[like(executor, entries, data)])
-
-    none = np.zeros(0, np.int64)
-    lengths, others, values = none, none, np.zeros(0, B.dtype)
+    if A.halo.idle and not ghosts.size:
+        return Columns(ghosts, 0, own), rows
+    whole = keeps_whole(executor)
+    indptr, numbers, data = rows.indptr, rows.indices, rows.data
+    if not whole:
+        indptr, numbers, data = (host(executor, a) for a in (indptr, numbers, data))
+    theirs, lengths, values = like(executor, np.zeros(0, np.int64), numbers), ghosts[:0], data[:0]
     if not A.halo.idle:
-        lengths, others, values = rows_of_ghosts(A, indptr, taken)
-    outside = (others < first) | (others >= first + own)
-    known, at = Columns.of(partition, rank, np.concatenate([B.ghosts, others[outside]]))
-    theirs = others - first + known.below
-    theirs[outside] = at[B.ghosts.size :]
-    kind = index_dtype(max(known.count, int(numbers.size) + theirs.size))
+        lengths, theirs, values = ghost_rows(A, rows, ghosts, first, own)
+    xp = namespace(executor, theirs)
+    outside = xp.flatnonzero((theirs < first) | (theirs >= first + own))
+    beside = xp.concatenate([like(executor, ghosts, theirs), theirs[outside]])
+    known, at = Columns.of(executor, partition, rank, beside)
+    theirs = theirs - first + known.below
+    theirs[outside] = at[ghosts.size :]
+    kind = index_dtype(max(known.count, int(numbers.size) + int(theirs.size)))
     entries = int(numbers.size)
     numbers = numbers.astype(kind, copy=False)
-    columns = known.positions(executor, numbers, at[: B.ghosts.size])
+    columns = known.positions(executor, numbers, host(executor, at[: ghosts.size]))
     if lengths.size:
-        columns, data = _joined(executor, columns, theirs), _joined(executor, data, values)
+        columns = stacked(executor, theirs[:0], columns, theirs)
+        data = stacked(executor, values[:0], data, values)
         ends = entries + np.cumsum(lengths)
-        indptr = _joined(executor, indptr.astype(kind, copy=False), ends)
-    stacked = LocalCsr._from_arrays(
-        executor.as_member(None),
+        indptr = stacked(executor, ends[:0], indptr.astype(kind, copy=False), ends)
+    return known, LocalCsr._from_arrays(
+        rows.executor,
         (int(indptr.size) - 1, known.count),
-        like(executor, data, B.data),
+        like(executor, data, rows.data),
         stored(executor, columns, kind),
         stored(executor, indptr, kind),
     )
-    return known, stacked
-
-
-def _joined(executor: Executor, own: Array, others: HostArray) -> Any:
-    """Return a member's own numbers, and after them the numbers that the host has."""
-    more = like(executor, others.astype(own.dtype, copy=False), own)
-    return namespace(executor, own).concatenate([own, more])

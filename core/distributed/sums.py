@@ -38,11 +38,13 @@ def add(A: Csr, B: Csr, beta: complex = 1.0) -> Csr:
         )
     assert A.executor.links is not None
     rank, partition = A.executor.links.rank, A.column_partition
-    known, at = Columns.of(partition, rank, np.concatenate([A.ghosts, B.ghosts]))
+    known, at = Columns.of(A.executor, partition, rank, np.concatenate([A.ghosts, B.ghosts]))
     cut = A.ghosts.size
     left, right = (_with_columns(M, known, ghosts) for M, ghosts in ((A, at[:cut]), (B, at[cut:])))
     found = local_sum(left, right, beta=beta)
-    return shared_rows(A, partition, found, known, A.halo.idle and B.halo.idle)
+    return shared_rows(
+        A.executor, (A.partition, partition), found, known, A.halo.idle and B.halo.idle
+    )
 
 
 def _with_columns(A: Csr, known: Columns, ghosts: np.ndarray) -> LocalCsr:

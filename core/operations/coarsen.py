@@ -7,7 +7,8 @@ executors, with any number of threads, make the same hierarchy bit for bit.
 ``begin`` and ``end`` are the bounds of the entries of each row, as in :mod:`rows`; ``other_begin``
 and ``other_end`` are the bounds in the transposed pattern, or in a second matrix. Matrices are made
 by an operation that counts the entries of each row and one that fills them in. ``state`` is 1 for
-coarse rows, -1 for fine ones and 0 for undecided ones.
+coarse rows, -1 for fine ones and 0 for undecided ones. A member of a group has ``m`` rows, with
+``c`` columns: its own rows first, then rows of others.
 """
 
 from ..operation import declare
@@ -128,16 +129,17 @@ nodes = declare(
 
 rank = declare(
     "coarsen.rank",
-    "begin: in I[m], end: in I[m], key: out i64[m], state: out i32[m], undecided: out i64[1]",
-    "key_i = (end_i - begin_i) 2^32 + hash(i), all different; state_i = 0, or -1 of an empty row; "
-    "undecided = how many are 0",
+    "begin: in I[m], end: in I[m], first: i64, key: out i64[m], state: out i32[m], "
+    "undecided: out i64[1]",
+    "key_i = (end_i - begin_i) 2^32 + hash(first + i), all different; state_i = 0, or -1 of an "
+    "empty row; undecided = how many are 0",
     over=ROWS,
     sums=("i64",),
 )
 
 select = declare(
     "coarsen.select",
-    f"{_ROW}, indices: in I[z], {_OTHER}, key: in i64[m], state: in i32[m], next: out i32[m]",
+    f"{_ROW}, indices: in I[z], {_OTHER}, key: in i64[c], state: in i32[c], next: out i32[m]",
     "next_i = 1 if state_i = 0 and no j of row i of both patterns with state_j = 0 has a larger "
     "key, else state_i",
     over=ROWS,
@@ -145,7 +147,7 @@ select = declare(
 
 reject = declare(
     "coarsen.reject",
-    f"{_ROW}, indices: in I[z], state: in i32[m], next: out i32[m], undecided: out i64[1]",
+    f"{_ROW}, indices: in I[z], state: in i32[c], next: out i32[m], undecided: out i64[1]",
     "next_i = -1 if state_i = 0 and state_j = 1 for a j of row i, else state_i; undecided = how "
     "many are 0",
     over=ROWS,
@@ -162,7 +164,7 @@ chosen = declare(
 
 # ---- interpolation
 
-_COARSE = f"{_MATRIX}, state: in i32[m], number: in I[p]"
+_COARSE = f"{_MATRIX}, state: in i32[c], number: in I[p]"
 
 count_nearest = declare(
     "coarsen.count_nearest",

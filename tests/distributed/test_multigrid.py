@@ -11,10 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.distributed import assembly, collected, ghost_rows, index_arrays, products
+from wollemi.core.distributed.shared import Shared
 from wollemi.solvers.auto import plan
 from wollemi.solvers.preconditioners.multigrid import amg, groups
 
-from .conftest import SIZES, grid
+from .conftest import grid
 
 
 @pytest.fixture(autouse=True)
@@ -29,21 +31,99 @@ def iterations(A: Any, b: Any, M: Any, solver: str = "Cg") -> int:
     return int(found.iterations)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("contrast", [1.0, 1e6])
-def test_iterations_grow_little_with_members(
-    kind: str, size: int, contrast: float, rng: Any
-) -> None:
-    S, b = grid(24, contrast), rng.standard_normal(576)
-    options: dict[str, Any] = {"coarse_rows": 20}
+def stretched(n: int) -> Any:
+    """Return diffusion that is a thousand times stronger along one axis than along the other."""
+    along = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    eye = sp.eye_array(n)
+    return (sp.kron(eye, along) + 1e-3 * sp.kron(along, eye)).tocsr()
+
+
+def cube(n: int) -> Any:
+    """Return the 7-point stencil."""
+    side = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    return sp.kronsum(sp.kronsum(side, side), side).tocsr()
+
+
+def drifting(n: int) -> Any:
+    """Return diffusion with a pattern that is not symmetric."""
+    S = grid(n)
+    drift = sp.diags_array([0.3, -0.3], offsets=[0, n // 3], shape=S.shape)
+    return (S + drift).tocsr()
+
+
+PROBLEMS = {
+    "plane": grid(24),
+    "jump": grid(24, 1e6),
+    "stretched": stretched(24),
+    "space": cube(8),
+    "drifting": drifting(24),
+}
+
+
+def matrices_of(level: Any) -> list[Any]:
+    """Return the matrices of a level of one executor, as arrays of SciPy with sorted rows."""
+    parts = (level.A, level.P, level.R)
+    return [sp.csr_array(part.to_scipy()).sorted_indices() for part in parts]
+
+
+def shared_matrices_of(M: Any, level: int) -> list[Any]:
+    """Return the matrices of a level that a group shares."""
+    found = []
+    for name in "APR":
+        parts = [getattr(member.levels[level], name) for member in M.members]
+        found.append(Shared(M.group, parts).to_local().sorted_indices())
+    return found
+
+
+def check_levels_of_one_executor(kind: str, name: str, sizes: Any, **options: Any) -> None:
+    """Compare levels of groups with those of one executor, and iterations."""
+    S = PROBLEMS[name]
+    b = np.random.default_rng(4).standard_normal(S.shape[0])
     alone = wl.Csr(S, executor=kind)
-    expected = iterations(alone, b, wl.preconditioners.Amg(alone, **options))
-    A = wl.distribute(S, [kind] * size)
-    M = wl.preconditioners.Amg(A, **options)
-    found = iterations(A, b, M)
-    assert found == expected if size == 1 else found <= expected + 4
-    report = M.report()
-    assert report.rows[0] == 576 and len(report.rows) >= 3
+    lone = wl.preconditioners.Amg(alone, coarse_rows=20, **options)
+    solver = "Bicgstab" if name == "drifting" else "Cg"
+    expected = iterations(alone, b, lone, solver)
+    for size in sizes:
+        A = wl.distribute(S, [kind] * size)
+        M = wl.preconditioners.Amg(A, coarse_rows=20, **options)
+        shared = len(M.members[0].levels)
+        gathered = M.members[0].coarsest.inner.levels
+        assert shared >= 1 and shared + len(gathered) == len(lone.levels)
+        for at, level in enumerate(lone.levels[:shared]):
+            for mine, theirs in zip(shared_matrices_of(M, at), matrices_of(level), strict=True):
+                np.testing.assert_array_equal(mine.indptr, theirs.indptr)
+                np.testing.assert_array_equal(mine.indices, theirs.indices)
+                np.testing.assert_array_equal(mine.data, theirs.data)
+        for mine, level in zip(gathered, lone.levels[shared:], strict=True):
+            for left, right in zip(matrices_of(mine), matrices_of(level), strict=True):
+                np.testing.assert_array_equal(left.data, right.data)
+        assert abs(iterations(A, b, M, solver) - expected) <= 1
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_levels_are_those_of_one_executor_bit_for_bit(kind: str, name: str) -> None:
+    check_levels_of_one_executor(kind, name, [2, 3, 5])
+
+
+@pytest.mark.parametrize("name", ["jump", "drifting"])
+def test_levels_of_two_steps_are_those_of_one_executor(kind: str, name: str) -> None:
+    check_levels_of_one_executor(kind, name, [3], aggressive=1)
+
+
+@pytest.mark.parametrize("name", ["space", "drifting"])
+def test_rows_of_ghosts_that_devices_collect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members with links on their devices keep rows whole and copy arrays from each other."""
+    for module in (assembly, collected, ghost_rows, index_arrays, products):
+        monkeypatch.setattr(module, "keeps_whole", lambda executor: executor.links is not None)
+    monkeypatch.setattr(groups, "is_gathered", lambda A: A.shape[0] <= 150)
+    check_levels_of_one_executor("omp:1", name, [2, 3])
+
+
+def test_a_group_of_one_has_the_levels_of_its_member(kind: str, rng: Any) -> None:
+    S, b = PROBLEMS["jump"], rng.standard_normal(576)
+    alone, A = wl.Csr(S, executor=kind), wl.distribute(S, [kind])
+    counts = [iterations(M, b, wl.preconditioners.Amg(M, coarse_rows=20)) for M in (alone, A)]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize(

@@ -92,15 +92,15 @@ def test_blocks_become_their_norms(run, executor):
 def test_rows_are_ranked_by_who_depends_on_them_then_by_a_hash(run):
     begin, end = np.array([0, 2, 2, 4]), np.array([2, 2, 4, 5])
     key, state, undecided = np.zeros(4, np.int64), np.zeros(4, np.int32), np.zeros(1, np.int64)
-    run(coarsen.rank, begin, end, key, state, undecided)
+    run(coarsen.rank, begin, end, 0, key, state, undecided)
     assert (key >> 32).tolist() == [2, 0, 2, 1]
     assert state.tolist() == [0, -1, 0, 0]
     assert undecided[0] == 3
     many = np.zeros(100_000, np.int64)
-    run(coarsen.rank, many, many, many.copy(), np.zeros(many.size, np.int32), undecided)
+    run(coarsen.rank, many, many, 0, many.copy(), np.zeros(many.size, np.int32), undecided)
     assert len({*many.tolist()}) == 1
     keys = np.zeros(many.size, np.int64)
-    run(coarsen.rank, many, many, keys, np.zeros(many.size, np.int32), undecided)
+    run(coarsen.rank, many, many, 7, keys, np.zeros(many.size, np.int32), undecided)
     assert np.unique(keys).size == keys.size  # no ties
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from ....core.distributed.threads import Stage, ThreadLinks
 from ....core.executor import Array, Executor
-from ....core.links import Links
+from ....core.links import Links, Part
 from .graphs import unused
 
 #: The kinds of totals, as the kernels of all transports number them.
@@ -68,6 +69,28 @@ class GpuLinks(DeviceLinks, ThreadLinks):
     def __init__(self, stage: Stage, executor: Executor, rank: int) -> None:
         super().__init__(stage, executor, rank, 0)
         self.gpu = executor
+
+    def swap(
+        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
+    ) -> list[Array]:
+        """Copy parts of arrays from the memory of the other members."""
+        cuda, here = self.gpu.xp.cuda, self.gpu.ordinal
+        stream = cuda.get_current_stream()
+        stream.synchronize()  # others read the arrays now
+        told = self.all((here, arrays, {rank: begin for rank, begin, _ in sends}))
+        count = max((end for _, _, end in receives), default=0)
+        made = [self.gpu.allocate((count,), array.dtype) for array in arrays]
+        for rank, begin, end in receives:
+            there, theirs, begins = told[rank]
+            for target, source in zip(made, theirs, strict=True):
+                size = target.itemsize
+                cuda.runtime.memcpyPeerAsync(
+                    target.data.ptr + begin * size, here,
+                    source.data.ptr + begins[self.rank] * size, there,
+                    (end - begin) * size, stream.ptr,
+                )  # fmt: skip
+        stream.synchronize()  # their owners may free the arrays
+        return made
 
     # ---- programs
 

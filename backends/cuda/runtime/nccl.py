@@ -29,7 +29,7 @@ from ....core.distributed.halo import Halo
 from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
-from ....core.links import Links
+from ....core.links import Links, Part
 from .gpu_links import DeviceLinks, GpuLinks
 
 if TYPE_CHECKING:
@@ -240,6 +240,28 @@ class RankNcclLinks(Transport):
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
         """Send ``things[r]`` to rank ``r``; return the objects sent to this one."""
         return self.host.alltoall(things)
+
+    def swap(
+        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
+    ) -> list[Array]:
+        """Send parts of arrays to other ranks by NCCL, and receive theirs."""
+        self._settle()
+        stream = self._stream()
+        count = max((end for _, _, end in receives), default=0)
+        made = [self.gpu.allocate((count,), array.dtype) for array in arrays]
+        self.nccl.groupStart()
+        for source, target in zip(arrays, made, strict=True):
+            size = target.itemsize  # numbers of 4 bytes travel as they are, of any type
+            words, kind = size // 4, int(self.nccl.NCCL_FLOAT32)
+            for rank, begin, end in sends:
+                where = source.data.ptr + begin * size
+                self.communicator.send(where, (end - begin) * words, kind, rank, stream)
+            for rank, begin, end in receives:
+                where = target.data.ptr + begin * size
+                self.communicator.recv(where, (end - begin) * words, kind, rank, stream)
+        self.nccl.groupEnd()
+        self.complete()
+        return made
 
     def gathered(self, blocks: Array) -> Array:
         """Return the rows of the NumPy arrays of all ranks, one below the other."""

@@ -17,7 +17,7 @@ from ....core.formats import Bsr, Csr, Matrix
 from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
-from . import aggregation, classical, groups
+from . import aggregation, classical, groups, shared_rows
 from .coarsest import LARGE, inverse_of_large, is_diagonal
 from .multigrid import Multigrid, Parts, largest_of
 
@@ -114,12 +114,13 @@ class Amg(Multigrid):
 
     For CG the cycle is Hermitian if the matrix is. ``print(M)`` shows the levels.
 
-    For a matrix that a group shares, each member makes coarse rows or aggregates of its own rows
-    alone, and treats couplings to other members as if they were on the diagonal: so interpolation
-    needs no other member, and the constant is still interpolated exactly. A level of at most 8,192
-    rows, or of at most a million entries on GPUs, is gathered: every member has all further levels,
-    and does their work. The levels depend on the members, and iterations grow a little with their
-    number.
+    For a matrix that a group shares, ``"classical"`` makes the levels that one executor makes, bit
+    for bit where executors add up alike: members exchange keys, states and interpolation at their
+    borders. For ``"aggregation"`` each member makes aggregates of its own rows alone, and treats
+    couplings to other members as if they were on the diagonal, so that the near null space is still
+    interpolated exactly; iterations grow a little with the members. A level of at most 8,192 rows,
+    or of at most a million entries on GPUs, is gathered: every member has all further levels, and
+    does their work.
 
     References
     ----------
@@ -248,17 +249,16 @@ class Amg(Multigrid):
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
         while not self._is_last(matrix) and len(found) < MOST_LEVELS:
-            rows = groups.lumped(matrix) if shared else matrix
             P: Any
             below = near
             if near is not None:
+                rows = groups.lumped(matrix) if shared else matrix
                 P, below = self._by_aggregates(rows, near, size, len(found))
+                P = groups.spread(P, matrix) if shared else P
             else:
-                P = self._classical(rows)
+                P = self._classical(matrix)
                 if len(found) < self.aggressive:
-                    P = self._two_steps(rows, P)
-            if shared:
-                P = groups.spread(P, matrix)
+                    P = self._two_steps(matrix, P)
             if P.shape[1] == 0 or P.shape[1] > SLOWEST * matrix.shape[0]:
                 self.notes.append(
                     f"amg: level {len(found)} has {matrix.shape[0]} rows and would have "
@@ -319,24 +319,33 @@ class Amg(Multigrid):
         with self._timed("gathered levels"):
             return self._further_levels(A)
 
-    def _classical(self, A: Csr) -> Csr:
+    def _classical(self, A: Any) -> Any:
+        theta = 0.25 if self.theta is None else self.theta
+        if A.partition is not None:
+            with self._timed("coarsening"):
+                S = shared_rows.strong_part(A, theta)
+                coarse = shared_rows.coarse_rows(A, S)
+            with self._timed("interpolation"):
+                return shared_rows.interpolation(A, S, coarse, self._width)
         with self._timed("coarsening"):
-            S = classical.strong_part(A, 0.25 if self.theta is None else self.theta)
+            S = classical.strong_part(A, theta)
             state, number, count = classical.coarse_rows(S)
         with self._timed("interpolation"):
             return classical.interpolation(A, S, state, number, count, self._width)
 
-    def _two_steps(self, A: Csr, P: Csr) -> Csr:
+    def _two_steps(self, A: Any, P: Any) -> Any:
         """Return the interpolation from the coarse rows of the coarse rows."""
         if P.shape[1] <= self.coarse_rows:
             return P
         with self._timed("products"):
-            between = matmul(adjoint(P), matmul(A, P))
+            between = adjoint(P) @ (A @ P)
         further = self._classical(between)
         if not 0 < further.shape[1] <= SLOWEST * P.shape[1]:
             return P
         with self._timed("interpolation"):
             width = max(self._width, AGGRESSIVE_WIDTH) if self._width else 0
+            if P.partition is not None:
+                return shared_rows.product(P, further, width)
             return classical.truncated(matmul(P, further), width)
 
     def _by_aggregates(self, A: Csr, near: Array, size: int, level: int) -> tuple[Csr, Array]:

@@ -81,7 +81,7 @@ def coarse_rows(S: Csr) -> tuple[Array, Array, int]:
     key = executor.allocate((n,), np.int64)
     state, spare = (executor.allocate((n,), np.int32) for _ in range(2))
     undecided = executor.zeros((1,), np.int64)
-    executor.run(coarsen.rank, *others, key, state, undecided)
+    executor.run(coarsen.rank, *others, 0, key, state, undecided)
     for at in range(MOST_ROUNDS):
         if at % ROUNDS == 0 and int(executor.to_host(undecided)[0]) == 0:
             break

@@ -53,9 +53,11 @@ class Walk:
         for sweep in range(before):
             level.before.apply(b, x, from_zero=from_zero and sweep == 0)
         with ExitStack() as stack:
-            q = self._block(stack, at, 0, n, k)
+            q = self._block(stack, at, 0, n, k, level.R.room)
             coarse_b = self._block(stack, at, 1, coarse_rows, k)
-            coarse_x = self._block(stack, at, 2, coarse_rows, k, self.room(at + 1))
+            coarse_x = self._block(
+                stack, at, 2, coarse_rows, k, max(self.room(at + 1), level.P.room)
+            )
             if from_zero and before == 0:
                 level.R._apply(b, coarse_b, 1.0, 0.0)
             else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ....core.distributed.assembly import assembled
+from ....core.distributed.collected import collected
 from ....core.distributed.gathered import Gathered
 from ....core.distributed.index_arrays import host, keeps_whole
 from ....core.distributed.matrix import Csr as SharedCsr
@@ -103,21 +104,22 @@ def gathered(A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any]) -> 
     """
     executor, links = A.executor, cast(Any, A.executor.links)
 
-    def made_of(whole: Any) -> LinOp:
-        made: LinOp = make(Csr(whole, executor=executor.as_member(None))).astype(dtype)
+    def made_of(whole: Csr) -> LinOp:
+        made: LinOp = make(whole).astype(dtype)
         executor.synchronize()
         return made
 
     inner: LinOp | None = None
     if links.one_process:
-        whole = A.to_first()
+        whole = collected(A, (0,))
         inner = None if whole is None else made_of(whole)
         first: LinOp = links.all(inner)[0]
         if first.resident:
             copied = first.to(executor)
             links.all(None)  # all copies are made before the first member goes on
             return Gathered(A, copied)
-    whole = A.to_local()
+    whole = collected(A, range(links.size))
+    assert whole is not None
     inner = made_of(whole) if inner is None else inner
     # an operator driven by the host has its own sums: it stays with an executor that is alone
     return Gathered(A, inner.to(executor) if inner.resident else inner)

@@ -1,0 +1,92 @@
+"""The rows that members have of each other's ghosts, of a matrix beside the one with the ghosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ..formats import Csr as LocalCsr
+from .halo import fill_ghosts
+from .index_arrays import here, host, keeps_whole, like, values_here
+from .overlap import rows_of_ghosts
+
+if TYPE_CHECKING:
+    from ..executor import Array
+    from .matrix import Csr
+
+HostArray = np.ndarray[Any, Any]
+
+
+class GhostRows(NamedTuple):
+    """The rows of a member's ghosts, in their order.
+
+    Attributes
+    ----------
+    lengths : array of the host
+        Entries of each row.
+    columns, values : arrays
+        The new numbers of the columns, and the values: on the device where its links copy between
+        devices, else on the host.
+    """
+
+    lengths: HostArray
+    columns: Any
+    values: Any
+
+
+def ghost_rows(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
+    """Return the rows of the ghosts of a matrix, from the members that have them; all must ask.
+
+    Parameters
+    ----------
+    A : Csr
+        The matrix that the ghosts belong to.
+    rows : Csr
+        The member's rows of another matrix: its own columns from 0 on, then ghosts.
+    ghosts : array of int64
+        The new numbers of the ghosts of ``rows``.
+    first, own : int
+        The new number of the member's first column of ``rows``, and how many it has.
+    """
+    if keeps_whole(A.executor):
+        return _on_device(A, rows, ghosts, first, own)
+    executor = A.executor
+    numbers, data = here(executor, rows.indices), values_here(executor, rows.data)
+
+    def taken(entries: HostArray) -> tuple[HostArray, HostArray]:
+        found = numbers[entries].astype(np.int64)
+        places, outside = found + first, found >= own
+        places[outside] = ghosts[found[outside] - own]
+        return places, data[entries]
+
+    return GhostRows(*rows_of_ghosts(A, here(executor, rows.indptr), taken))
+
+
+def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) -> GhostRows:
+    """Collect rows on the device, and copy them from device to device."""
+    executor, halo = A.executor, A.halo
+    links, xp = cast(Any, executor.links), executor.xp
+    count = rows.shape[0]
+    lengths = executor.allocate((count + halo.ghosts,), np.int32)
+    lengths[:count] = rows.indptr[1:] - rows.indptr[:-1]
+    fill_ghosts(executor, halo, lengths, count, count)
+    counts = lengths[halo.send_index]
+    mine, theirs = (host(executor, a).astype(np.int64) for a in (counts, lengths[count:]))
+    ends, their_ends = (np.concatenate([[0], np.cumsum(a)]) for a in (mine, theirs))
+    columns: Array = executor.allocate((0,), np.int64)
+    values: Array = executor.allocate((0,), rows.dtype)
+    if ends[-1]:
+        place = xp.arange(int(ends[-1]), dtype=np.int64)
+        row = xp.searchsorted(like(executor, ends[1:], place), place, side="right")
+        begins = rows.indptr[halo.send_index] - like(executor, ends[:-1], place)
+        entries = place + begins[row]
+        columns = rows.indices[entries].astype(np.int64) + first
+        if ghosts.size:
+            away = xp.flatnonzero(columns >= first + own)
+            columns[away] = like(executor, ghosts, place)[columns[away] - (first + own)]
+        values = rows.data[entries]
+    sends = [(rank, int(ends[a]), int(ends[b])) for rank, a, b in halo.sends]
+    receives = [(rank, int(their_ends[a]), int(their_ends[b])) for rank, a, b in halo.receives]
+    columns, values = links.swap((columns, values), sends, receives)
+    return GhostRows(theirs, columns, values)
