@@ -81,6 +81,8 @@ class GpuLinks(DeviceLinks, ThreadLinks):
         count = max((end for _, _, end in receives), default=0)
         made = [self.gpu.allocate((count,), array.dtype) for array in arrays]
         for rank, begin, end in receives:
+            if begin == end:
+                continue
             there, theirs, begins = told[rank]
             for target, source in zip(made, theirs, strict=True):
                 size = target.itemsize
