@@ -32,7 +32,10 @@ def main(points: int) -> None:
     amg = partial(wl.preconditioners.Amg, A, dtype="float32")
     amg()  # its programs are compiled once
     setups = [1e3 * seconds_of(amg) for _ in range(ROUNDS)]
-    cg = wl.solvers.Cg(A, amg(), rtol=RTOL)
+    M = amg()
+    phases = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in M.seconds.items())
+    say(group, points, f"phases of the set-up in ms: {phases}")
+    cg = wl.solvers.Cg(A, M, rtol=RTOL)
     iterations = cg.solve(b).iterations
     solves = [1e3 * seconds_of(partial(cg.solve, b)) for _ in range(ROUNDS)]
     say(
