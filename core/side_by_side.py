@@ -19,9 +19,13 @@ class SolvesSystems:
     systems_by_plans : bool
         Whether programs of a system use the plan of its matrix, which must not copy values then.
         Elsewhere a kernel of its own reads the arrays of the matrix.
+    overwrites_solutions : bool
+        Whether :meth:`solve_systems` and :meth:`solve_directly` read no solution that is not a
+        start, so that its memory may hold anything before.
     """
 
     systems_by_plans = True
+    overwrites_solutions = False
 
     def system_places(self) -> Sequence[Executor]:
         """Return executors that solve the systems of a batch side by side; none by default.

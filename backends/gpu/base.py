@@ -546,6 +546,8 @@ class GpuExecutor(Executor):
         if mine.launches is None and not mine.dry:
             function((blocks,), (block,), arguments, shared)
 
+    overwrites_solutions = True
+
     def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
         """Factorize and solve the systems of a batch, a matrix in each block."""
         with self._here("the factors of a batch"):

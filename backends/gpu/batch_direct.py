@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...core.batch.factors import Determinants, FactoredSystems
-from ...core.batch.systems import UNDECIDED
+from ...core.batch.systems import matrix_of_each
+from ...core.batch.verdicts import Verdicts
 from ..simt import batch_kernels as simt
 from ..unified.wrappers import SimtKernel
+from .batch_verdicts import NativeVerdicts
 
 if TYPE_CHECKING:
     from ...core.batch.factors import Layout
@@ -115,27 +118,53 @@ def chosen_kernel(layout: Layout, dtype: Any, entries: int, warp: int) -> Chosen
 
 
 @dataclass(frozen=True)
-class Shared:
-    """How lanes share a tridiagonal system.
+class Once:
+    """A kernel that solves systems and keeps no factors; it leaves some of them undecided.
 
     Attributes
     ----------
-    rows, lanes : int
-        Rows of a lane, and lanes of a system.
-    block : int
-        Work-items of a block.
+    kernel : SimtKernel
+        The kernel.
+    constants : dict
+        For which it is made.
+    together : int
+        Systems of a block.
     places : array of int32, shape (nnz,)
         The cell of each entry in memory of the block.
+    own_alone : bool
+        Whether it is of use only where each system has a matrix of its own.
     """
 
-    rows: int
-    lanes: int
-    block: int
+    kernel: SimtKernel
+    constants: dict[str, int]
+    together: int
     places: Numbers
+    own_alone: bool
 
 
-def tridiagonal_shares(layout: Layout, dtype: Any, warp: int) -> Shared | None:
-    """Return how lanes share a tridiagonal system, or None where a matrix is none of this kind.
+def once_kernel(layout: Layout, dtype: Any, warp: int) -> Once | None:
+    """Return the kernel that solves systems of a layout at once, or None."""
+    return _tridiagonal(layout, dtype, warp) or _elimination(layout, dtype, warp)
+
+
+def _elimination(layout: Layout, dtype: Any, warp: int) -> Once | None:
+    """Return the kernel that has rows in registers, for small dense matrices."""
+    n, itemsize = layout.n, np.dtype(dtype).itemsize
+    if not layout.is_dense or layout.repeats or n * itemsize > ROW_BYTES:
+        return None
+    each = max(16 // itemsize, 1)
+    stride = (-(-(n + STEPS_TOGETHER - 1) // each) | 1) * each
+    if n * (stride + 2) * itemsize > SHARED_BYTES - 1024:
+        return None
+    block = -(-n // warp) * warp
+    resident = max(1, REGISTERS // ((n * itemsize // 4 + OTHER_REGISTERS) * block))
+    row, column = layout.rows_and_columns
+    places = (row * stride + column).astype(np.int32)
+    return Once(simt.batch_elimination(block, resident), {"N": n}, 1, places, True)
+
+
+def _tridiagonal(layout: Layout, dtype: Any, warp: int) -> Once | None:
+    """Return the kernel in which lanes share a tridiagonal system.
 
     The matrix has three diagonals in its own order, no entry twice, and fits the registers of a
     wave.
@@ -154,105 +183,129 @@ def tridiagonal_shares(layout: Layout, dtype: Any, warp: int) -> Shared | None:
         return None
     row, column = layout.rows_and_columns
     places = row // rows * (3 * rows + 1) + row % rows * 3 + column - row + 1
-    return Shared(rows, lanes, block, places.astype(np.int32))
+    constants = {"R": rows, "L": lanes}
+    kernel = simt.batch_tridiagonal(block)
+    return Once(kernel, constants, block // lanes, places.astype(np.int32), False)
+
+
+@dataclass(eq=False)
+class _Ready:
+    """The arrays of a layout on a device, which all solves share.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        The kernel that factorizes.
+    places, order : array
+        Native, of the layout of that kernel.
+    once : Once or None
+        The kernel that is tried first.
+    cells : array or None
+        Native, of ``once``.
+    """
+
+    chosen: Chosen
+    places: Array
+    order: Array
+    once: Once | None
+    cells: Array | None
+    _limits: Array | None = None
+
+    def limits(self, executor: GpuExecutor, systems: FactoredSystems) -> Array:
+        """Return the limits of norms as kernels take them; they depend on the dtype alone."""
+        if self._limits is None:
+            s = systems
+            self._limits = executor.from_host(np.array([s.least, s.most, s.least_norm]))
+        return self._limits
+
+
+#: By layout: the arrays for each executor, dtype and number of entries.
+_READY: WeakKeyDictionary[Layout, dict[Any, _Ready]] = WeakKeyDictionary()
+
+
+def _ready(executor: GpuExecutor, layout: Layout, values: Array) -> _Ready:
+    """Return the arrays of a layout for matrices with these values."""
+    of_layout = _READY.setdefault(layout, {})
+    entries, dtype, warp = int(values.shape[1]), values.dtype, executor.device.warp
+    key = (executor, dtype, entries)
+    if key not in of_layout:
+        chosen = chosen_kernel(layout, dtype, entries, warp)
+        once = once_kernel(layout, dtype, warp)
+        of_layout[key] = _Ready(
+            chosen, executor.from_host(chosen.layout.places),
+            executor.from_host(chosen.layout.order), once,
+            None if once is None else executor.from_host(once.places),
+        )  # fmt: skip
+    return of_layout[key]
 
 
 def solve_directly(executor: GpuExecutor, layout: Layout, systems: FactoredSystems) -> None:
     """Factorize all matrices and solve their systems; verdicts are written to ``systems``."""
-    dtype, warp = systems.values.dtype, executor.device.warp
-    shared = None if systems.started else tridiagonal_shares(layout, dtype, warp)
-    if shared is None:
-        _factorize_and_solve(executor, layout, systems)
+    ready = _ready(executor, layout, systems.values)
+    once, own = ready.once, systems.matrix is None and systems.width == 1
+    if systems.started or once is None or (once.own_alone and not own):
+        _factorize_and_solve(executor, ready, systems)
         return
-    _solve_tridiagonal(executor, layout, shared, systems)
-    left = np.flatnonzero(systems.codes == UNDECIDED)
+    _solve_once(executor, ready, once, systems)
+    left = systems.verdicts.undecided
     if left.size:
-        _with_pivots(executor, layout, systems, left)
+        _with_factors(executor, ready, systems, left)
 
 
-def _with_pivots(
-    executor: GpuExecutor, layout: Layout, systems: FactoredSystems, left: Numbers
+def _with_factors(
+    executor: GpuExecutor, ready: _Ready, systems: FactoredSystems, left: Numbers
 ) -> None:
-    """Solve the systems that elimination without pivots left undecided."""
+    """Solve the systems that were left undecided by factors with pivots, and refine them."""
     places, s = executor.from_host(left), systems
     part = replace(
-        s, matrix=s.matrix[left], each_own=False, b=s.b[places], x=s.x[places],
-        relative=s.relative[left], absolute=s.absolute[left], codes=s.codes[left],
-        iterations=s.iterations[left], norms=s.norms[left], thresholds=s.thresholds[left],
+        s, matrix=matrix_of_each(s)[left], b=s.b[places], x=s.x[places],
+        tolerances=s.tolerances.of(left), verdicts=Verdicts(left.size),
     )  # fmt: skip
-    _factorize_and_solve(executor, layout, part)
+    _factorize_and_solve(executor, ready, part)
     s.x[places] = part.x
-    s.codes[left], s.iterations[left] = part.codes, part.iterations
-    s.norms[left], s.thresholds[left] = part.norms, part.thresholds
+    s.verdicts.take(left, part.verdicts)
 
 
-class _Verdicts:
-    """The verdicts of systems on the device."""
-
-    def __init__(self, executor: GpuExecutor, systems: FactoredSystems) -> None:
-        self.executor, self.systems = executor, systems
-        s, count = systems, systems.codes.size
-        self.arrays = [executor.allocate((count,), a.dtype) for a in (s.codes, s.iterations)]
-        self.arrays += [executor.allocate((count,), np.float64) for _ in range(2)]
-
-    def clear(self) -> None:
-        """Set the numbers of systems that no kernel will decide."""
-        self.arrays[1].fill(0)
-        for array in self.arrays[2:]:
-            array.fill(np.nan)
-
-    def fetch(self) -> None:
-        """Copy them to the host."""
-        s = self.systems
-        targets = (s.codes, s.iterations, s.norms, s.thresholds)
-        found = self.executor.to_host_together(*self.arrays)
-        for target, array in zip(targets, found, strict=True):
-            target[...] = array
-
-
-def _solve_tridiagonal(
-    executor: GpuExecutor, layout: Layout, shared: Shared, systems: FactoredSystems
-) -> None:
-    """Solve systems without exchanges of rows; a residual that is too large leaves one open."""
-    s, count = systems, systems.codes.size
-    entries = int(s.values.shape[1])
-    equal = s.relative.strides == s.absolute.strides == (0,)
-    tolerances = [a[:1] if equal else a for a in (s.relative, s.absolute)]
-    relative, absolute, limits, places = (
-        executor.from_host(np.ascontiguousarray(a)) for a in (*tolerances, s.limits, shared.places)
-    )
-    verdicts = _Verdicts(executor, s)
-    xp = executor.xp
+def _solve_once(executor: GpuExecutor, ready: _Ready, once: Once, systems: FactoredSystems) -> None:
+    """Solve systems without refinement; a residual that is too large leaves one undecided."""
+    s, count, xp = systems, systems.count, executor.xp
+    verdicts = NativeVerdicts(executor, count)
+    tolerances = s.tolerances.native(executor)
     x = xp.ascontiguousarray(s.x)
-    matrix = None if s.each_own else executor.from_host(np.ascontiguousarray(s.matrix))
+    own = s.matrix is None and s.width == 1
+    matrix = None if own else executor.from_host(matrix_of_each(s))
     given = (
-        count, layout.n, places, matrix, entries, xp.ascontiguousarray(s.values),
-        xp.ascontiguousarray(s.b), x, relative, absolute, int(not equal), limits, *verdicts.arrays,
+        count, int(s.b.shape[1]), ready.cells, matrix, int(s.values.shape[1]),
+        xp.ascontiguousarray(s.values), xp.ascontiguousarray(s.b), x, tolerances.relative,
+        tolerances.absolute, tolerances.apart, ready.limits(executor, s), *verdicts.arrays,
     )  # fmt: skip
-    together = shared.block // shared.lanes
+    blocks = -(-count // once.together)
     executor.launch_simt(
-        simt.batch_tridiagonal(shared.block), -(-count // together), given, s.values.dtype,
-        index=s.indptr.dtype, R=shared.rows, L=shared.lanes,
-    )  # fmt: skip
-    verdicts.fetch()
+        once.kernel, blocks, given, s.values.dtype, index=s.indptr.dtype, **once.constants
+    )
+    verdicts.tell(s.verdicts)
     if x is not s.x:
         executor.copy_into(s.x, x)
 
 
-def _factorize_and_solve(executor: GpuExecutor, layout: Layout, systems: FactoredSystems) -> None:
-    s = systems
-    starts = np.searchsorted(s.matrix, np.arange(int(s.values.shape[0]) + 1)).astype(np.int64)
-    verdicts = _Verdicts(executor, s)
-    verdicts.clear()
-    xp = executor.xp
+def _factorize_and_solve(executor: GpuExecutor, ready: _Ready, systems: FactoredSystems) -> None:
+    """Factorize every matrix with pivots and solve its systems."""
+    s, xp = systems, executor.xp
+    starts = None
+    if s.matrix is not None:
+        counted = np.searchsorted(s.matrix, np.arange(int(s.values.shape[0]) + 1))
+        starts = executor.from_host(counted.astype(np.int64))
+    verdicts = NativeVerdicts(executor, s.count)
+    tolerances = s.tolerances.native(executor)
     b, x = xp.ascontiguousarray(s.b), xp.ascontiguousarray(s.x)
-    host = [executor.from_host(np.ascontiguousarray(a)) for a in (s.relative, s.absolute, s.limits)]
+    values = xp.ascontiguousarray(s.values)
     given = (
-        s.indptr, s.indices, xp.ascontiguousarray(s.values), b, x, *host, s.refine,
-        *verdicts.arrays,
+        starts, s.width, int(values.shape[1]), s.indptr, s.indices, values, b, x, int(s.started),
+        tolerances.relative, tolerances.absolute, tolerances.apart, ready.limits(executor, s),
+        s.refine, *verdicts.arrays, 0, None, None, None,
     )  # fmt: skip
-    _launch(executor, layout, starts, given, (0, None, None, None))
-    verdicts.fetch()
+    _launch(executor, ready, values, s.indptr.dtype, given)
+    verdicts.tell(s.verdicts)
     if x is not s.x:
         executor.copy_into(s.x, x)
 
@@ -260,37 +313,32 @@ def _factorize_and_solve(executor: GpuExecutor, layout: Layout, systems: Factore
 def determinants_of(executor: GpuExecutor, layout: Layout, values: Array) -> Determinants:
     """Return the determinants of matrices."""
     matrices, dtype = int(values.shape[0]), values.dtype
-    starts = np.zeros(matrices + 1, np.int64)
-    empty = executor.zeros((layout.n + 1,), np.int32)
-    none, limits = None, executor.zeros((3,), np.float64)
-    found = [executor.zeros((matrices,), kind) for kind in (np.uint8, np.dtype(dtype), np.float64)]
     values = executor.xp.ascontiguousarray(values)
-    given = (empty, empty, values, none, none, none, none, limits, 0, none, none, none, none)
-    _launch(executor, layout, starts, given, (1, *found))
+    ready = _ready(executor, layout, values)
+    found = [executor.zeros((matrices,), kind) for kind in (np.uint8, np.dtype(dtype), np.float64)]
+    none = None
+    given = (
+        none, 0, int(values.shape[1]), none, none, values, none, none, 0, none, none, 0, none, 0,
+        none, none, none, none, none, 1, *found,
+    )  # fmt: skip
+    _launch(executor, ready, values, np.int32, given)
     return Determinants(*executor.to_host_together(*found))
 
 
 def _launch(
-    executor: GpuExecutor, layout: Layout, starts: Numbers, given: tuple[Any, ...], told: Any
+    executor: GpuExecutor, ready: _Ready, values: Array, index: Any, given: tuple[Any, ...]
 ) -> None:
     """Launch the kernel that suits the matrices, in parts where memory is short."""
-    values, indptr = given[2], given[0]
-    matrices, entries = (int(size) for size in values.shape)
-    chosen = chosen_kernel(layout, values.dtype, entries, executor.device.warp)
+    chosen, matrices = ready.chosen, int(values.shape[0])
     made = chosen.layout
-    common = (
-        executor.from_host(made.places), int(made.repeats), executor.from_host(starts), entries,
-        *given, *told,
-    )  # fmt: skip
     together = max(1, min(matrices, ARENA // max(chosen.each * values.dtype.itemsize, 1)))
     shape: tuple[Any, ...] = ()
     if not chosen.is_in_registers:
         arena = executor.allocate((max(chosen.each * together, 1),), values.dtype)
-        order = executor.from_host(made.order)
-        shape = (*made.shape, made.size, order, arena, chosen.each)
+        shape = (*made.shape, made.size, ready.order, arena, chosen.each)
     for first in range(0, matrices, together):
         blocks = min(together, matrices - first)
+        arguments = (first, *shape, ready.places, int(made.repeats), *given)
         executor.launch_simt(
-            chosen.kernel, blocks, (first, *shape, *common), values.dtype, index=indptr.dtype,
-            **chosen.constants,
-        )  # fmt: skip
+            chosen.kernel, blocks, arguments, values.dtype, index=index, **chosen.constants
+        )

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ...core.batch.systems import matrix_of_each
 from ...core.executor import Executor
 from .interleaved import Lanes, lanes_of
 from .level import native
@@ -46,7 +47,16 @@ def solve(members: Sequence[MemberPrograms], systems: Systems) -> None:
     made = [_made_of(member) for member in members]
     lanes = [m.lanes for m in made if m.lanes is not None]
     of_double = members[0].status.norm.dtype == np.float64
-    native().solve_systems([m.tapes for m in made], lanes, systems, of_double)
+    verdicts, tolerances = systems.verdicts, systems.tolerances
+    given = SimpleNamespace(
+        matrix=matrix_of_each(systems), values=systems.values, b=systems.b, x=systems.x,
+        relative=np.ascontiguousarray(tolerances.relative),
+        absolute=np.ascontiguousarray(tolerances.absolute),
+        limit=systems.limit, least=systems.least, most=systems.most,
+        least_norm=systems.least_norm, codes=verdicts.codes, iterations=verdicts.iterations,
+        norms=verdicts.norms, thresholds=verdicts.thresholds,
+    )  # fmt: skip
+    native().solve_systems([m.tapes for m in made], lanes, given, of_double)
 
 
 def _made_of(member: MemberPrograms) -> _Made:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.batch.factors import Factors
+from ...core.batch.systems import matrix_of_each
 from .level import native
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ def factorize(executor: Executor, layout: Layout, values: Array) -> Factors:
 
 def solve_factored(executor: Executor, factors: Factors, systems: FactoredSystems) -> None:
     """Solve systems by factors; solutions and verdicts are written to ``systems``."""
-    s, layout = systems, factors.layout
-    relative, absolute = (np.ascontiguousarray(a) for a in (s.relative, s.absolute))
+    s, layout, verdicts = systems, factors.layout, systems.verdicts
+    relative, absolute = (
+        np.ascontiguousarray(a) for a in (s.tolerances.relative, s.tolerances.absolute)
+    )
+    limits = np.array([s.least, s.most, s.least_norm])
     native().batch_solve(
         executor, *layout.shape, layout.order, s.indptr, s.indices,
-        np.ascontiguousarray(s.values), s.matrix, s.b, s.x, relative, absolute, s.limits,
-        s.refine, factors.data, factors.pivots, factors.states, s.codes, s.iterations, s.norms,
-        s.thresholds,
+        np.ascontiguousarray(s.values), matrix_of_each(s), s.b, s.x, relative, absolute, limits,
+        s.refine, factors.data, factors.pivots, factors.states, verdicts.codes,
+        verdicts.iterations, verdicts.norms, verdicts.thresholds,
     )  # fmt: skip

@@ -96,13 +96,14 @@ struct factors_of_block {
 // `size` elements of the matrix, 4 vectors, and the pivots. `repeated` is whether two entries share
 // one element.
 template <int CELLS, int B, int L, class T, class I>
-WL_DEVICE void batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper, i64 stride,
-                          i64 offset, i64 size, const i64* order, T* arena, i64 each,
-                          const i64* places, i64 repeated, const i64* starts, i64 entries,
-                          const I* indptr, const I* indices, const T* values, const T* b, T* x,
-                          const double* relative, const double* absolute, const double* limits,
-                          i64 refine, u8* codes, i64* iterations, double* norms, double* thresholds,
-                          i64 determines, u8* states, T* signs, double* logarithms) {
+WL_DEVICE void
+batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper, i64 stride, i64 offset, i64 size,
+           const i64* order, T* arena, i64 each, const i64* places, i64 repeated, const i64* starts,
+           i64 width, i64 entries, const I* indptr, const I* indices, const T* values, const T* b,
+           T* x, i64 started, const double* relative, const double* absolute, i64 apart,
+           const double* limits, i64 refine, u8* codes, i64* iterations, double* norms,
+           double* thresholds, i32* undecided, i64 determines, u8* states, T* signs,
+           double* logarithms) {
   static_assert(B == WL_BLOCK, "the kernel is named by the size of its blocks");
   T* memory = arena + it.block() * each;
   if constexpr (CELLS > 0) {
@@ -110,7 +111,7 @@ WL_DEVICE void batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper
     memory = shared;
   }
   const i64 m = first + it.block();
-  if (starts[m] == starts[m + 1] && !determines)
+  if (starts && starts[m] == starts[m + 1] && !determines)
     return;
   for (i64 e = it.thread(); e < size; e += WL_BLOCK)
     memory[e] = T(0);
@@ -135,9 +136,9 @@ WL_DEVICE void batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper
     write_determinant(determinants<T>{1, states, signs, logarithms}, m, n, has_factors, exchanges,
                       [&](i64 i) { return memory[shape.at(i, i)]; });
   }
-  const factored_systems<T, I> s{n,     entries,    starts,   indptr,    indices, values,
-                                 b,     x,          relative, absolute,  limits,  refine,
-                                 codes, iterations, norms,    thresholds};
+  const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
+  const factored_systems<T, I> s{n, entries, starts,   width,    indptr, indices, values, b,
+                                 x, started, relative, absolute, apart,  limits,  refine, verdicts};
   solve_systems_of<L>(it, s, m, has_factors, factors_of_block<T>{shape, memory, pivots, order},
                       judged_vectors<T>{v, v + n, v + 2 * n, v + 3 * n});
 }

@@ -154,10 +154,11 @@ struct factors_in_tile {
 // `repeated` is whether two entries share one element.
 template <int N, int L, class T, class I>
 WL_DEVICE void batch_dense(const item& it, i64 first, const i64* places, i64 repeated,
-                           const i64* starts, i64 entries, const I* indptr, const I* indices,
-                           const T* values, const T* b, T* x, const double* relative,
-                           const double* absolute, const double* limits, i64 refine, u8* codes,
-                           i64* iterations, double* norms, double* thresholds, i64 determines,
+                           const i64* starts, i64 width, i64 entries, const I* indptr,
+                           const I* indices, const T* values, const T* b, T* x, i64 started,
+                           const double* relative, const double* absolute, i64 apart,
+                           const double* limits, i64 refine, u8* codes, i64* iterations,
+                           double* norms, double* thresholds, i32* undecided, i64 determines,
                            u8* states, T* signs, double* logarithms) {
   using factors = factors_in_tile<N, T>;
   constexpr int stride = factors::stride;
@@ -171,7 +172,7 @@ WL_DEVICE void batch_dense(const item& it, i64 first, const i64* places, i64 rep
   T* const tile = reinterpret_cast<T*>(memory);
   T* const v = tile + N * stride;
   const i64 m = first + it.block();
-  if (starts[m] == starts[m + 1] && !determines)
+  if (starts && starts[m] == starts[m + 1] && !determines)
     return;
   for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
     tile[e] = T(0);
@@ -197,9 +198,9 @@ WL_DEVICE void batch_dense(const item& it, i64 first, const i64* places, i64 rep
                         inversions, [&](i64 k) { return tile[owner[k] * stride + int(k)]; });
     it.barrier();
   }
-  const factored_systems<T, I> s{N,     entries,    starts,   indptr,    indices, values,
-                                 b,     x,          relative, absolute,  limits,  refine,
-                                 codes, iterations, norms,    thresholds};
+  const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
+  const factored_systems<T, I> s{N, entries, starts,   width,    indptr, indices, values, b,
+                                 x, started, relative, absolute, apart,  limits,  refine, verdicts};
   solve_systems_of<L>(it, s, m, has_factors, own,
                       judged_vectors<T>{v, v + N, v + 2 * N, v + 3 * N});
 }

@@ -21,20 +21,50 @@ struct doubled<complex<R>> {
   static WL_DEVICE complex<R> down(complex<double> v) { return {R(v.re), R(v.im)}; }
 };
 
+// Units of rounding, of the norm of |A| |x| + |b|, that the residual of a stable method has.
+constexpr double STABLE = 16;
+
+// The arrays of verdicts; see core/batch/verdicts.py. `undecided` counts the systems without one.
+struct verdicts_of_systems {
+  u8* codes;
+  i64* iterations;
+  double *norms, *thresholds;
+  i32* undecided;
+
+  WL_DEVICE void solved(i64 k, i64 applied, double norm, double threshold) const {
+    codes[k] = 1;
+    iterations[k] = applied;
+    norms[k] = norm;
+    thresholds[k] = threshold;
+  }
+
+  WL_DEVICE void leave(i64 k) const {
+    codes[k] = 255;
+    iterations[k] = 0;
+    norms[k] = thresholds[k] = __builtin_nan("");
+    fetch_add(undecided, 1);
+  }
+};
+
 // The systems of a batch and their verdicts; see FactoredSystems in core/batch/factors.py. The
-// systems of matrix m are starts[m] to starts[m + 1].
+// systems of matrix m are starts[m] to starts[m + 1], or `width` adjacent ones where there are no
+// starts. Tolerances are `apart` elements apart, 0 or 1.
 template <class T, class I>
 struct factored_systems {
   i64 n, entries;
   const i64* starts;
+  i64 width;
   const I *indptr, *indices;
   const T *values, *b;
   T* x;
-  const double *relative, *absolute, *limits;
+  i64 started;
+  const double *relative, *absolute;
+  i64 apart;
+  const double* limits;
   i64 refine;
-  u8* codes;
-  i64* iterations;
-  double *norms, *thresholds;
+  verdicts_of_systems verdicts;
+
+  WL_DEVICE i64 first_of(i64 m) const { return starts ? starts[m] : m * width; }
 };
 
 // Memory of a block for vectors of n elements.
@@ -77,21 +107,23 @@ WL_DEVICE double residual_over_block(const item& it, const factored_systems<T, I
   return square_root(sum_of_block(it, squares));
 }
 
-// Solves system k; 255 if it takes a closer look. `own.apply(it, r, d, scratch)` makes d the
-// solution of the factors for r, and ends with a barrier.
+// Solves system k, or leaves it undecided: it takes a closer look then. `own.apply(it, r, d,
+// scratch)` makes d the solution of the factors for r, and ends with a barrier.
 template <int L, class T, class I, class Own>
-WL_DEVICE u8 solve_and_judge(const item& it, const factored_systems<T, I>& s, i64 m, i64 k,
-                             const Own& own, judged_vectors<T> v) {
+WL_DEVICE void solve_and_judge(const item& it, const factored_systems<T, I>& s, i64 m, i64 k,
+                               const Own& own, judged_vectors<T> v) {
   using R = real_t<T>;
-  constexpr u8 converged = 1, undecided = 255;
   const T* const a = s.values + m * s.entries;
   const T* const b = s.b + k * s.n;
   T* const solution = s.x + k * s.n;
   const R first = R(norm_over_block(it, s.n, b));
-  if (first != R(0) && !(first >= R(s.limits[0]) && first <= R(s.limits[1])))
-    return undecided;
+  if (first != R(0) && !(first >= R(s.limits[0]) && first <= R(s.limits[1]))) {
+    if (it.thread() == 0)
+      s.verdicts.leave(k);
+    return;
+  }
   for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
-    v.x[i] = solution[i];
+    v.x[i] = s.started ? solution[i] : T(0);
   it.barrier();
   R before = R(residual_over_block<L>(it, s, a, b, v.x, v.r));
   if (!(before <= first / epsilon<T>)) { // no digit of b is left
@@ -121,30 +153,28 @@ WL_DEVICE u8 solve_and_judge(const item& it, const factored_systems<T, I>& s, i6
   for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
     infinite += finite(v.x[i]) ? 0 : 1;
   infinite = sum_of_block(it, infinite);
-  const R by_length = R(s.relative[k]) * first, at_least = R(s.absolute[k]);
+  const R by_length = R(s.relative[k * s.apart]) * first, at_least = R(s.absolute[k * s.apart]);
   const R threshold = by_length > at_least ? by_length : at_least;
-  if (infinite != 0 || !(before <= threshold) || (before != R(0) && before < R(s.limits[2])))
-    return undecided;
+  if (infinite != 0 || !(before <= threshold) || (before != R(0) && before < R(s.limits[2]))) {
+    if (it.thread() == 0)
+      s.verdicts.leave(k);
+    return;
+  }
   for (i64 i = it.thread(); i < s.n; i += WL_BLOCK)
     solution[i] = v.x[i];
-  if (it.thread() == 0) {
-    s.iterations[k] = applied;
-    s.norms[k] = double(before);
-    s.thresholds[k] = double(threshold);
-  }
-  return converged;
+  if (it.thread() == 0)
+    s.verdicts.solved(k, applied, double(before), double(threshold));
 }
 
 // Solves all systems of matrix m, or leaves them undecided where there are no factors.
 template <int L, class T, class I, class Own>
 WL_DEVICE void solve_systems_of(const item& it, const factored_systems<T, I>& s, i64 m,
                                 bool has_factors, const Own& own, judged_vectors<T> v) {
-  for (i64 k = s.starts[m]; k < s.starts[m + 1]; ++k) {
-    u8 code = 255;
+  for (i64 k = s.first_of(m); k < s.first_of(m + 1); ++k) {
     if (has_factors)
-      code = solve_and_judge<L>(it, s, m, k, own, v);
-    if (it.thread() == 0)
-      s.codes[k] = code;
+      solve_and_judge<L>(it, s, m, k, own, v);
+    else if (it.thread() == 0)
+      s.verdicts.leave(k);
     it.barrier();
   }
 }

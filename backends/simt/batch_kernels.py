@@ -6,12 +6,23 @@ from functools import cache
 
 from ..unified.wrappers import SimtKernel
 
+_VERDICTS = (
+    "codes: out u8[l], iterations: out i64[l], norms: out f64[l], thresholds: out f64[l], "
+    "undecided: inout i32[l]"
+)
+
 _SYSTEMS = (
-    "places: in i64[z], repeated: i64, starts: in i64[l], entries: i64, indptr: in I[l], "
-    "indices: in I[z], values: in T[l], b: in T[l], x: inout T[l], relative: in f64[l], "
-    "absolute: in f64[l], limits: in f64[l], refine: i64, codes: out u8[l], "
-    "iterations: out i64[l], norms: out f64[l], thresholds: out f64[l], determines: i64, "
-    "states: out u8[l], signs: out T[l], logarithms: out f64[l]"
+    "places: in i64[z], repeated: i64, starts: in i64[l], width: i64, entries: i64, "
+    "indptr: in I[l], indices: in I[z], values: in T[l], b: in T[l], x: inout T[l], started: i64, "
+    "relative: in f64[l], absolute: in f64[l], apart: i64, limits: in f64[l], refine: i64, "
+    f"{_VERDICTS}, determines: i64, states: out u8[l], signs: out T[l], logarithms: out f64[l]"
+)
+
+#: Of kernels that solve a system without factors that are kept.
+_ONCE = (
+    "count: i64, n: i64, places: in i32[z], matrix: in i64[l], entries: i64, values: in T[l], "
+    "b: in T[l], x: out T[l], relative: in f64[l], absolute: in f64[l], apart: i64, "
+    f"limits: in f64[l], {_VERDICTS}"
 )
 
 
@@ -26,6 +37,23 @@ def batch_dense(block: int, resident: int) -> SimtKernel:
         "batch_dense.hpp",
         f"first: i64, {_SYSTEMS}",
         "{N}, {L}, {T}, {I}",
+        block=block,
+        variants=(),
+        resident=resident,
+    )
+
+
+@cache
+def batch_elimination(block: int, resident: int) -> SimtKernel:
+    """Return the kernel that eliminates in registers and keeps no factors.
+
+    Its constant is ``N``, the rows.
+    """
+    return SimtKernel(
+        "batch_elimination",
+        "batch_elimination.hpp",
+        _ONCE,
+        "{N}, {T}",
         block=block,
         variants=(),
         resident=resident,
@@ -59,11 +87,8 @@ def batch_tridiagonal(block: int) -> SimtKernel:
     return SimtKernel(
         "batch_tridiagonal",
         "batch_tridiagonal.hpp",
-        "count: i64, n: i64, places: in i32[z], matrix: in i64[l], entries: i64, values: in T[l], "
-        "b: in T[l], x: inout T[l], relative: in f64[l], absolute: in f64[l], apart: i64, "
-        "limits: in f64[l], codes: out u8[l], iterations: out i64[l], norms: out f64[l], "
-        "thresholds: out f64[l]",
-        "{R}, {L}, {T}, {I}",
+        _ONCE,
+        "{R}, {L}, {T}",
         block=block,
         variants=(),
     )

@@ -10,8 +10,8 @@
 
 namespace wl {
 
-// Units of rounding, of the norm of |A| |x| + |b|, that the residual of a stable method has.
-constexpr double STABLE = 16;
+// Elements that a lane loads before it stores the first of them.
+constexpr int AHEAD_OF_USE = 16;
 
 // The coefficients of the last unknown of a lane and of its neighbours, and the right-hand side.
 template <class T>
@@ -32,12 +32,12 @@ WL_DEVICE reduced_row<T> row_of_lane(const item& it, const reduced_row<T>& row, 
 // `places` has the cell of each entry of a matrix: 3 R + 1 cells a lane, three for each of its
 // rows. `matrix` may be missing: system k has matrix k. Tolerances are `apart` elements apart, 0
 // or 1.
-template <int R, int L, class T, class I>
+template <int R, int L, class T>
 WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* places,
                                  const i64* matrix, i64 entries, const T* values, const T* b, T* x,
                                  const double* relative, const double* absolute, i64 apart,
                                  const double* limits, u8* codes, i64* iterations, double* norms,
-                                 double* thresholds) {
+                                 double* thresholds, i32* undecided) {
   using N = real_t<T>;
   using D = doubled<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, together = WL_WARP / L;
@@ -49,15 +49,46 @@ WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* pl
   for (int e = lane_of(it); e < together * cells; e += WL_WARP)
     mine[e] = T(0);
   wave_barrier();
-  for (int p = 0; p < together; ++p) {
-    const i64 k = first_system + p;
-    if (k >= count)
-      break;
-    const T* const own_values = values + (matrix ? matrix[k] : k) * entries;
-    for (int e = lane_of(it); e < int(entries); e += WL_WARP)
-      mine[p * cells + places[e]] = read_once(own_values + e);
-    for (int i = lane_of(it); i < int(n); i += WL_WARP)
-      mine[p * cells + of_values + i + i / R] = read_once(b + k * n + i);
+  constexpr int loads = (3 * R * L + WL_WARP - 1) / WL_WARP, sides = R * L / WL_WARP + 1;
+  constexpr int at_once = loads < AHEAD_OF_USE ? AHEAD_OF_USE / loads : 1;
+  i32 place[loads];
+#pragma unroll
+  for (int u = 0; u < loads; ++u) {
+    const int e = lane_of(it) + u * WL_WARP;
+    place[u] = e < int(entries) ? places[e] : -1;
+  }
+#pragma unroll 1
+  for (int p = 0; p < together; p += at_once) {
+    T v[at_once][loads], right[at_once][sides];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      const i64 k = first_system + p + q;
+      const bool there = p + q < together && k < count;
+      const T* const own_values = values + (there ? matrix ? matrix[k] : k : 0) * entries;
+#pragma unroll
+      for (int u = 0; u < loads; ++u)
+        v[q][u] = there && place[u] >= 0 ? read_once(own_values + lane_of(it) + u * WL_WARP) : T(0);
+#pragma unroll
+      for (int u = 0; u < sides; ++u) {
+        const int i = lane_of(it) + u * WL_WARP;
+        right[q][u] = there && i < int(n) ? read_once(b + k * n + i) : T(0);
+      }
+    }
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      T* const of_system = mine + (p + q) * cells;
+      const bool there = p + q < together;
+#pragma unroll
+      for (int u = 0; u < loads; ++u)
+        if (there && place[u] >= 0)
+          of_system[place[u]] = v[q][u];
+#pragma unroll
+      for (int u = 0; u < sides; ++u) {
+        const int i = lane_of(it) + u * WL_WARP;
+        if (there && i < int(n))
+          of_system[of_values + i + i / R] = right[q][u];
+      }
+    }
   }
   wave_barrier();
   const int l = lane_of(it) % L;
@@ -137,10 +168,11 @@ WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* pl
   for (int q = 0; q < R; ++q)
     side[q] = f[q];
   if (inside && l == 0) {
-    codes[k] = solved ? 1 : 255;
-    iterations[k] = solved ? 1 : 0;
-    norms[k] = double(norm);
-    thresholds[k] = double(threshold);
+    const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
+    if (solved)
+      verdicts.solved(k, 1, double(norm), double(threshold));
+    else
+      verdicts.leave(k);
   }
   const u64 all = ballot(solved);
   wave_barrier();

@@ -10,6 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..executor import Array
+    from .tolerances import Tolerances
+    from .verdicts import Verdicts
 
 Numbers = np.ndarray[Any, Any]
 
@@ -199,41 +201,44 @@ class FactoredSystems:
         The pattern, native.
     values : array, shape (v, nnz)
         Native, of the matrices.
-    matrix : array of int64, shape (s,)
-        The matrix of each system.
-    each_own : bool
-        Whether system ``s`` has the matrix ``s``, for all matrices.
+    matrix : array of int64, shape (s,), or None
+        The matrix of each system, in ascending order, on the host; None if system ``s`` has the
+        matrix ``s // width``.
+    width : int
+        Systems of each matrix where ``matrix`` is None.
     b, x : arrays, shape (s, n)
         Native; ``x`` is the start and becomes the solution of a system that is solved.
-    relative, absolute : arrays of float64, shape (s,)
-        Tolerances, on the host; of any stride, 0 where all are equal.
-    limits : array of float64, shape (3,)
-        The least and the largest norm of a right-hand side, and the least of a residual.
+    tolerances : Tolerances
+        Of each system.
+    least, most : float
+        Norms of right-hand sides, without overflow or underflow.
+    least_norm : float
+        A norm below has lost digits to underflow.
     refine : int
         Steps of refinement at most.
     started : bool
         Whether a start is not zero.
-    codes : array of uint8, shape (s,)
-        CONVERGED, or UNDECIDED: the system takes a closer look.
-    iterations : array of int64, shape (s,)
-        Applications of the factors.
-    norms, thresholds : arrays of float64, shape (s,)
-        Of solved systems.
+    verdicts : Verdicts
+        CONVERGED, or UNDECIDED: the system takes a closer look. Iterations are applications of the
+        factors.
     """
 
     indptr: Array
     indices: Array
     values: Array
-    matrix: Numbers
-    each_own: bool
+    matrix: Numbers | None
+    width: int
     b: Array
     x: Array
-    relative: Numbers
-    absolute: Numbers
-    limits: Numbers
+    tolerances: Tolerances
+    least: float
+    most: float
+    least_norm: float
     refine: int
     started: bool
-    codes: Numbers
-    iterations: Numbers
-    norms: Numbers
-    thresholds: Numbers
+    verdicts: Verdicts
+
+    @property
+    def count(self) -> int:
+        """How many systems there are."""
+        return int(self.b.shape[0])

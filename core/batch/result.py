@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import SystemNotSolved
 from ..status import Stop
+from .verdicts import Verdicts
 
 Numbers = np.ndarray[Any, Any]
 
@@ -25,24 +26,20 @@ class BatchResult:
 
     With right-hand sides of shape ``(*batch_shape, n, k)`` the verdict of a system is that of all
     its columns; ``stops``, ``residual_norm``, ``threshold`` and ``column_iterations`` have one
-    more axis of length k.
+    more axis of length k. The verdicts of a device stay there until they are read.
 
     Attributes
     ----------
     x : array, shape (*batch_shape, n) or (*batch_shape, n, k)
         The solutions, of the kind of ``b`` (NumPy or native).
-    stops : array of uint8, shape (*batch_shape[, k])
-        The code of the reason why each solve stopped: ``Stop(code)``.
-    column_iterations : array of int64, shape (*batch_shape[, k])
-        Iterations of each solve.
-    residual_norm : array, shape (*batch_shape[, k])
-        Norms of the true residuals ``b - A x``. NaN where a system was left out.
-    threshold : array, shape (*batch_shape[, k])
-        The norm that each system had to reach.
+    verdicts : Verdicts
+        One for each solve.
     seconds : float
         Wall time of all.
     solver, executor : str
         The solver of the systems and its executor.
+    batch_shape, columns : tuple of int
+        The axes of the batch; ``(k,)`` for blocks of right-hand sides, else empty.
     notes : list of str
         The choices on the way, and their reasons.
     explained : mapping of int to str
@@ -60,16 +57,38 @@ class BatchResult:
     """
 
     x: Any
-    stops: Numbers
-    column_iterations: Numbers
-    residual_norm: Numbers
-    threshold: Numbers
+    verdicts: Verdicts
     seconds: float
     solver: str
     executor: str
     batch_shape: tuple[int, ...]
+    columns: tuple[int, ...] = ()
     notes: list[str] = field(default_factory=list)
     explained: Mapping[int, str] = field(default_factory=dict)
+
+    def _shaped(self, array: Numbers) -> Numbers:
+        """Return an array of solves with the axes of the batch and of columns."""
+        return np.asarray(array.reshape(*self.batch_shape, *self.columns))
+
+    @property
+    def stops(self) -> Numbers:
+        """The code of the reason why each solve stopped, ``Stop(code)``, array of uint8."""
+        return self._shaped(self.verdicts.codes)
+
+    @property
+    def column_iterations(self) -> Numbers:
+        """Iterations of each solve, array of int64."""
+        return self._shaped(self.verdicts.iterations)
+
+    @property
+    def residual_norm(self) -> Numbers:
+        """Norms of the true residuals ``b - A x``; NaN where a system was left out."""
+        return self._shaped(self.verdicts.norms)
+
+    @property
+    def threshold(self) -> Numbers:
+        """The norm that each residual had to reach."""
+        return self._shaped(self.verdicts.thresholds)
 
     def _by_system(self, array: Numbers) -> Numbers:
         """Return an array with one row for each system."""
@@ -92,11 +111,17 @@ class BatchResult:
     @cached_property
     def reason(self) -> Numbers:
         """Why each system ended, in a sentence, shape batch_shape (objects of str)."""
-        made = np.empty(self.converged.size, object)
-        for k, codes in enumerate(self._by_system(self.stops)):
-            failed = codes[codes != Stop.CONVERGED]
-            stop = Stop(int(failed[0])) if failed.size else Stop.CONVERGED
-            made[k] = self.explained.get(k, stop.sentence) if failed.size else stop.sentence
+        codes = self._by_system(self.stops)
+        first = np.full(codes.shape[0], Stop.CONVERGED, np.uint8)
+        if codes.shape[1]:
+            column = (codes != Stop.CONVERGED).argmax(axis=1)
+            first[:] = np.take_along_axis(codes, column[:, None], axis=1)[:, 0]
+        made = np.empty(codes.shape[0], object)
+        for code in np.unique(first).tolist():
+            made[first == code] = Stop(code).sentence
+        for k, reason in self.explained.items():
+            if first[k] != Stop.CONVERGED:
+                made[k] = reason
         return made.reshape(self.batch_shape)
 
     @cached_property

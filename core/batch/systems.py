@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ..executor import Array
     from ..iteration import Iteration, Replay
     from ..status import Status
+    from .factors import FactoredSystems
+    from .tolerances import Tolerances
+    from .verdicts import Verdicts
 
 Numbers = np.ndarray[Any, Any]
-
-#: The code of a system that the solver has to look at on its own.
-UNDECIDED = 255
 
 
 @dataclass(eq=False)
@@ -76,38 +76,48 @@ class Systems:
     Attributes
     ----------
     values : array, shape (v, nnz)
-        Native, of the matrices; system ``s`` has the row ``matrix[s]``.
-    matrix : array of int64, shape (s,)
-        On the host.
+        Native, of the matrices.
+    matrix : array of int64, shape (s,), or None
+        The matrix of each system, on the host; None if system ``s`` has the matrix ``s // width``.
+    width : int
+        Systems of each matrix where ``matrix`` is None.
     b, x : arrays, shape (s, n)
-        Native; ``x`` is the start and becomes the solution.
-    relative, absolute : array of float64, shape (s,)
-        Tolerances, on the host.
+        Native; ``x`` becomes the solution.
+    started : bool
+        Whether ``x`` is the start; zero is the start otherwise.
+    tolerances : Tolerances
+        Of each system.
     limit : int
         Iterations of each system at most.
     least, most : float
         Norms of right-hand sides, without overflow or underflow.
     least_norm : float
         A norm below has lost digits to underflow.
-    codes : array of uint8, shape (s,)
-        Verdicts, on the host. A system that an executor finds UNDECIDED is solved by itself.
-    iterations : array of int64, shape (s,)
-        On the host.
-    norms, thresholds : array of float64, shape (s,)
-        On the host.
+    verdicts : Verdicts
+        A system that an executor leaves undecided is solved by itself.
     """
 
     values: Array
-    matrix: Numbers
+    matrix: Numbers | None
+    width: int
     b: Array
     x: Array
-    relative: Numbers
-    absolute: Numbers
+    started: bool
+    tolerances: Tolerances
     limit: int
     least: float
     most: float
     least_norm: float
-    codes: Numbers
-    iterations: Numbers
-    norms: Numbers
-    thresholds: Numbers
+    verdicts: Verdicts
+
+    @property
+    def count(self) -> int:
+        """How many systems there are."""
+        return int(self.b.shape[0])
+
+
+def matrix_of_each(systems: Systems | FactoredSystems) -> Numbers:
+    """Return the number of the matrix of each system."""
+    if systems.matrix is not None:
+        return systems.matrix
+    return np.arange(systems.count, dtype=np.int64) // systems.width

@@ -133,13 +133,9 @@ def _completed(
     """Return a result in which the systems that failed were solved alone."""
     count, began = prod(A.batch_shape), result.seconds
     x = result.x.reshape(count, *result.x.shape[len(A.batch_shape) :])
-    arrays = [
-        np.array(array).reshape(count, -1)
-        for array in (
-            result.stops, result.column_iterations, result.residual_norm, result.threshold
-        )
-    ]  # fmt: skip
-    explained, solved, seconds = dict(result.explained), 0, 0.0
+    width = result.columns[0] if result.columns else 1
+    told, explained = result.verdicts, dict(result.explained)
+    solved, seconds = 0, 0.0
     failed = np.flatnonzero(~result.converged.ravel())
     for k in failed.tolist():
         place = np.unravel_index(k, A.batch_shape)
@@ -148,27 +144,19 @@ def _completed(
         start = _of_system(x0, A, k)
         found = alone(A[tuple(int(i) for i in place)], _of_system(b, A, k), start, **settings)
         seconds += found.seconds
-        kept = (
-            [int(stop) for stop in found.stops], found.column_iterations, found.residual_norm,
-            found.threshold,
-        )  # fmt: skip
-        for array, values in zip(arrays, kept, strict=True):
-            array[k] = values
+        solves = slice(k * width, (k + 1) * width)
+        told.codes[solves] = [int(stop) for stop in found.stops]
+        told.iterations[solves] = found.column_iterations
+        told.norms[solves], told.thresholds[solves] = found.residual_norm, found.threshold
         x[k] = found.x
         explained.pop(k, None)
         if not found.converged:
             explained[k] = found.reason
         solved += bool(found.converged)
-    shapes = [a.shape for a in (result.stops, result.column_iterations)]
-    shapes += [np.shape(a) for a in (result.residual_norm, result.threshold)]
-    stops, iterations, norms, thresholds = (
-        array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)
-    )
     note = f"solved alone after {result.solver.lower()} failed: {solved} of {failed.size}"
     return replace(
-        result, x=x.reshape(result.x.shape), stops=stops.astype(np.uint8),
-        column_iterations=iterations, residual_norm=norms, threshold=thresholds,
-        seconds=began + seconds, notes=[*result.notes, note], explained=explained,
+        result, x=x.reshape(result.x.shape), seconds=began + seconds,
+        notes=[*result.notes, note], explained=explained,
     )  # fmt: skip
 
 

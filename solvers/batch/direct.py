@@ -17,7 +17,7 @@ from ...core.batch.factors import (
     Layout,
     layout_of,
 )
-from ...core.batch.systems import UNDECIDED
+from ...core.batch.verdicts import Verdicts
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.registry import executor as executor_by_name
@@ -26,7 +26,7 @@ from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, RelativeResidual
 from ..direct.engine import LogDeterminant, chosen_engine
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
-from .operands import Operands, operands, tolerance
+from .operands import Operands, operands, tolerances
 from .run import BatchRun, replacement
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class BatchDirect:
         self.kind, self.A = kind, A
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
         self.engine, self.ordering, self.refine = engine, ordering, int(refine)
-        self.rtol, self.atol = tolerance(A, rtol, "rtol"), tolerance(A, atol, "atol")
+        self.tolerances = tolerances(A, rtol, atol)
         self._given = {
             "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,
         }  # fmt: skip
@@ -345,73 +345,80 @@ class _Run(BatchRun):
             for first, factors in self.solver._parts(self.A):
                 self._solve_part(first, factors)
         one = _One(self.solver, self.A)
-        for s in self.undecided():
+        for s in self.verdicts.undecided.tolist():
             self._alone(s, one)
         return self.told(began)
 
     def _in_one_pass(self) -> bool:
         """Have the executor factorize and solve at once; False where it keeps factors."""
         solver, given = self.solver, self.given
-        layout = solver.layout
-        asked = np.flatnonzero(given.asked)
-        if layout is None or not asked.size:
+        layout, asked = solver.layout, given.asked
+        if layout is None or not (given.count if asked is None else asked.size):
             return False
+        given.memory_of_solutions()
         systems = self._systems(asked, 0, solver.A.count)
         if not solver.executor.solve_directly(layout, systems):
+            given.forget_solutions()
             return False
+        left = systems.verdicts.undecided
+        if left.size and not given.started:
+            systems.x[solver.executor.from_host(left)] = 0
         self._take(asked, systems)
         return True
 
     def _solve_part(self, first: int, factors: Factors) -> None:
         """Solve the systems of the matrices from ``first`` on."""
-        given = self.given
+        given, width = self.given, self.given.width
         last = first + factors.states.size
-        asked = np.flatnonzero(given.asked & (given.matrix >= first) & (given.matrix < last))
-        if asked.size:
-            systems = self._systems(asked, first, last)
+        if given.asked is None and last - first == self.A.count:
+            asked = None
+        elif given.asked is None:
+            asked = np.arange(first * width, last * width)
+        else:
+            asked = given.asked[(given.asked >= first * width) & (given.asked < last * width)]
+        systems = self._systems(asked, first, last)
+        if systems.count:
             self.solver.executor.solve_factored(factors, systems)
             self._take(asked, systems)
 
-    def _systems(self, asked: Numbers, first: int, last: int) -> FactoredSystems:
-        """Return systems of the matrices from ``first`` to ``last``."""
+    def _systems(self, asked: Numbers | None, first: int, last: int) -> FactoredSystems:
+        """Return systems of the matrices from ``first`` to ``last``; all of them by default."""
         solver, given, on = self.solver, self.given, self.solver.executor
-        rows = slice(None) if asked.size == given.asked.size else on.from_host(asked)
+        rows = slice(None) if asked is None else on.from_host(asked)
         real = real_dtype(given.b.dtype)
         return FactoredSystems(
             indptr=self.A.indptr,
             indices=self.A.indices,
             values=self.A._values[first:last],
-            matrix=given.matrix[asked] - first,
-            each_own=given.each_own and last - first == asked.size,
+            matrix=None if asked is None else given.matrix[asked] - first,
+            width=given.width,
             b=given.b[rows],
             x=given.x[rows],
-            relative=given.of_matrices(solver.rtol, asked),
-            absolute=given.of_matrices(solver.atol, asked),
-            limits=np.array([*SAFE_NORMS[real], LEAST_NORM[real]]),
+            tolerances=given.of_solves(solver.tolerances, asked),
+            least=SAFE_NORMS[real][0],
+            most=SAFE_NORMS[real][1],
+            least_norm=LEAST_NORM[real],
             refine=solver.refine,
             started=given.started,
-            codes=np.full(asked.size, UNDECIDED, np.uint8),
-            iterations=np.zeros(asked.size, np.int64),
-            norms=np.full(asked.size, np.nan),
-            thresholds=np.full(asked.size, np.nan),
+            verdicts=self.verdicts if asked is None else Verdicts(asked.size),
         )
 
-    def _take(self, asked: Numbers, systems: FactoredSystems) -> None:
+    def _take(self, asked: Numbers | None, systems: FactoredSystems) -> None:
         """Store the verdicts of systems, and their solutions where they are copies."""
-        self.take_together(asked, systems)
-        if asked.size != self.given.asked.size:
+        if asked is not None:
+            self.verdicts.take(asked, systems.verdicts)
             self.given.x[self.solver.executor.from_host(asked)] = systems.x
 
     def _alone(self, s: int, one: _One) -> None:
         """Solve one system by the solver of one matrix."""
-        given = self.given
-        k = int(given.matrix[s])
+        given, own = self.given, self.solver.tolerances
+        k = s // given.width
         try:
             solver = one.of(k)
         except InvalidMatrix as error:
             self.fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
             return
-        relative, absolute = float(self.solver.rtol[k]), float(self.solver.atol[k])
+        relative, absolute = float(own.relative[k]), float(own.absolute[k])
         solver = solver.with_stop(RelativeResidual(relative) | AbsoluteResidual(absolute))
         try:
             found = solver.solve(given.b[s], given.x[s] if given.started else None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.batch.shapes import vectors_of
+from ...core.batch.tolerances import Tolerances
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.operands import is_host, native
 
@@ -26,36 +28,70 @@ class Operands:
     ----------
     b : array, shape (s, n)
         Right-hand sides, native and contiguous; ``s`` is systems times columns.
-    x : array, shape (s, n)
+    start : array, shape (s, n), or None
         Starts; native, contiguous, and not the caller's.
-    started : bool
-        Whether ``x`` is not zero by default.
     columns : tuple of int
         Empty for vectors, else ``(k,)``.
-    matrix : array of int64, shape (s,)
-        The matrix of each solve.
-    asked : array of bool, shape (s,)
-        Which are to be solved.
+    mask : array of bool, shape (b,), or None
+        The systems that are to be solved; None for all.
     """
 
     A: BatchMatrix
     b: Array
-    x: Array
-    started: bool
+    start: Array | None
     columns: tuple[int, ...]
-    matrix: Numbers
-    asked: Numbers
+    mask: Numbers | None
     from_host: bool
 
     @property
-    def each_own(self) -> bool:
-        """Whether all solves are asked for, and solve ``s`` has the matrix ``s``."""
-        return self.width == 1 and bool(self.asked.all())
+    def count(self) -> int:
+        """How many solves there are."""
+        return self.A.count * self.width
 
-    def of_matrices(self, numbers: Numbers, asked: Numbers) -> Numbers:
-        """Return the number of the matrix of each solve in ``asked``."""
-        whole = self.each_own and asked.size == self.matrix.size
-        return numbers if whole else numbers[self.matrix[asked]]
+    @property
+    def started(self) -> bool:
+        """Whether there are starts; zero is the start otherwise."""
+        return self.start is not None
+
+    @cached_property
+    def x(self) -> Array:
+        """The starts, in memory that becomes the solutions."""
+        if self.start is not None:
+            return self.start
+        return self.A.executor.zeros((self.count, self.A.shape[0]), self.b.dtype)
+
+    def memory_of_solutions(self) -> Array:
+        """Return ``x`` for an executor that writes the solutions of all solves.
+
+        It holds anything where there are no starts; :meth:`forget_solutions` makes it zero.
+        """
+        on = self.A.executor
+        if on.overwrites_solutions and not self.started and self.mask is None:
+            self.x = on.allocate((self.count, self.A.shape[0]), self.b.dtype)
+        return self.x
+
+    def forget_solutions(self) -> None:
+        """Make ``x`` anew where it was memory for an executor that wrote no solutions."""
+        if not self.started:
+            self.__dict__.pop("x", None)
+
+    @cached_property
+    def matrix(self) -> Numbers:
+        """The matrix of each solve, array of int64."""
+        return np.repeat(np.arange(self.A.count, dtype=np.int64), self.width)
+
+    @cached_property
+    def asked(self) -> Numbers | None:
+        """The numbers of the solves that are to be made; None for all."""
+        if self.mask is None:
+            return None
+        return np.flatnonzero(np.repeat(self.mask, self.width))
+
+    def of_solves(self, tolerances: Tolerances, solves: Numbers | None) -> Tolerances:
+        """Return the tolerances of chosen solves, or of all."""
+        if solves is None:
+            return tolerances if self.width == 1 else tolerances.of(self.matrix)
+        return tolerances.of(self.matrix[solves])
 
     @property
     def width(self) -> int:
@@ -71,10 +107,6 @@ class Operands:
             blocks = rows.reshape(self.A.count, self.width, n).transpose(0, 2, 1)
             made = self.A.executor.xp.ascontiguousarray(blocks).reshape(*axes, n, self.width)
         return self.A.executor.to_host(made) if self.from_host else made
-
-    def by_solve(self, numbers: Numbers) -> Numbers:
-        """Return numbers of each solve with the axes of the batch and of columns."""
-        return np.asarray(numbers.reshape(*self.A.batch_shape, *self.columns))
 
 
 def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Operands:
@@ -106,15 +138,9 @@ def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Opera
         if other != columns:
             raise ShapeMismatch(f"x0: expected the columns of b, {columns}, got {other}")
     dtype = dtype_of(right.dtype, *([] if start is None else [start.dtype]))
-    width = columns[0] if columns else 1
-    count = A.count * width
     rows = _rows(A, right, dtype, copy=False)
-    x = on.zeros((count, A.shape[0]), dtype)
-    if start is not None:
-        x = _rows(A, start, dtype, copy=True)
-    matrix = np.repeat(np.arange(A.count, dtype=np.int64), width)
-    asked = np.repeat(_mask(A, mask), width)
-    return Operands(A, rows, x, start is not None, columns, matrix, asked, is_host(b))
+    first = None if start is None else _rows(A, start, dtype, copy=True)
+    return Operands(A, rows, first, columns, _mask(A, mask), is_host(b))
 
 
 def _rows(A: BatchMatrix, blocks: Array, dtype: Any, *, copy: bool) -> Array:
@@ -124,9 +150,9 @@ def _rows(A: BatchMatrix, blocks: Array, dtype: Any, *, copy: bool) -> Array:
     return turned.reshape(blocks.shape[0] * blocks.shape[2], A.shape[0])
 
 
-def _mask(A: BatchMatrix, mask: Any) -> Numbers:
+def _mask(A: BatchMatrix, mask: Any) -> Numbers | None:
     if mask is None:
-        return np.ones(A.count, bool)
+        return None
     given = np.asarray(A.executor.to_host(native(A.executor, mask, "mask")))
     if given.shape != A.batch_shape or given.dtype != bool:
         raise InvalidArgument(
@@ -136,14 +162,18 @@ def _mask(A: BatchMatrix, mask: Any) -> Numbers:
     return given.ravel()
 
 
-def tolerance(A: BatchMatrix, value: Any, name: str) -> Numbers:
-    """Return a tolerance for each matrix.
+def tolerances(A: BatchMatrix, rtol: Any, atol: Any) -> Tolerances:
+    """Return the tolerances of each matrix.
 
     Raises
     ------
     InvalidArgument
         If a tolerance is negative or NaN, or the shape does not fit the batch.
     """
+    return Tolerances(_tolerance(A, rtol, "rtol"), _tolerance(A, atol, "atol"))
+
+
+def _tolerance(A: BatchMatrix, value: Any, name: str) -> Numbers:
     try:
         given = np.broadcast_to(np.asarray(value, np.float64), A.batch_shape)
     except (TypeError, ValueError):

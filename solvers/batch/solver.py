@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
-from ...core.batch.systems import UNDECIDED, MemberPrograms, Systems
+from ...core.batch.systems import MemberPrograms, Systems
+from ...core.batch.tolerances import Tolerances
+from ...core.batch.verdicts import Verdicts
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, WollemiError
 from ...core.registry import executor as executor_by_name
@@ -17,7 +19,7 @@ from ...core.status import Stop
 from ...core.stopping import Criterion
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .member import Member, criterion
-from .operands import Operands, operands, tolerance
+from .operands import Operands, operands, tolerances
 from .preconditioner import BatchPreconditioner
 from .run import BatchRun, replacement
 
@@ -101,7 +103,7 @@ class BatchSolver:
             A = A.to(executor)
         self.kind, self.A, self.M, self.stop, self.options = kind, A, M, stop, options
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
-        self.rtol, self.atol = tolerance(A, rtol, "rtol"), tolerance(A, atol, "atol")
+        self.tolerances = tolerances(A, rtol, atol)
         limit = 10 * max(A.shape[0], 1) if maxiter is None else maxiter
         criterion(0.0, 0.0, limit)  # refuses an invalid number of iterations
         self.limit = int(limit)
@@ -254,20 +256,22 @@ class _Run(BatchRun):
 
     def result(self, began: float) -> BatchResult:
         """Solve all systems and return their result."""
-        if self.codes.size and self.solver.shape[0] and self._together():
-            self.notes.append(f"systems solved side by side: {self._count_decided()}")
-        for s in self.undecided():
+        given = self.given
+        asked = given.count if given.asked is None else given.asked.size
+        together = bool(asked and self.solver.shape[0]) and self._together()
+        left = self.verdicts.undecided
+        if together:
+            self.notes.append(f"systems solved side by side: {asked - left.size}")
+        for s in left.tolist():
             self._alone(s)
         return self.told(began)
 
-    def _count_decided(self) -> int:
-        return int(np.count_nonzero((self.codes != UNDECIDED) & self.given.asked))
-
     def _stop(self, s: int) -> Criterion:
-        solver, k = self.solver, int(self.given.matrix[s])
+        solver, k = self.solver, s // self.given.width
         if solver.stop is not None:
             return solver.stop
-        return criterion(float(solver.rtol[k]), float(solver.atol[k]), solver.limit)
+        own = solver.tolerances
+        return criterion(float(own.relative[k]), float(own.absolute[k]), solver.limit)
 
     # ---- all systems by the programs of one
 
@@ -285,39 +289,41 @@ class _Run(BatchRun):
         real = real_dtype(given.b.dtype)
         linear = places[0].solver._linear if places[0].solver is not None else None
         assert linear is not None
-        stop_is_ours = solver.stop is None
-        relative = solver.rtol if stop_is_ours else np.full(solver.A.count, linear.relative)
-        absolute = solver.atol if stop_is_ours else np.full(solver.A.count, linear.absolute)
-        limit = solver.limit if stop_is_ours else linear.iterations
-        asked = np.flatnonzero(given.asked)
-        rows = slice(None) if asked.size == given.asked.size else on.from_host(asked)
-        x = given.x[rows]
-        count = asked.size
+        tolerances, limit = solver.tolerances, solver.limit
+        if solver.stop is not None:
+            count = (solver.A.count,)
+            tolerances = Tolerances(
+                np.broadcast_to(np.float64(linear.relative), count),
+                np.broadcast_to(np.float64(linear.absolute), count),
+            )
+            limit = 10 * solver.shape[0] if linear.iterations is None else int(linear.iterations)
+        asked = given.asked
+        rows = slice(None) if asked is None else on.from_host(asked)
+        x = given.memory_of_solutions()[rows]
         systems = Systems(
             values=places[0].A._values,
-            matrix=given.matrix[asked],
+            matrix=None if asked is None else given.matrix[asked],
+            width=given.width,
             b=given.b[rows],
             x=x,
-            relative=np.ascontiguousarray(given.of_matrices(relative, asked)),
-            absolute=np.ascontiguousarray(given.of_matrices(absolute, asked)),
-            limit=10 * solver.shape[0] if limit is None else int(limit),
+            started=given.started,
+            tolerances=given.of_solves(tolerances, asked),
+            limit=limit,
             least=SAFE_NORMS[real][0],
             most=SAFE_NORMS[real][1],
             least_norm=LEAST_NORM[real],
-            codes=np.full(count, UNDECIDED, np.uint8),
-            iterations=np.zeros(count, np.int64),
-            norms=np.full(count, np.nan),
-            thresholds=np.full(count, np.nan),
+            verdicts=self.verdicts if asked is None else Verdicts(asked.size),
         )
         start = on.copy(x) if given.started else None
         if not on.solve_systems(ready, systems):
+            given.forget_solutions()
             return False
-        self.take_together(asked, systems)
-        left = np.flatnonzero(systems.codes == UNDECIDED)
+        left = systems.verdicts.undecided
         if left.size:  # they begin anew from their start
             places_left = on.from_host(left)
             x[places_left] = 0 if start is None else start[places_left]
-        if count != given.asked.size:
+        if asked is not None:
+            self.verdicts.take(asked, systems.verdicts)
             given.x[rows] = x
         return True
 
@@ -325,9 +331,11 @@ class _Run(BatchRun):
         """Return the programs of a member, made with the values of a matrix that allows it."""
         if member.is_known:
             return member.known
-        for s in np.flatnonzero(self.given.asked)[:FIRST].tolist():
+        given = self.given
+        first = range(min(FIRST, given.count)) if given.asked is None else given.asked[:FIRST]
+        for s in map(int, first):
             try:
-                member.load(int(self.given.matrix[s]), self._stop(s))
+                member.load(s // given.width, self._stop(s))
             except WollemiError:
                 continue  # the preconditioner of this one cannot be made
             member.is_known, member.known = True, member.programs()
@@ -339,9 +347,8 @@ class _Run(BatchRun):
     def _alone(self, s: int) -> None:
         """Solve one system by the solver of one matrix."""
         given, member = self.given, self.members[0]
-        k = int(given.matrix[s])
         try:
-            solver = member.load(k, self._stop(s))
+            solver = member.load(s // given.width, self._stop(s))
         except WollemiError as error:
             self.fail(s, Stop.UNPREPARED, f"{Stop.UNPREPARED.sentence}: {error}")
             return

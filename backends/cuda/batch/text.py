@@ -59,9 +59,10 @@ REGISTERS, OTHER_REGISTERS = 1 << 16, 60
 #: Parameters of a kernel after the arguments of its operations.
 _OPERANDS = (
     "wl::i64 first_system", "const {real}* all_values", "const wl::i64* matrices",
-    "const {real}* all_b", "{real}* all_x", "const double* relative", "const double* absolute",
-    "wl::i64 limit", "double least", "double most", "double least_norm", "wl::u8* codes",
-    "wl::i64* iterations", "double* norms", "double* thresholds", "wl::u8* arena",
+    "wl::i64 width", "const {real}* all_b", "{real}* all_x", "wl::i64 started",
+    "const double* relative", "const double* absolute", "wl::i64 apart", "wl::i64 limit",
+    "double least", "double most", "double least_norm", "wl::u8* codes", "wl::i64* iterations",
+    "double* norms", "double* thresholds", "wl::i32* undecided", "wl::u8* arena",
 )  # fmt: skip
 
 #: The body of a kernel, with the decisions of ``solve_system`` in ``backends/omp/batch.hpp``.
@@ -71,8 +72,10 @@ _BODY = """\
   cells& s = of_block[0];
   const wl::item it{{}};
 {place}  const wl::i64 k = first_system + it.block(), entries = {entries};
-  const {real}* const own_values = all_values + matrices[k] * entries;
-{opening}{values}  wl::copy_rows(it, {n}, all_x + k * {n}, {x});
+  const wl::i64 matrix = matrices ? matrices[k] : width == 1 ? k : k / width;
+  const {real}* const own_values = all_values + matrix * entries;
+{opening}{values}  if (started)
+    wl::copy_rows(it, {n}, all_x + k * {n}, {x});
   if (it.thread() == 0) {{
 {loads}    s.iterations = 0;
   }}
@@ -88,7 +91,8 @@ _BODY = """\
     it.barrier();
     const R length = *{first};
     if (length >= R(least) && length <= R(most)) {{
-      const R by_length = R(relative[k]) * length, at_least = R(absolute[k]);
+      const R by_length = R(relative[k * apart]) * length,
+              at_least = R(absolute[k * apart]);
       const R threshold = by_length > at_least ? by_length : at_least;
       R before(0), best(0);
       for (bool again = false;; again = true) {{
@@ -136,8 +140,14 @@ _BODY = """\
       }}
     }}
   }}
-  if (it.thread() == 0)
+  if (it.thread() == 0) {{
     codes[k] = code;
+    if (code == 255) {{
+      iterations[k] = 0;
+      norms[k] = thresholds[k] = __builtin_nan("");
+      wl::fetch_add(undecided, 1);
+    }}
+  }}
 """
 
 
@@ -403,10 +413,11 @@ def system_kernel(
 ) -> Made:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
-    It takes, after the arguments of ``kernel.values``: the first system, the values of all
-    matrices, the matrix of each system, right-hand sides, solutions, relative and absolute
-    tolerances, the limit of iterations, the least and the largest norm of a right-hand side, the
-    least norm of a residual, codes, iterations, norms, thresholds, and the arena.
+    It takes, after the arguments of ``kernel.values``, those of ``_OPERANDS``: the first system,
+    the values of all matrices, the matrix of each system or none, systems of a matrix then,
+    right-hand sides, solutions, whether these are starts, relative and absolute tolerances and
+    their distance, the limit of iterations, the least and the largest norm of a right-hand side,
+    the least norm of a residual, the arrays of verdicts, and the arena.
     """
     return _Text(member, programs, shape, warp).made()
 

@@ -1,0 +1,248 @@
+// Direct solves of small, nearly dense systems whose factors are not kept: work-item i of a block
+// has row i of the matrix and of the right-hand side in its registers.
+//
+// The steps are those of batch_dense.hpp; the right-hand side is eliminated with the matrix. A
+// solution counts only if its residual is as small as that of a stable method; all other systems
+// stay undecided, and take factors with refinement.
+#pragma once
+#include "batch_dense.hpp"
+#include "packs.hpp"
+
+namespace wl {
+
+// Elements that a work-item loads before it stores the first of them.
+constexpr int LOADED_TOGETHER = 16;
+
+// The rows of a matrix in memory of a block, N x stride. Rows begin at multiples of 16 bytes, and
+// 8 lanes that load 16 bytes each of their rows meet all banks once.
+template <int N, class T>
+struct eliminated_rows {
+  static constexpr int each = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1; // elements of a pack
+  static constexpr int waves = WL_BLOCK / WL_WARP, together = 8;
+  static constexpr int stride = ((N + together - 1 + each - 1) / each | 1) * each;
+  static constexpr int of_lane = (N + WL_WARP - 1) / WL_WARP; // rows of a lane in a solve
+  using packed = pack<T, each>;
+
+  T* tile;
+  T* side;    // the right-hand sides of pivots, by row
+  i32* owner; // the row that is the pivot of a step
+
+  // Stores the entries of a matrix, and zeros between them.
+  WL_DEVICE void load(const item& it, const i32* places, i64 entries, const T* values) const {
+    packed zeros;
+#pragma unroll
+    for (int u = 0; u < each; ++u)
+      zeros.at[u] = T(0);
+    for (int e = it.thread(); e < N * stride / each; e += WL_BLOCK)
+      reinterpret_cast<packed*>(tile)[e] = zeros;
+    it.barrier();
+    for (i64 base = it.thread(); base < entries; base += LOADED_TOGETHER * WL_BLOCK) {
+      T v[LOADED_TOGETHER];
+      i32 place[LOADED_TOGETHER];
+#pragma unroll
+      for (int u = 0; u < LOADED_TOGETHER; ++u) {
+        const i64 e = base + u * WL_BLOCK;
+        place[u] = e < entries ? places[e] : -1;
+        v[u] = e < entries ? values[e] : T(0);
+      }
+#pragma unroll
+      for (int u = 0; u < LOADED_TOGETHER; ++u)
+        if (place[u] >= 0)
+          tile[place[u]] = v[u];
+    }
+    it.barrier();
+  }
+
+  // Eliminates the columns of the rows in the tile; false if a pivot is zero or not finite.
+  WL_DEVICE bool eliminate(const item& it, T f, u32* keys) const {
+    const int row = it.thread() < N ? it.thread() : 0;
+    T a[(N + each - 1) / each * each];
+#pragma unroll
+    for (int j = 0; j < N; j += each) {
+      const packed loaded = *reinterpret_cast<const packed*>(tile + row * stride + j);
+#pragma unroll
+      for (int u = 0; u < each; ++u)
+        a[j + u] = loaded.at[u];
+    }
+    bool waits = it.thread() < N;
+    it.barrier();
+    const bool fits = steps<N>(it, a, f, waits, keys);
+    it.barrier();
+    return fits;
+  }
+
+  // The steps of the rows with W elements left, and all later ones. The row of a pivot is stored
+  // from its diagonal on.
+  template <int W, int A>
+  WL_DEVICE bool steps(const item& it, T (&a)[A], T& f, bool& waits, u32* keys) const {
+    using R = real_t<T>;
+    constexpr int count = W < together ? W : together;
+#pragma unroll 1
+    for (int k = N - W; k < N - W + count; ++k) {
+      const int half = k % 2 * waves;
+      const u32 key = waits ? pivot_key(pivot_size(a[0])) : 0u;
+      const u32 most = largest_of_wave(it, key);
+      const bool best = lane_of(it) == first_one_in(ballot(key == most));
+      if (best && waits) {
+        keys[2 * (half + wave_of(it))] = most;
+        keys[2 * (half + wave_of(it)) + 1] = u32(it.thread());
+        side[it.thread()] = f;
+#pragma unroll
+        for (int j = 0; j < W; j += each) {
+          packed stored;
+#pragma unroll
+          for (int u = 0; u < each; ++u)
+            stored.at[u] = a[j + u];
+          *reinterpret_cast<packed*>(tile + it.thread() * stride + j) = stored;
+        }
+      } else if (best) {
+        keys[2 * (half + wave_of(it))] = 0u;
+      }
+      it.barrier();
+      int wave = 0;
+#pragma unroll
+      for (int w = 1; w < waves; ++w)
+        wave = keys[2 * (half + w)] > keys[2 * (half + wave)] ? w : wave;
+      const int p = int(keys[2 * (half + wave) + 1]);
+      const T* const row = tile + p * stride;
+      const T value = row[0];
+      const R size = pivot_size(value);
+      if (!(size > R(0)) || !finite(size))
+        return false;
+      if (it.thread() == p) {
+        waits = false;
+        owner[k] = p;
+      } else if (waits) {
+        const T factor = a[0] / value;
+        f -= factor * side[p];
+#pragma unroll
+        for (int j = 0; j < W; j += each) {
+          const packed of_pivot = *reinterpret_cast<const packed*>(row + j);
+#pragma unroll
+          for (int u = 0; u < each; ++u)
+            if (j + u > 0 && j + u < W)
+              a[j + u - 1] = a[j + u] - factor * of_pivot.at[u];
+        }
+      }
+    }
+    if constexpr (W > together)
+      return steps<W - together>(it, a, f, waits, keys);
+    return true;
+  }
+
+  // x = the solution, by the first wave: a lane has the sums of steps lane, lane + WL_WARP, ...
+  WL_DEVICE void substitute(const item& it, T* x) const {
+    if (wave_of(it) == 0) {
+      T v[of_lane], inverse[of_lane], solution[of_lane];
+      const T* row[of_lane];
+#pragma unroll
+      for (int m = 0; m < of_lane; ++m) {
+        const int s = lane_of(it) + m * WL_WARP, p = owner[s < N ? s : 0];
+        row[m] = tile + p * stride;
+        v[m] = side[p];
+        inverse[m] = T(1) / row[m][0];
+      }
+#pragma unroll
+      for (int k = N - 1; k >= 0; --k) {
+        const int of = k / WL_WARP;
+        const T value = shuffle(v[of] * inverse[of], k % WL_WARP);
+        if (lane_of(it) == k % WL_WARP)
+          solution[of] = value;
+#pragma unroll
+        for (int m = 0; m < of_lane; ++m) {
+          const int s = lane_of(it) + m * WL_WARP;
+          if (s < k)
+            v[m] -= row[m][k - s] * value;
+        }
+      }
+#pragma unroll
+      for (int m = 0; m < of_lane; ++m)
+        if (lane_of(it) + m * WL_WARP < N)
+          x[lane_of(it) + m * WL_WARP] = solution[m];
+    }
+    it.barrier();
+  }
+
+  // Adds the squares of the residual of the row of a work-item, and of its terms.
+  WL_DEVICE void add_residual(const item& it, const T* x, T f, double& residual,
+                              double& terms) const {
+    using D = doubled<T>;
+    if (it.thread() >= N)
+      return;
+    typename D::type sum = D::up(f);
+    terms += square(sum);
+    const T* const row = tile + it.thread() * stride;
+#pragma unroll 6
+    for (int j = 0; j < N / each * each; j += each) {
+      const packed loaded = *reinterpret_cast<const packed*>(row + j);
+#pragma unroll
+      for (int u = 0; u < each; ++u) {
+        const auto term = D::up(loaded.at[u]) * D::up(x[j + u]);
+        sum = sum - term;
+        terms += square(term);
+      }
+    }
+#pragma unroll
+    for (int j = N / each * each; j < N; ++j) {
+      const auto term = D::up(row[j]) * D::up(x[j]);
+      sum = sum - term;
+      terms += square(term);
+    }
+    residual += square(sum);
+  }
+};
+
+// Block k has system k, of matrix[k] or, where `matrix` is missing, of matrix k. No entry is there
+// twice.
+template <int N, class T>
+WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* places,
+                                 const i64* matrix, i64 entries, const T* values, const T* b, T* x,
+                                 const double* relative, const double* absolute, i64 apart,
+                                 const double* limits, u8* codes, i64* iterations, double* norms,
+                                 double* thresholds, i32* undecided) {
+  using R = real_t<T>;
+  using rows = eliminated_rows<N, T>;
+  WL_SHARED(typename rows::packed, memory, N * rows::stride / rows::each);
+  WL_SHARED(T, side, N);
+  WL_SHARED(T, found, N);
+  WL_SHARED(u32, keys, 4 * rows::waves);
+  WL_SHARED(i32, owner, N);
+  const i64 k = it.block();
+  if (k >= count || n != N)
+    return;
+  const T* const own_values = values + (matrix ? matrix[k] : k) * entries;
+  const rows own{reinterpret_cast<T*>(memory), side, owner};
+  const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
+  const bool has_row = it.thread() < N;
+  const T f = has_row ? b[k * N + it.thread()] : T(0);
+  own.load(it, places, entries, own_values);
+  bool solved = own.eliminate(it, f, keys);
+  if (!solved) {
+    if (it.thread() == 0)
+      verdicts.leave(k);
+    return;
+  }
+  own.substitute(it, found);
+  own.load(it, places, entries, own_values);
+  double length = square(doubled<T>::up(f)), residual = 0, terms = 0;
+  own.add_residual(it, found, f, residual, terms);
+  length = square_root(sum_of_block(it, length));
+  residual = square_root(sum_of_block(it, residual));
+  terms = square_root(sum_of_block(it, terms));
+  const R first = R(length), norm = R(residual);
+  const R by_length = R(relative[k * apart]) * first, at_least = R(absolute[k * apart]);
+  const R threshold = by_length > at_least ? by_length : at_least;
+  solved = norm <= threshold && finite(terms) && residual <= STABLE * double(epsilon<T>) * terms;
+  solved = solved && (first == R(0) || (first >= R(limits[0]) && first <= R(limits[1])));
+  solved = solved && (norm == R(0) || norm >= R(limits[2]));
+  if (solved && has_row)
+    x[k * N + it.thread()] = found[it.thread()];
+  if (it.thread() == 0) {
+    if (solved)
+      verdicts.solved(k, 1, double(norm), double(threshold));
+    else
+      verdicts.leave(k);
+  }
+}
+
+} // namespace wl

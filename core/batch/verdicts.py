@@ -1,0 +1,124 @@
+"""The verdicts on the systems of a batch, on the host or on a device until they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..executor import Array, Executor
+
+Numbers = np.ndarray[Any, Any]
+
+#: The code of a system that the solver has to look at on its own.
+UNDECIDED = 255
+
+#: The dtypes of the arrays of a verdict, and the values of a system without one.
+FIELDS: Mapping[str, tuple[Any, Any]] = {
+    "codes": (np.uint8, UNDECIDED),
+    "iterations": (np.int64, 0),
+    "norms": (np.float64, np.nan),
+    "thresholds": (np.float64, np.nan),
+}
+
+
+class Verdicts:
+    """One verdict for each solve of a batch.
+
+    All solves are undecided at first. An executor writes to the arrays, or hands over arrays of its
+    own, each of which comes to the host when it is read for the first time.
+
+    Parameters
+    ----------
+    count : int
+        How many solves there are.
+
+    Attributes
+    ----------
+    codes : array of uint8, shape (count,)
+        Reasons why solves ended, ``Stop(code)``, or UNDECIDED.
+    iterations : array of int64, shape (count,)
+        Of each solve.
+    norms, thresholds : arrays of float64, shape (count,)
+        Norms of true residuals, and the norms that they had to reach.
+
+    Examples
+    --------
+    >>> from wollemi.core.batch.verdicts import Verdicts
+    >>> verdicts = Verdicts(2)
+    >>> verdicts.codes[0] = 1
+    >>> verdicts.undecided.tolist()
+    [1]
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._host: dict[str, Numbers] = {}
+        self._native: dict[str, Array] = {}
+        self._executor: Executor | None = None
+        self._all_decided = False
+
+    @property
+    def codes(self) -> Numbers:
+        """Reasons why solves ended."""
+        return self._read("codes")
+
+    @property
+    def iterations(self) -> Numbers:
+        """Iterations of each solve."""
+        return self._read("iterations")
+
+    @property
+    def norms(self) -> Numbers:
+        """Norms of true residuals."""
+        return self._read("norms")
+
+    @property
+    def thresholds(self) -> Numbers:
+        """Norms that residuals had to reach."""
+        return self._read("thresholds")
+
+    @property
+    def undecided(self) -> Numbers:
+        """The numbers of the solves without a verdict."""
+        if self._all_decided:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self.codes == UNDECIDED)
+
+    def hold(self, executor: Executor, arrays: Mapping[str, Array], undecided: int) -> None:
+        """Take arrays of an executor in place of those of the host.
+
+        Parameters
+        ----------
+        executor : Executor
+            It has written the arrays: no work on them is left.
+        arrays : mapping of str to array
+            By name, as the attributes.
+        undecided : int
+            How many systems have no verdict.
+        """
+        self._executor, self._native = executor, dict(arrays)
+        self._host.clear()
+        self._all_decided = undecided == 0
+
+    def _read(self, name: str) -> Numbers:
+        if name not in self._host:
+            if name in self._native:
+                assert self._executor is not None
+                self._host[name] = self._executor.to_host_together(self._native.pop(name))[0]
+            else:
+                dtype, none = FIELDS[name]
+                self._host[name] = np.full(self.count, none, dtype)
+        return self._host[name]
+
+    def take(self, rows: Numbers, found: Verdicts) -> None:
+        """Store the verdicts of some solves."""
+        for name in FIELDS:
+            self._read(name)[rows] = found._read(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        host = {name: self._read(name) for name in FIELDS}
+        plain: dict[str, Any] = {"_native": {}, "_executor": None, "_host": host}
+        return {**self.__dict__, **plain}
