@@ -11,7 +11,9 @@ from ..formats import Csr as LocalCsr
 from ..links import Links
 from .halo import Halo, index_dtype
 from .index_arrays import (
+    distinct,
     here,
+    host,
     interior,
     keeps_whole,
     like,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from .matrix import Csr
 
 HostArray = np.ndarray[Any, Any]
+
+INT64 = np.dtype(np.int64)
 
 
 class Blocks:
@@ -106,18 +110,18 @@ class Blocks:
             self.indptr, self.indices = (stored(executor, a, kind) for a in (indptr, numbers))
             self.touched, self.touched_rows = executor.from_host(np.zeros(0, kind)), 0
             return
-        outer = np.ones(numbers.size, bool)
-        outer[indptr[self.begin] : indptr[self.end]] = False
-        beside = numbers[outer]
-        own = beside < self.columns
-        touched = np.unique(beside[own])
-        indices = numbers.copy()
-        indices[outer] = np.where(
-            own, np.searchsorted(touched, beside), touched.size + beside - self.columns
-        )
+        first, last = int(indptr[self.begin]), int(indptr[self.end])
+        outer = np.concatenate([numbers[:first], numbers[last:]]).astype(np.int64)
+        own = outer < self.columns
+        touched, at = distinct(executor, outer[own])
+        outer[~own] += touched.size - self.columns
+        outer[own] = at
         kind = index_dtype(max(self.columns, touched.size + self.ghosts.size, numbers.size))
+        indices = np.empty(numbers.size, kind)
+        indices[:first], indices[last:] = outer[:first], outer[first:]
+        indices[first:last] = numbers[first:last]
         self.indptr = executor.from_host(indptr.astype(kind))
-        self.indices = executor.from_host(indices.astype(kind))
+        self.indices = executor.from_host(indices)
         self.touched = executor.from_host(touched.astype(index_dtype(self.columns)))
         self.touched_rows = int(touched.size)
 
@@ -160,20 +164,34 @@ class Blocks:
         """Return the result of :meth:`numbers`, where index arrays of this length are worked on."""
         if self.whole:
             return here(executor, self.indptr), here(executor, self.indices)
-        return self.numbers(executor)
+        return self.numbers(
+            executor, index_dtype(max(self.columns + self.ghosts.size, self.entries))
+        )
 
-    def numbers(self, executor: Executor) -> tuple[HostArray, HostArray]:
+    @property
+    def entries(self) -> int:
+        """Entries of the member's rows."""
+        return int(self.indices.size)
+
+    def numbers(
+        self, executor: Executor, dtype: np.dtype[Any] = INT64
+    ) -> tuple[HostArray, HostArray]:
         """Return pointers, and columns: the member's own from 0 on, then its ghosts."""
-        indptr = np.asarray(executor.to_host(self.indptr)).astype(np.int64)
-        columns = np.array(executor.to_host(self.indices), np.int64)
+        indptr = np.asarray(executor.to_host(self.indptr)).astype(dtype)
+        columns = np.array(executor.to_host(self.indices), dtype)
         if self.whole:
             return indptr, columns
-        outer = np.ones(columns.size, bool)
-        outer[indptr[self.begin] : indptr[self.end]] = False
-        touched = np.asarray(executor.to_host(self.touched)).astype(np.int64)
-        named = np.concatenate([touched, self.columns + np.arange(self.ghosts.size)])
-        columns[outer] = named[columns[outer]]
+        touched = np.asarray(executor.to_host(self.touched)).astype(dtype)
+        ghosts = np.arange(self.columns, self.columns + self.ghosts.size, dtype=dtype)
+        named = np.concatenate([touched, ghosts])
+        for part in self._outer(indptr):
+            columns[part] = named[columns[part]]
         return indptr, columns
+
+    def _outer(self, indptr: HostArray) -> tuple[slice, slice]:
+        """Return which entries belong to the head and to the tail."""
+        first, last = (int(indptr[at]) for at in (self.begin, self.end))
+        return slice(0, first), slice(last, self.entries)
 
     def places(self, executor: Executor) -> tuple[HostArray, HostArray]:
         """Return pointers, and the new numbers of columns in the whole matrix."""
@@ -196,15 +214,8 @@ class Blocks:
         if self.whole or self.end - self.begin == self.rows:
             shape = (self.rows, columns)
             return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
-        indptr, numbers = self.numbers(executor)
-        kind = index_dtype(max(columns, numbers.size))
-        return LocalCsr._from_arrays(
-            executor,
-            (self.rows, columns),
-            data,
-            executor.from_host(numbers.astype(kind)),
-            executor.from_host(indptr.astype(kind)),
-        )
+        indptr, numbers = (executor.from_host(a) for a in self.numbers_here(executor))
+        return LocalCsr._from_arrays(executor, (self.rows, columns), data, numbers, indptr)
 
     def local(self, executor: Executor, data: Array) -> LocalCsr:
         """Return the block of the member's own columns."""
@@ -212,6 +223,8 @@ class Blocks:
             shape = (self.rows, self.columns)
             return LocalCsr._from_arrays(executor, shape, data, self.indices, self.indptr)
         indptr, columns = self.numbers_here(executor)
+        if not self.whole:
+            return self._local_of_cut(executor, indptr, columns, host(executor, data))
         xp = namespace(executor, columns)
         own = columns < self.columns
         kept, before = columns[own], xp.zeros(int(columns.size) + 1, np.int64)
@@ -228,6 +241,31 @@ class Blocks:
             values,
             stored(executor, kept, kind),
             stored(executor, starts, kind),
+        )
+
+    def _local_of_cut(
+        self, executor: Executor, indptr: HostArray, columns: HostArray, data: HostArray
+    ) -> LocalCsr:
+        """Return the block of the member's own columns: ghosts are in head and tail alone."""
+        head, tail = self._outer(indptr)
+        inner = slice(head.stop, tail.start)
+        own = [columns[part] < self.columns for part in (head, tail)]
+        left_out = [np.concatenate([[0], np.cumsum(~kept)]) for kept in own]
+        starts = indptr.astype(np.int64)
+        starts[: self.begin + 1] -= left_out[0][starts[: self.begin + 1]]
+        starts[self.end + 1 :] -= left_out[1][starts[self.end + 1 :] - tail.start]
+        starts[self.begin + 1 :] -= left_out[0][-1]
+
+        def kept(entries: HostArray) -> Array:
+            parts = entries[head][own[0]], entries[inner], entries[tail][own[1]]
+            return executor.from_host(np.concatenate(parts))
+
+        return LocalCsr._from_arrays(
+            executor,
+            (self.rows, self.columns),
+            kept(data),
+            kept(columns),
+            executor.from_host(starts.astype(indptr.dtype)),
         )
 
 

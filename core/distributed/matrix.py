@@ -432,7 +432,7 @@ class Csr(LinOp):
 
     def diagonal(self) -> Array:
         """Return this member's part of the diagonal."""
-        return self._local_on(self.executor).diagonal()
+        return self.extended.diagonal()
 
     def to_local(self) -> Any:
         """Return the whole matrix as a SciPy array on every member; all must ask."""

@@ -143,12 +143,12 @@ class Columns:
         ghosts : array of int64
             The positions of the ghosts.
         """
-        if not ghosts.size:
-            return numbers + self.below
-        xp = namespace(executor, numbers)
-        away = numbers >= self.own
-        table = like(executor, ghosts.astype(numbers.dtype), numbers)
-        return xp.where(away, table[xp.where(away, numbers - self.own, 0)], numbers + self.below)
+        found = numbers + self.below
+        if ghosts.size:
+            away = namespace(executor, numbers).flatnonzero(numbers >= self.own)
+            table = like(executor, ghosts.astype(numbers.dtype), numbers)
+            found[away] = table[numbers[away] - self.own]
+        return found
 
     def numbered(self, executor: Executor, found: Any) -> tuple[Any, HostArray]:
         """Return the columns of a product as own ones and ghosts, and the ghosts that occur.
@@ -170,15 +170,16 @@ class Columns:
         if not self.beside.size:
             return found, np.zeros(0, np.int64)
         xp = namespace(executor, found)
-        own = found - self.below
-        away = (own < 0) | (own >= self.own)
-        beside = xp.where(found < self.below, found, own - self.own + self.below)
+        numbers = found - self.below
+        # most columns are the member's own: a negative number is a large one without its sign
+        away = xp.flatnonzero(numbers.view(f"u{numbers.dtype.itemsize}") >= self.own)
+        beside = found[away]
+        beside = xp.where(beside < self.below, beside, beside - self.own)
         flags = xp.zeros(self.beside.size, np.int8)
-        flags[beside[away]] = 1
+        flags[beside] = 1
         occurs = host(executor, flags) != 0
         ghosts = self.own + np.cumsum(occurs) - 1
-        table = like(executor, ghosts.astype(found.dtype), found)
-        numbers = xp.where(away, table[xp.where(away, beside, 0)], own)
+        numbers[away] = like(executor, ghosts.astype(found.dtype), found)[beside]
         return numbers, np.flatnonzero(occurs)
 
 
