@@ -1,15 +1,19 @@
-// The text of a program of an edge function, read.
+// The text of a program of an edge function, read without a stream: a process may hold several C++
+// runtimes with different locales, where streams end in a fault.
+#include <Python.h>
+
 #include "edge_program.hpp"
 
-#include <sstream>
+#include <charconv>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_map>
 
 namespace wl {
 
 namespace {
 
-const std::unordered_map<std::string, EdgeCode> kCodes = {
+const std::unordered_map<std::string_view, EdgeCode> kCodes = {
     {"score", EdgeCode::score},
     {"row", EdgeCode::row},
     {"column", EdgeCode::column},
@@ -53,35 +57,55 @@ const std::unordered_map<std::string, EdgeCode> kCodes = {
 
 bool is_comparison(EdgeCode code) { return code >= EdgeCode::lt && code <= EdgeCode::ne; }
 
+// Takes the text up to the next separator from `rest`; empty at its end.
+std::string_view next_of(std::string_view& rest, char separator) {
+  const std::size_t end = rest.find(separator);
+  const std::string_view found = rest.substr(0, end);
+  rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+  return found;
+}
+
+i64 integer_of(std::string_view word) {
+  i64 value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [last, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc() || last != end)
+    refuse("'" + std::string(word) + "' is no integer");
+  return value;
+}
+
+// Python's function has no locale, and reads inf and nan.
+double number_of(std::string_view word) {
+  const double value = PyOS_string_to_double(std::string(word).c_str(), nullptr, nullptr);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    refuse("'" + std::string(word) + "' is no number");
+  }
+  return value;
+}
+
 } // namespace
 
 std::shared_ptr<const EdgeProgramText> EdgeProgramText::parse(const std::string& text) {
   const auto made = std::make_shared<EdgeProgramText>();
-  std::istringstream lines(text);
-  std::string line, final;
-  std::getline(lines, line, ';');
-  std::istringstream head(line);
-  if (!(head >> final >> made->rows >> made->columns >> made->entries))
-    refuse("its first line has a function and three numbers");
-  made->is_softmax = final == "softmax";
-  std::getline(lines, line, ';');
-  std::istringstream outputs(line);
-  for (i64 at; outputs >> at;)
-    made->outputs.push_back(at);
+  std::string_view lines(text), words = next_of(lines, ';');
+  made->is_softmax = next_of(words, ' ') == "softmax";
+  for (i64* const inputs : {&made->rows, &made->columns, &made->entries})
+    *inputs = integer_of(next_of(words, ' '));
+  for (words = next_of(lines, ';'); !words.empty();)
+    made->outputs.push_back(integer_of(next_of(words, ' ')));
   std::vector<bool> is_index;
-  while (std::getline(lines, line, ';')) {
-    std::istringstream words(line);
-    std::string kind, type, number;
-    words >> kind >> type >> number;
+  while (!lines.empty()) {
+    words = next_of(lines, ';');
+    const std::string kind(next_of(words, ' '));
     const auto found = kCodes.find(kind);
     if (found == kCodes.end())
       refuse("there is no instruction " + kind);
-    // a stream reads neither inf nor nan
-    EdgeInstruction one{
-        found->second, type == "index", {0, 0, 0}, std::strtod(number.c_str(), nullptr)};
+    const bool is_integer = next_of(words, ' ') == "index";
+    EdgeInstruction one{found->second, is_integer, {0, 0, 0}, number_of(next_of(words, ' '))};
     const i64 here = i64(made->instructions.size());
-    int count = 0;
-    for (i64 part; words >> part; ++count) {
+    for (int count = 0; !words.empty(); ++count) {
+      const i64 part = integer_of(next_of(words, ' '));
       if (count == 3 || part < 0 || part >= here)
         refuse("an operand of " + kind + " is not computed before");
       one.parts[count] = part;

@@ -1,8 +1,12 @@
-"""Sizes of files, functions and classes, private names across classes, imports without circles."""
+"""Sizes of files, functions and classes, private names across classes, imports without circles.
+
+And headers of C++ that native modules of a process with other C++ runtimes do without.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -86,6 +90,13 @@ def paths_of(function: ast.AST) -> int:
 @pytest.mark.parametrize("file", files(".py", ".hpp", ".cpp"), ids=str)
 def test_a_file_is_one_idea(file: Path) -> None:
     assert len((ROOT / file).read_text().splitlines()) <= LINES_OF_FILE or str(file) in EXCEPTIONS
+
+
+def test_native_modules_use_no_streams() -> None:
+    # PyTorch and CuPy may bring C++ runtimes of their own: a stream then ended the process.
+    streams = re.compile(r"#include <(\w*stream|iomanip|locale|regex)>")
+    native = [f for f in files(".hpp", ".cpp") if f.parts[0] == "backends"]
+    assert [f for f in native if streams.search((ROOT / f).read_text())] == []
 
 
 @pytest.mark.parametrize("file", files(".py"), ids=str)

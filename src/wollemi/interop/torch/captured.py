@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ...core.capture import public_call
 from ...core.errors import CaptureRefused
+from ...core.executor import Executor
 
 
-def is_captured(tensor: Tensor) -> bool:
+def is_captured(operand: object) -> bool:
     """Return whether PyTorch's work on a tensor is recorded at present."""
-    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+    if torch.compiler.is_compiling() or not isinstance(operand, Tensor):
+        return False
+    return operand.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
+def refuse_sharing(executor: Executor) -> None:
+    """Raise CaptureRefused in a capture: streams would wait for each other, which it forbids."""
+    if executor.xp is np or torch.compiler.is_compiling() or not torch.cuda.is_initialized():
+        return
+    if torch.cuda.is_current_stream_capturing():
+        raise CaptureRefused(
+            f"{public_call()}: the stream is being captured, and the first call makes objects that "
+            "are kept (tensors of the arrays of the matrix). Make this call once before the "
+            "capture, with the same matrix"
+        )
 
 
 def refuse_first(tensor: Tensor, call: str, part: str) -> None:
@@ -22,7 +39,17 @@ def refuse_first(tensor: Tensor, call: str, part: str) -> None:
         )
 
 
-def refuse_always(tensor: Tensor, call: str, reason: str, remedy: str) -> None:
+def refuse_always(operand: object, call: str, reason: str, remedy: str) -> None:
     """Raise CaptureRefused in a capture: the host takes part in each call."""
-    if is_captured(tensor):
+    if is_captured(operand):
         raise CaptureRefused(f"{call}: the stream is being captured, and {reason}. {remedy}")
+
+
+def refuse_solve(operand: object, function: str) -> None:
+    """Raise CaptureRefused in a capture: the function solves systems or eigenvalue problems."""
+    refuse_always(
+        operand,
+        f"wollemi.interop.torch.{function}",
+        "the host decides when a solve ends",
+        "Solve before the capture and copy the solution into a tensor that the graph reads",
+    )

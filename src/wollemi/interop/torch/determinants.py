@@ -15,6 +15,7 @@ from ...core.formats import Csr
 from ...solvers.differentiable import determinant
 from ...solvers.differentiable.systems import mirror
 from .assembled import given, indices_on
+from .captured import refuse_solve
 from .functions import sddmm, spmm
 from .solves import solve
 
@@ -90,6 +91,7 @@ def log_determinant(
     """
     if method not in METHODS:
         raise InvalidArgument(f"method: expected factors or lanczos, got {method!r}")
+    refuse_solve(A if values is None else values, "log_determinant")
     matrix, weights = given(A, values, "log_determinant")
     n = matrix.shape[0]
     if matrix.shape[1] != n:

@@ -15,6 +15,7 @@ from torch import Tensor
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...solvers.differentiable.systems import augmented
 from .assembled import assembled_values, given
+from .captured import refuse_solve
 from .solves import solve
 
 
@@ -69,6 +70,7 @@ def least_squares(
     """
     if not damp >= 0:
         raise InvalidArgument(f"damp: expected 0 or a positive number, got {damp}")
+    refuse_solve(A if values is None else values, "least_squares")
     matrix, weights = given(A, values, "least_squares")
     m, n = matrix.shape
     vector = b.dim() == 1

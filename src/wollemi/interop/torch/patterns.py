@@ -22,6 +22,7 @@ from ...core.errors import ExecutorMismatch, InvalidMatrix
 from ...core.executor import Executor
 from ...core.formats import Csr, validate
 from ...core.store import Key, PatternStore
+from .captured import refuse_sharing
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
 
@@ -175,6 +176,7 @@ class Tensors:
     __slots__ = ("_array", "_indices", "_owner", "_values", "pattern", "products", "sparse")
 
     def __init__(self, A: Csr, forget: Callable[[Any], Any]) -> None:
+        refuse_sharing(A.executor)
         self._owner = weakref.ref(A, forget)
         with outside_of_transforms():
             self.pattern = Pattern(tensor_of(A.indptr), tensor_of(A.indices), A.shape)

@@ -19,7 +19,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...solvers.differentiable.description import describe, solved, solved_together
 from . import operators
-from .captured import refuse_always
+from .captured import refuse_solve
 from .functions import one_batch
 from .layouts import check_dense, sparse_of
 from .memory import native_of, tensor_of
@@ -91,6 +91,7 @@ def solve(
     tensor([-0.5000, -0.5000], dtype=torch.float64)
     """
     _check_tensor(b)
+    refuse_solve(b, "solve")
     if isinstance(A, (Shared, SharedCsr)):
         return solve_shared(A, b, values, describe(solver, M, rtol, atol, maxiter))
     sparse = sparse_of(A, b.device)
@@ -136,12 +137,7 @@ _described = torch.compiler.assume_constant_result(describe)
 
 def _by_matrix(A: Csr, values: Tensor, b: Tensor, how: str) -> Tensor:
     """Solve for each of the leading axes; systems of one matrix are columns of one block."""
-    refuse_always(
-        b,
-        "wollemi.interop.torch.solve",
-        "the host decides when a solve ends",
-        "Solve before the capture and copy the solution into a tensor that the graph reads",
-    )
+    refuse_solve(b, "solve")
     shared = all(
         s == 0 or d == 1 for s, d in zip(values.stride()[:-1], values.shape[:-1], strict=True)
     )

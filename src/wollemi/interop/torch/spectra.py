@@ -21,6 +21,7 @@ from ...solvers.differentiable.description import describe
 from ...solvers.differentiable.systems import bordered, jordan, mirror
 from . import operators
 from .assembled import assembled_values, given, indices_on
+from .captured import refuse_solve
 from .memory import native_of, tensor_of
 from .patterns import pattern_tensors
 from .solves import solve_adjoint
@@ -81,6 +82,7 @@ def eigsh(
     >>> values.grad
     tensor([0., 0., 1.], dtype=torch.float64)
     """
+    refuse_solve(A if values is None else values, "eigsh")
     matrix, weights = given(A, values, "eigsh")
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
     wanted = spectrum.describe_eigsh(k, which, sigma)
@@ -129,6 +131,7 @@ def svds(
     InvalidArgument, UnsupportedDtype, NotConverged
         If the operands do not fit, or a triplet is not found.
     """
+    refuse_solve(A if values is None else values, "svds")
     matrix, weights = given(A, values, "svds")
     wanted, system = spectrum.describe_svds(k, which), describe(solver, M, rtol, 0.0, None)
     pairs = _Pairs.apply(weights, matrix, spectrum.singular_triplets, wanted, system)
