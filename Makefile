@@ -75,10 +75,11 @@ $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
 # their own requirements, because pip would report each missing one as an error.
 INSTALL_BENCHMARKS = $(PIP) install --no-build-isolation --no-deps --editable ./benchmarks
 
-# Needs no package of this checkout, so that it is installed while the kernels are compiled.
+# Needs no package of this checkout, so that it is installed while the kernels are compiled. Python compiles the
+# modules that a program imports; pip would compile all of them, which takes the compiler's time.
 $(STAMPS)/demo: pyproject.toml | $(STAMPS)/build
 	@echo 'installing NumPy, SciPy and matplotlib ...'
-	@$(PIP) install $(call requirements,["project"]["dependencies"]) \
+	@$(PIP) install --no-compile $(call requirements,["project"]["dependencies"]) \
 		$(call requirements,["project"]["optional-dependencies"]["plot"])
 	@touch $@
 

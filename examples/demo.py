@@ -48,7 +48,7 @@ def conductivity(cells: int) -> np.ndarray:
 def heat_equation(k: np.ndarray) -> sp.csr_array:
     """Return -div(k grad u) on square cells, u = 0 around them.
 
-    The conductance between two cells is the harmonic mean of theirs.
+    The conductance between two cells is the harmonic mean of their conductivities.
     """
     cells = k.shape[0]
     number = np.arange(k.size, dtype=np.int32).reshape(k.shape)

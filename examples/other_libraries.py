@@ -19,7 +19,7 @@ print(f"SciPy's minres: info {info}; largest eigenvalue by ARPACK {largest:.6f}"
 # functions that read the entries need SciPy's own matrix
 print(f"connected components: {sp.csgraph.connected_components(A.to_scipy())[0]}")
 
-# a factorization of SciPy is a preconditioner of ours
+# a factorization of SciPy is a preconditioner of wollemi
 spilu = spla.spilu(S.tocsc(), drop_tol=1e-3)
 M = spla.LinearOperator(S.shape, matvec=spilu.solve)
 result = wl.solvers.Gmres(A, M=M, rtol=1e-8).solve(b)

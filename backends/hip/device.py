@@ -17,7 +17,7 @@ class HipDevice(GpuDevice):
 
     def __init__(self, ordinal: int) -> None:
         super().__init__(ordinal)
-        # No kernel of ours asks for more than the 64 KiB that every AMD GPU has.
+        # No kernel of wollemi asks for more than the 64 KiB that every AMD GPU has.
         self.shared_bytes = 0
 
     @property

@@ -154,6 +154,13 @@ def test_a_convolution_of_pixels_is_no_sparse_linear_layer():
         SparseLinear.from_linear(torch.nn.Conv2d(3, 3, 3))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+@pytest.mark.parametrize("make", [GraphConv, GraphAttention], ids=lambda cls: cls.__name__)
+def test_features_of_another_dtype_than_the_weights_are_refused(make, dtype):
+    with pytest.raises(wl.errors.UnsupportedDtype, match="convert x, or the layer"):
+        make(4, 2)(GRAPH, torch.ones(N, 4, dtype=dtype))
+
+
 def test_attention_names_the_expected_length():
     layer = SparseAttention(8, 2, torch.eye(10))
     with pytest.raises(wl.errors.ShapeMismatch, match=r"expected shape \(\.\.\., 10, 8\)"):

@@ -25,9 +25,9 @@ from ..solvers.auto.choose import solve
 from .console import console
 
 OK: Final = "ok"
-MISSING: Final = "not here"
+MISSING: Final = "not available"
 FAILED: Final = "failed"
-State = Literal["ok", "not here", "failed"]
+State = Literal["ok", "not available", "failed"]
 
 #: A product and a solve of this many unknowns show that kernels compile, load and compute.
 UNKNOWNS = 400
@@ -47,7 +47,8 @@ class Check:
     name : str
         The test.
     state : str
-        ``ok``, ``not here`` (it needs something that this machine has not) or ``failed``.
+        ``ok``, ``not available`` (it needs a device or a package that this machine lacks) or
+        ``failed``.
     detail : str
         The finding.
     remedy : str
@@ -104,7 +105,7 @@ def _threads_check(policy: str) -> Check:
     if policy.lower() == "passive":
         return Check(name, OK, "they sleep: OMP_WAIT_POLICY=passive")
     remedy = "in programs with PyTorch on shared cores set OMP_WAIT_POLICY=passive"
-    return Check(name, OK, "they spin, which slows products of wollemi between theirs", remedy)
+    return Check(name, OK, "they spin, which slows wollemi between calls of PyTorch", remedy)
 
 
 def _cache_check() -> Check:
@@ -123,14 +124,14 @@ def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
     try:
         detail = body(executor)
     except _WrongResult as wrong:
-        remedy = "this is a defect: report it with the output of `wollemi info`"
+        remedy = "this is a bug: report it with the output of `wollemi info`"
         return Check(name, FAILED, str(wrong), remedy)
     except WollemiError as error:
         return Check(name, FAILED, str(error), "repair the cause in the message, and try again")
     except Exception as error:  # drivers and compilers have errors of their own
         remedy = f"{executor} is found and does not work: check its driver and its packages"
         return Check(name, FAILED, f"{type(error).__name__}: {error}", remedy)
-    return Check(name, OK, f"{detail}; {time.perf_counter() - begin:.2g} s, the first time")
+    return Check(name, OK, f"{detail}; first call {time.perf_counter() - begin:.2g} s")
 
 
 class _WrongResult(Exception):
@@ -150,8 +151,8 @@ def _product(executor: str) -> str:
     right = S @ x
     error = float(np.max(np.abs(Csr(S, executor=executor) @ x - right)) / np.max(np.abs(right)))
     if not error <= TOLERANCE:
-        raise _WrongResult(f"a product differs from SciPy's by {error:.1e}")
-    return f"differs from SciPy's by {error:.1e}"
+        raise _WrongResult(f"a product differs from SciPy by {error:.1e}")
+    return f"largest difference from SciPy {error:.1e}"
 
 
 def _solve(executor: str) -> str:

@@ -1,4 +1,4 @@
-"""Sparse matrices, preconditioners and solvers of ours for lineax; see :mod:`wollemi.interop.jax`.
+"""Matrices, preconditioners and solvers of wollemi for lineax; see :mod:`wollemi.interop.jax`.
 
 ``pip install "wollemi[lineax]"`` brings lineax and JAX.
 """

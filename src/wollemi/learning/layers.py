@@ -77,6 +77,15 @@ def _own(pattern: Pattern) -> Pattern:
     return Pattern(pattern.indptr.clone(), pattern.indices.clone(), pattern.shape)
 
 
+def _require_dtype(x: Tensor, weight: Tensor) -> None:
+    """Refuse an input of another dtype than the weights, outside of ``torch.autocast``."""
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise UnsupportedDtype(
+            f"x: expected {weight.dtype}, the dtype of the weights, got {x.dtype}: "
+            "convert x, or the layer with layer.to(dtype)"
+        )
+
+
 class SparseLinear(_OfPattern):
     """A linear layer with a sparse matrix as its weights: ``x W^T + bias``.
 
@@ -85,7 +94,7 @@ class SparseLinear(_OfPattern):
     pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), shape (out, in)
         Where weights are.
     bias : bool
-        Whether something is added.
+        Whether a bias is added.
     weight : Tensor, shape (nnz,), optional
         The weights row by row; by default uniform in ``+-1/sqrt(k)`` for the average number ``k``
         of weights in a row, as in ``torch.nn.Linear``.
@@ -165,11 +174,7 @@ class SparseLinear(_OfPattern):
         """
         if x.shape[-1] != self.shape[1]:
             raise ShapeMismatch(f"x: expected shape (..., {self.shape[1]}), got {tuple(x.shape)}")
-        if x.dtype != self.weight.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise UnsupportedDtype(
-                f"x: expected {self.weight.dtype}, the dtype of the weights, got {x.dtype}: "
-                "convert x, or the layer with layer.to(dtype)"
-            )
+        _require_dtype(x, self.weight)
         rows = x.reshape(-1, x.shape[-1])
         dtype = torch.promote_types(self.weight.dtype, x.dtype)
         weight, columns = self.weight.to(dtype), rows.t().to(dtype)
@@ -220,6 +225,7 @@ class GraphConv(nn.Module):
         edge_weight : Tensor, shape (edges,), optional
             In the order of the edges; of a matrix in the order of its entries.
         """
+        _require_dtype(x, self.linear.weight)
         graph = as_graph(graph, x.shape[0], x.device)
         x = self.linear(x)
         indptr, indices, shape = graph.pattern
@@ -288,6 +294,7 @@ class GraphAttention(nn.Module):
             As for :class:`GraphConv`, with as many sources as targets.
         x : Tensor, shape (nodes, in_features)
         """
+        _require_dtype(x, self.project.weight)
         pattern = as_graph(graph, x.shape[0], x.device).pattern
         h = self.project(x).unflatten(-1, (-1, self.heads, self._width()))
         if self.scores == "dot":
@@ -365,6 +372,7 @@ class SparseAttention(_OfPattern):
             raise ShapeMismatch(
                 f"x: expected shape (..., {expected[0]}, {expected[1]}), got {tuple(x.shape)}"
             )
+        _require_dtype(x, self.project_in.weight)
         q, k, v = (
             part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
             for part in self.project_in(x).chunk(3, -1)

@@ -1,4 +1,4 @@
-"""Matrices, preconditioners and solvers of ours for lineax, which solves linear systems in JAX."""
+"""Matrices, preconditioners and solvers of wollemi for lineax, a solver library for JAX."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
 
 
 class Preconditioner(lx.AbstractLinearOperator):
-    """A symmetric preconditioner of ours, for lineax's ``options={"preconditioner": ...}``.
+    """A symmetric preconditioner of wollemi, for lineax's ``options={"preconditioner": ...}``.
 
     It is made once, of the values that the matrix has then, and constant in compiled functions.
     ``lineax.CG`` asks for a positive definite one.
@@ -227,7 +227,7 @@ ad.primitive_transposes[precondition_p] = _precondition_transpose
 
 
 class Solver(lx.AbstractLinearSolver):
-    """A solver of ours for ``lineax.linear_solve``, of operators that are sparse matrices.
+    """A solver of wollemi for ``lineax.linear_solve``, of operators that are sparse matrices.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The patterns of JAX's sparse arrays and of matrices of ours, as primitives take them.
+"""The patterns of JAX's sparse arrays and of matrices of wollemi, as primitives take them.
 
 A kernel needs more of a pattern than its arrays: plans, and its transpose. A pattern with arrays
 that are known while a function is traced is a constant of it, :class:`Held`. One that is an
@@ -151,7 +151,7 @@ def _same(values: jax.Array) -> Any:
 
 
 def sparse_of(A: Any) -> Sparse:
-    """Return a matrix of ours, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
+    """Return a matrix of wollemi, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def check_dense(what: str, tensor: Tensor) -> None:
 
 
 def sparse_of(A: Any, device: torch.device) -> Sparse:
-    """Return a matrix of ours, a :class:`Pattern` or a sparse tensor of any layout.
+    """Return a matrix of wollemi, a :class:`Pattern` or a sparse tensor of any layout.
 
     Raises
     ------

@@ -30,7 +30,7 @@ from .register import define, define_without_derivatives
 
 
 class _Known:
-    """A mask that uses the memory of tensors, and whether that memory is still theirs."""
+    """A mask that uses the memory of tensors, and whether that memory still belongs to them."""
 
     def __init__(self, mask: Mask, *tensors: Tensor) -> None:
         self.mask = mask

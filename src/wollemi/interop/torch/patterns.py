@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A matrix that uses the memory of tensors, and whether that memory is still theirs."""
+    """A matrix that uses the memory of tensors, and whether that memory still belongs to them."""
 
     matrix: Csr
     storages: tuple[StorageWeakRef, StorageWeakRef]
@@ -149,7 +149,7 @@ def _check(indptr: Tensor, indices: Tensor, columns: int) -> None:
         validate.indices(numpy_of(indices), columns, "indices")
 
 
-# ---- patterns of matrices of ours
+# ---- patterns of matrices of wollemi
 
 
 @contextmanager

@@ -151,7 +151,7 @@ class TorchLinks(RankLinks):
     def _sent(
         self, mine: HostArray, leaving: list[int], found: HostArray, arriving: list[int]
     ) -> Any:
-        """Begin to send numbers of bytes to each rank, and to receive theirs.
+        """Begin to send numbers of bytes to each rank, and to receive numbers from each.
 
         Gloo's messages from one rank to another cannot be asked whether they have come.
         """
