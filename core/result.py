@@ -85,10 +85,12 @@ class Result:
         The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
         outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
     condition : float or None
-        A lower bound of the condition number of the matrix in the norm of column sums, where dense
-        factors give it; None elsewhere.
+        A lower bound of the condition number of the matrix: in the norm of column sums where dense
+        factors give it, in the Euclidean one where CG without ``M`` or with Jacobi gives it on a
+        host, of the matrix scaled by its diagonal with Jacobi; None elsewhere.
     error : float or None
-        The estimated relative error of ``x``, where a factorization gives it; None elsewhere.
+        The estimated relative error of ``x``, where a factorization gives it, or CG as an estimate
+        from above; None elsewhere.
 
     Examples
     --------

@@ -31,6 +31,12 @@ def diagonal(
     positive[:] = np.count_nonzero(d.real > 0, axis=0)
 
 
+@kernel(operations.repeated)
+def repeated(executor: Executor, d: Array, equal: Array) -> None:
+    """Compare every value with the first one of its column."""
+    equal[:] = np.count_nonzero(d == d[:1], axis=0)
+
+
 @kernel(operations.symmetry)
 def symmetry(
     executor: Executor,

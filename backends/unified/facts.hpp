@@ -35,6 +35,21 @@ struct facts_diagonal {
   }
 };
 
+// How many values of a column equal its first one.
+template <class T>
+struct facts_repeated {
+  mat<const T> d;
+  i64* equal;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
+    return d(i, c) == d(0, c) ? 1 : 0;
+  }
+  WL_DEVICE void finish(i64 c, sum s) const { equal[c] = s; }
+};
+
 struct symmetry_counts {
   // Entries that do not follow the one before them in their row, lower entries that differ from
   // their mirror image, and upper entries less lower ones.

@@ -39,8 +39,9 @@ PATIENCE, LEAST = 3.0, 0.05
 #: Seconds of a candidate at most, and of a factorization that is estimated to take longer.
 MOST, LONGEST = 12.0, 4.0
 
-#: Calls of which the quickest counts, where one takes less than this number of seconds.
-ROUNDS, SHORT = 5, 0.3
+#: Calls of which the quickest counts, where one takes less than this number of seconds; and turns
+#: of ``wl.solve`` and the quickest candidate at last.
+ROUNDS, SHORT, TURNS = 5, 0.3, 4
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def measured(system: System, on: Executor) -> Outcome:
     seconds, result = timed(lambda: wl.solve(wl.Csr(S, executor=on), b, rtol=rtol))
     tried = ", ".join(f"{a.method} {a.M}".strip() for a in result.attempts)
     best, best_name = np.inf, "none"
+    quickest: Callable[[], Any] = dict
     hermitian = abs(S - S.conj().T).max() <= 1e-14 * abs(S).max()
     for method, M in HERMITIAN if hermitian else GENERAL:
         if method == "direct" and _factorization(S) > LONGEST:
@@ -95,7 +97,18 @@ def measured(system: System, on: Executor) -> Outcome:
             continue
         if took < best:
             best, best_name = took, method if M == "none" else f"{method} {M}"
+            quickest = _candidate(S, b, rtol, on, method, M, limit)
+    # both again in turns: other work on the machine slows both or none
+    for _ in range(TURNS if max(seconds, best) < SHORT and np.isfinite(best) else 0):
+        seconds = min(seconds, _once(lambda: wl.solve(wl.Csr(S, executor=on), b, rtol=rtol)))
+        best = min(best, _once(quickest))
     return Outcome(system, seconds, tried, best, best_name)
+
+
+def _once(call: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    result = call()
+    return time.perf_counter() - began if result.converged else np.inf
 
 
 def _candidate(

@@ -17,6 +17,14 @@ diagonal = declare(
     sums=("i64", "i64"),
 )
 
+repeated = declare(
+    "facts.repeated",
+    "d: in T[n,k], equal: out i64[k]",
+    "equal counts the values of a column that equal its first one",
+    over=ROWS,
+    sums=("i64",),
+)
+
 symmetry = declare(
     "facts.symmetry",
     "data: in T[n,k], indices: in I[n], indptr: in I[p], rows: i64, disorder: out i64[k], "

@@ -1,6 +1,18 @@
-"""Notes on solutions that may be far from exact although their residual meets the tolerance."""
+"""The accuracy of solutions: notes on large errors, and the limit of a precision."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.edges import edge_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...core.formats import Csr
+    from ...core.linop import LinOp
 
 #: The estimated relative error of a solution from which on the result warns of it.
 LARGE = 0.01
@@ -23,3 +35,32 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
         f"the matrix is ill-conditioned{why}: x may be off by a relative error of {error:.1g} "
         "although the residual meets the tolerance; lower rtol, or scale the system"
     ]
+
+
+def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
+    """Return the norms of ``|A| |x|`` times the unit of rounding.
+
+    Residuals are as large after ``x`` was rounded.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The matrix; the host looks at its entries, since this is asked for failed solves only.
+    x : array, shape (n,) or (n, k)
+        A solution.
+
+    Returns
+    -------
+    array, shape (k,)
+        The norm for each column.
+    """
+    (block,) = edge_of(A).enter(x=x)
+    assert block is not None
+    rows: Csr = A.asformat("csr")  # type: ignore[attr-defined]
+    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data, block)
+    indptr, indices, data, found = (np.asarray(a) for a in read)
+    lines = np.repeat(np.arange(A.shape[0]), np.diff(indptr))
+    sizes, entries = np.abs(found).astype(np.float64), np.abs(data).astype(np.float64)
+    columns = [np.bincount(lines, entries * column[indices], A.shape[0]) for column in sizes.T]
+    eps = float(np.finfo(found.dtype).eps)
+    return np.array([eps * float(np.linalg.norm(column)) for column in columns])

@@ -20,15 +20,18 @@ from ...core.errors import (
 )
 from ...core.formats import Matrix
 from ...core.linop import LinOp
+from ...core.operands import as_block
 from ...core.operations import vector
 from ...core.result import AttemptRecord, Result
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
 from ..driver.loop import UNLIMITED
+from ..driver.scaling import norms
 from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
-from .accuracy import about_error
+from .accuracy import LARGE, about_error, rounding_of
 from .candidates import DIRECT, Candidate
+from .estimating import EstimatingCg
 from .kept import borrowed_solver, kept_direct
 from .least_squares import shortest
 from .merging import merged, take
@@ -65,6 +68,10 @@ LEARNED, SLOWEST = 20, 20.0
 #: falls faster later.
 EARLY = 1.5
 
+#: A residual of good factors is at the limit of the precision up to this multiple of the rounding
+#: of ``|A| |x|``, where the tolerance is below this part of it.
+ROUNDED, NEARLY_MET = 4.0, 0.7
+
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
 
@@ -85,6 +92,8 @@ class Attempts:
     #: Seconds that all attempts together may take.
     seconds_left: float | None = None
     pool: Pool | None = None
+    #: Solves the components of the matrix separately; None if it has one.
+    separately: Callable[[], Result | None] | None = None
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
@@ -116,6 +125,8 @@ class Attempts:
         for candidate in first:
             self._take_turn(candidate)
         while not self._is_settled() and self.pool is not None:
+            if self.tried and self._is_solved_separately():
+                break
             following = self.pool.take(
                 indefinite=self.indefinite, over=self._over(), spent=self._spent()
             )
@@ -130,6 +141,20 @@ class Attempts:
         if not self.best.converged and len(self.done) > 1:
             self.notes.append(f"the best is that of {self.best.solver.lower()}")
         return self._told_whole(self.best)
+
+    def _is_solved_separately(self) -> bool:
+        """Solve the components of a matrix that the first method did not solve, if it has some."""
+        separately, self.separately = self.separately, None
+        found = None if separately is None else separately()
+        if found is None:
+            return False
+        self.tried += found.attempts
+        self.notes += [note for note in found.notes if note not in self.notes]
+        self.best = found if self.best is None else self._better(found)
+        ended = {stop for stop in found.stops if stop != Stop.CONVERGED}
+        if ended == {Stop.LEAST_SQUARES}:
+            self.best, self.ended_by = found, Stop.LEAST_SQUARES
+        return self._is_settled()
 
     def _try_least_squares(self) -> None:
         """Minimize the residual of a matrix that looks singular: where it is large, that is all."""
@@ -159,6 +184,8 @@ class Attempts:
         if self._is_settled() or self._is_over(candidate):
             return
         result = self._try(candidate)
+        if result is not None and candidate.method == DIRECT and self._is_at_precision(result):
+            return
         if self._looks_singular(candidate, result):
             self._try_least_squares()
         if result is None:
@@ -169,6 +196,26 @@ class Attempts:
             self._try(replace(candidate, limit=None, patient=False))
         elif not candidate.repeated:
             self.done[candidate.key] = None
+
+    def _is_at_precision(self, result: Result) -> bool:
+        """End the attempts where rounding ``x`` leaves the residual of good factors."""
+        if result.converged or result.error is None or not result.error <= LARGE:
+            return False
+        limit = rounding_of(self.A, result.x)
+        norm, threshold = (np.atleast_1d(v) for v in (result.residual_norm, result.threshold))
+        unmet = np.array([stop != Stop.CONVERGED for stop in result.stops])
+        if np.any((norm > ROUNDED * limit)[unmet]) or np.any(
+            (threshold > NEARLY_MET * norm)[unmet]
+        ):
+            return False
+        self.ended_by = Stop.STAGNATED
+        size = norms(self.A.executor, as_block(self.A.executor, self.b, self.A.shape[0], "b"))
+        reached = float(np.max(norm[unmet] / size[unmet]))
+        self.notes.append(
+            f"the residual is at the limit of {result.x.dtype}: no method leaves much less than "
+            f"{reached:.1g} of b; loosen rtol to that, or use a wider dtype"
+        )
+        return True
 
     def _looks_singular(self, candidate: Candidate, result: Result | None) -> bool:
         """Return whether the matrix looks singular after an attempt, and no other one said so."""
@@ -363,6 +410,9 @@ class Attempts:
         with borrowed_solver(kind, self.A, attempt.M, **attempt.options, **options) as solver:
             self._setup = time.perf_counter() - began
             result = solver.solve(self.b, self._start(), **self.watching)
+            if isinstance(solver, EstimatingCg):
+                result = solver.estimated(result)
+                self.notes += about_error(result.error, result.condition)
         self.notes += [note for note in result.notes if note not in self.notes]
         return result
 

@@ -11,6 +11,7 @@ from ...core.formats import Matrix
 from ...core.settings import Settings
 from ..preconditioners import Ic, Ilu, Jacobi, Polynomial
 from .costs import Fill, SolveConstants, is_on_host, logarithms, rates_of
+from .estimating import EstimatingCg
 from .structure import UNRELIABLE
 
 if TYPE_CHECKING:
@@ -219,7 +220,8 @@ class Candidates:
     @property
     def jumps(self) -> bool:
         """Whether the entries look as if a coefficient jumps."""
-        return self.on_host and self.properties.sample.jumps
+        constant = self.properties.facts.constant_diagonal
+        return self.on_host and not constant and self.properties.sample.jumps
 
     def _guessed_levels(self) -> float:
         """Return the levels of a grid of as many rows, in space if its rows are long."""
@@ -247,6 +249,9 @@ class Candidates:
             times = self.properties.range_of_diagonal**0.25
             factor *= min(max(times / FEW_MAGNITUDES, 1.0), MOST_UNSCALED)
         label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
+        plain = M is None or _is(M, Jacobi)
+        if method == "cg" and plain and self.on_host:  # a launch for a few scalars is not free
+            more["kind"] = EstimatingCg
         return Candidate(
             method, M, label, self._options(method), self.rates.call, self._per_iteration(method),
             self.jacobi_iterations(factor), trusted=self._is_mesh and not self.jumps, alike=True,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
+from ...core.formats import Matrix
 from ...core.loggers import Logger
 from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
@@ -16,7 +17,8 @@ from ...core.stopping import Criterion
 from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
-from .dense import solve_small
+from .components import solve_components
+from .dense import shortest_of_small, solve_small
 from .methods import asked_method
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, columns_of, planned
@@ -112,7 +114,7 @@ def solve(
 
     Notes
     -----
-    Dense factors solve a system of up to about 250 unknowns, if it is regular and ``x0``,
+    Dense factors solve a system of up to 200 unknowns, if it is regular and ``x0``,
     ``maxiter``, ``stop``, ``restart`` and the properties of the matrix are left out: they take less
     time than the set-up of an iterative solver. ``result.condition`` is a lower bound of the
     condition number then.
@@ -177,28 +179,35 @@ def solve(
     hints = Hints(near_null, coordinates, block_size, symmetric, positive_definite)
     watched = callback is not None or progress or bool(loggers)
     free = x0 is None and maxiter is None and stop is None and restart is None
-    if asked.is_open and free and not watched and not hints.given:
-        small = solve_small(operator, b, rtol, atol)
-        if small is not None:
-            return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
+    dense = asked.is_open and free and not watched and not hints.given
+    small = solve_small(operator, b, rtol, atol) if dense else None
+    if small is not None:
+        return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
     question = Question(
         asked, columns_of(b), rtol, restart, maxiter is not None, stop is not None, effort, hints
     )
     plan = planned(operator, question)
+    again = partial(
+        solve, method=method, M=M, maxiter=maxiter, restart=restart, budget=budget,
+        near_null=near_null, coordinates=coordinates, block_size=block_size,
+        symmetric=symmetric, positive_definite=positive_definite, effort=effort,
+        callback=callback, progress=progress, loggers=loggers,
+    )  # fmt: skip
     if x0 is None and stop is None and (null := constant_null_space(operator, asked)) is not None:
-        again = partial(
-            solve, operator, method=method, M=M, maxiter=maxiter, restart=restart, budget=budget,
-            near_null=near_null, coordinates=coordinates, block_size=block_size,
-            symmetric=symmetric, positive_definite=positive_definite, effort=effort,
-            callback=callback, progress=progress, loggers=loggers,
-        )  # fmt: skip
-        return solve_projected(operator, null, again, b, rtol, atol)
+        return solve_projected(operator, null, partial(again, operator), b, rtol, atol)
+    small = shortest_of_small(operator, b, rtol, atol) if dense else None
+    if small is not None:
+        return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
+    separately = None
+    if dense and isinstance(operator, Matrix) and operator.partition is None:
+        separately = partial(solve_components, operator, b, again, rtol, atol)
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
         notes=[*conversion_notes(A, operator), *plan.notes],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
         pool=plan.pool(),
+        separately=separately,
     )  # fmt: skip
     winner = plan.winner()
     result = attempts.run([*winner, *plan.first], plan.tail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
 #: Seconds of a dense solve without an operation: values are stored anew, the result is made.
 FIXED = 1e-4
 
-#: Rows at most: LAPACK's threads wait for one another in factorizations of larger matrices.
-MOST_ROWS = 256
+#: Rows at most: LAPACK of OpenBLAS uses threads for larger matrices, which wait for one another on
+#: a busy machine.
+MOST_ROWS = 199
+
+#: Right-hand sides from which on a product of matrices forms the residuals. For fewer ones BLAS
+#: would use threads.
+MANY_COLUMNS = 16
 
 #: The precision of the factors for each dtype of a system.
 PRECISION = {
@@ -48,6 +54,9 @@ REGULAR = 100.0
 #: The unit of rounding in double precision.
 EPS = float(np.finfo(np.float64).eps)
 
+#: The golden ratio: multiples of it are spread evenly modulo one.
+GOLDEN = (1 + 5**0.5) / 2
+
 #: Steps of refinement at most.
 STEPS = 2
 
@@ -55,6 +64,9 @@ NOTES = (
     "direct: the matrix is small; dense factors take less time than the set-up of iterations",
     "direct: LAPACK in NumPy, on the host",
 )
+
+
+SHORTEST = "x is the shortest solution: singular values of a dense matrix, by LAPACK in NumPy"
 
 
 def is_small(A: LinOp) -> bool:
@@ -92,8 +104,7 @@ class SmallMatrix:
 
     def __init__(self, A: Matrix) -> None:
         self.condition = np.inf
-        self._matrix = _stored(A)
-        self.size = float(np.abs(self._matrix).sum(axis=0).max())
+        self._matrix, self.size = _stored(A)
         self.is_regular = SAFE[0] < self.size < SAFE[1]  # false for NaN
 
     def solve(self, b: Numbers, threshold: Numbers, dtype: Any) -> tuple[Numbers, Numbers] | None:
@@ -115,7 +126,7 @@ class SmallMatrix:
                 return None
             for step in range(STEPS + 1):
                 rounded = x.astype(dtype)
-                residual = b - self._matrix @ rounded
+                residual = b - self._times(rounded)
                 norm: Numbers = np.sqrt(np.sum(np.abs(residual) ** 2, axis=0)).reshape(k)
                 if step == STEPS or not np.all(np.isfinite(norm)) or np.all(norm <= threshold):
                     break
@@ -128,15 +139,39 @@ class SmallMatrix:
     def _estimated(self, b: Numbers) -> Numbers:
         """Return the solution, and estimate the condition number by some more columns."""
         n, k = b.shape
-        signs = np.where(np.arange(n) % 2, -1.0, 1.0)
-        alternating = signs * (1 + np.arange(n) / max(n - 1, 1))
-        random = np.where(np.random.default_rng(n).random(n) < 0.5, -1.0, 1.0)
-        probes = np.stack([np.ones(n), alternating, random], axis=1)
+        probes = np.ones((n, 3))
+        place = np.arange(n, dtype=np.float64)
+        probes[:, 1] += place / max(n - 1, 1)
+        probes[1::2, 1] *= -1
+        probes[GOLDEN * place**2 % 1 < 0.5, 2] = -1  # signs without a pattern
         x = self._applied(np.concatenate([b, probes], axis=1))
         inverse = np.abs(x[:, k:]).sum(axis=0) / np.abs(probes).sum(axis=0)
         self.condition = float(max(np.max(inverse) * self.size, 1.0))
         self.is_regular = bool(self.condition * REGULAR * EPS < 1)
         return np.ascontiguousarray(x[:, :k])
+
+    def shortest(self, b: Numbers, dtype: Any) -> tuple[Numbers, Numbers, int] | None:
+        """Return the shortest least squares solution of a singular matrix.
+
+        Returns
+        -------
+        x, norms, rank : array, array, int
+            Of the columns' residuals, and the rank of the matrix. None of a matrix with another
+            rank when rows and columns are scaled: it may be regular.
+        """
+        n = self._matrix.shape[0]
+        sizes = np.abs(self._matrix)
+        rows = sizes.max(axis=1)
+        rows[rows == 0] = 1
+        columns = (sizes / rows[:, None]).max(axis=0)
+        columns[columns == 0] = 1
+        scaled = np.linalg.matrix_rank(self._matrix / rows[:, None] / columns)
+        x, _, rank, _ = np.linalg.lstsq(self._matrix, b, rcond=n * EPS)
+        if scaled != rank or rank == n:
+            return None
+        rounded = x.astype(dtype)
+        residual = b - self._times(rounded)
+        return rounded, np.linalg.norm(residual, axis=0), int(rank)
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
         """Return the estimated relative error of a solution, of the worst column."""
@@ -146,13 +181,20 @@ class SmallMatrix:
         eps = float(np.finfo(x.dtype).eps)
         return min(self.condition * max(float(np.max(backward, initial=0.0)), eps), 1.0)
 
+    def _times(self, x: Numbers) -> Numbers:
+        """Return the product with a block of vectors."""
+        if x.shape[1] >= MANY_COLUMNS:
+            found: Numbers = self._matrix @ x
+            return found
+        return np.stack([np.einsum("ij,j->i", self._matrix, column) for column in x.T], axis=1)
+
     def _applied(self, b: Numbers) -> Numbers:
         found: Numbers = np.linalg.solve(self._matrix, b)
         return found
 
 
-def _stored(A: Matrix) -> Numbers:
-    """Return the entries of a matrix as a dense array."""
+def _stored(A: Matrix) -> tuple[Numbers, float]:
+    """Return the entries of a matrix as a dense array, and the largest sum of sizes of a column."""
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     indptr, indices, data = (
         np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
@@ -164,7 +206,57 @@ def _stored(A: Matrix) -> Numbers:
         places = lines + n * indices.astype(np.intp)
     flat: Numbers = np.zeros(n * n, PRECISION[data.dtype.name])
     np.add.at(flat, places, data)
-    return flat.reshape(n, n)
+    columns = lines if A.format == "csc" else indices
+    sums = np.bincount(columns, np.abs(data), n)
+    return flat.reshape(n, n), float(sums.max())
+
+
+@dataclass(frozen=True)
+class _System:
+    """A small system in double precision on the host.
+
+    Attributes
+    ----------
+    matrix : SmallMatrix
+        The matrix.
+    b : array, shape (n, k)
+        The right-hand sides.
+    norm_b, threshold : array, shape (k,)
+        Their norms, and those of residuals to reach.
+    dtype : dtype
+        Of the solution.
+    """
+
+    matrix: SmallMatrix
+    b: Numbers
+    norm_b: Numbers
+    threshold: Numbers
+    dtype: Any
+
+
+def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
+    """Return a system as dense arrays, None if it is not small or its values are extreme."""
+    if not isinstance(A, Matrix) or A.partition is not None or not is_small(A):
+        return None
+    if A.dtype.name not in PRECISION:
+        return None
+    native = as_block(A.executor, b, A.shape[0], "b")
+    if native.dtype.name not in PRECISION:
+        return None
+    dtype = common_dtype(A.dtype, native.dtype)
+    block: Numbers = np.asarray(A.executor.to_host(native)).astype(PRECISION[dtype.name])
+    with np.errstate(all="ignore"):
+        norm_b = np.linalg.norm(block, axis=0)
+    moderate = (norm_b > SAFE[0]) & (norm_b < SAFE[1])
+    if not np.all(moderate | ~block.any(axis=0)):
+        return None
+    stop = RelativeResidual(rtol) | AbsoluteResidual(atol)  # raises for a bad tolerance
+    threshold = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
+    assert threshold is not None
+    kept = kept_with(A)
+    if kept.small is None:
+        kept.small = SmallMatrix(A)
+    return _System(kept.small, block, norm_b, threshold, dtype)
 
 
 def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
@@ -185,43 +277,66 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
         None if the system is not small, not regular, or the tolerance is not met: other methods
         have to solve it.
     """
-    if not isinstance(A, Matrix) or A.partition is not None or not is_small(A):
-        return None
-    if A.dtype.name not in PRECISION:
-        return None
     began = time.perf_counter()
-    native = as_block(A.executor, b, A.shape[0], "b")
-    if native.dtype.name not in PRECISION:
-        return None
-    dtype = common_dtype(A.dtype, native.dtype)
-    precision = PRECISION[dtype.name]
-    block: Numbers = np.asarray(A.executor.to_host(native)).astype(precision)
-    with np.errstate(all="ignore"):
-        norm_b = np.linalg.norm(block, axis=0)
-    moderate = (norm_b > SAFE[0]) & (norm_b < SAFE[1])
-    if not np.all(moderate | ~block.any(axis=0)):
-        return None
-    stop = RelativeResidual(rtol) | AbsoluteResidual(atol)  # raises for a bad tolerance
-    threshold = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
-    assert threshold is not None
-    kept = kept_with(A)
-    small: SmallMatrix | None = kept.small
-    if small is None:
-        small = kept.small = SmallMatrix(A)
-    if not small.is_regular:
+    system = _system(A, b, rtol, atol)
+    if system is None or not system.matrix.is_regular:
         return None
     setup = time.perf_counter() - began
+    small = system.matrix
     with np.errstate(all="ignore"):
-        found = small.solve(block, threshold, dtype)
-    if found is None or not np.all(found[1] <= threshold):
+        found = small.solve(system.b, system.threshold, system.dtype)
+    if found is None or not np.all(found[1] <= system.threshold):
         return None
     x, norm = found
-    one = np.ndim(b) == 1
-    k = block.shape[1]
-    seconds = time.perf_counter() - began
-    history = np.stack([norm_b, norm])
     error = small.error(x, norm)
-    tried = AttemptRecord(DIRECT, "dense", setup, 1, seconds - setup, "converged")
+    made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "dense", setup, 1, 0.0, ""), began)
+    notes = [*NOTES, *about_error(error, small.condition)]
+    return replace(made, notes=notes, condition=small.condition, error=error)
+
+
+def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
+    """Return the shortest solution of a small singular system by singular values.
+
+    The parameters are those of :func:`solve_small`.
+
+    Returns
+    -------
+    Result or None
+        None if the system is not small, the matrix not singular, or ``b`` not in its range: other
+        methods have to solve it.
+    """
+    began = time.perf_counter()
+    system = _system(A, b, rtol, atol)
+    usable = system is not None and SAFE[0] < system.matrix.size < SAFE[1]
+    if system is None or not usable or system.matrix.is_regular:
+        return None
+    try:
+        found = system.matrix.shortest(system.b, system.dtype)
+    except np.linalg.LinAlgError:  # the singular values do not converge
+        return None
+    if found is None or not np.all(found[1] <= system.threshold):
+        return None
+    x, norm, rank = found
+    made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, ""), began)
+    about = f"direct: the matrix is singular to working precision, of rank {rank} of {A.shape[0]}"
+    return replace(made, notes=[about, SHORTEST])
+
+
+def _result(
+    A: LinOp,
+    b: Any,
+    system: _System,
+    x: Numbers,
+    norm: Numbers,
+    tried: AttemptRecord,
+    began: float,
+) -> Result:
+    """Return the result of a solve by dense arrays that converged."""
+    one, k = np.ndim(b) == 1, system.b.shape[1]
+    seconds = time.perf_counter() - began
+    history = np.stack([system.norm_b, norm])
+    attempt = replace(tried, seconds=seconds - tried.setup_seconds, reason="converged")
+    threshold = system.threshold
     return Result(
         x=like(A.executor, A.executor.from_host(np.ascontiguousarray(x)), b),
         stops=[Stop.CONVERGED] * k,
@@ -232,8 +347,5 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
         seconds=seconds,
         solver="Direct",
         executor=A.executor.name,
-        notes=[*NOTES, *about_error(error, small.condition)],
-        attempts=[tried],
-        condition=small.condition,
-        error=error,
+        attempts=[attempt],
     )

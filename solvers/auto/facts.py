@@ -33,6 +33,9 @@ ELLIPTIC = 0.5
 #: Units of rounding, for each entry of a row, that a sum of zero may be away from zero.
 SUM_SLACK = 4
 
+#: Entries on the host up to which NumPy adds them up: compiled calls take longer.
+FEW_ENTRIES = 50_000
+
 #: The operations that compute the properties.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
 
@@ -59,6 +62,8 @@ class Facts:
         Whether a Hermitian matrix with a positive diagonal maps constants to zero, to rounding.
     negative_for_constants : bool
         Whether ``x^H A x`` of such a matrix is negative for constant ``x``: it is indefinite.
+    constant_diagonal : bool
+        Whether all values of the diagonal are equal: Jacobi changes nothing.
     """
 
     rows: int
@@ -68,6 +73,7 @@ class Facts:
     balanced: int = 0
     annihilates_constants: bool = False
     negative_for_constants: bool = False
+    constant_diagonal: bool = False
 
     @property
     def may_be_definite(self) -> bool:
@@ -91,8 +97,14 @@ def find_facts(A: Matrix) -> Facts:
     if A.partition is not None:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
-    not_invertible, positive = _counts_of_diagonal(rows)
-    found = Facts(A.shape[0], is_hermitian(rows), positive, not_invertible)
+    not_invertible, positive, equal = _counts_of_diagonal(rows)
+    found = Facts(
+        A.shape[0],
+        is_hermitian(rows),
+        positive,
+        not_invertible,
+        constant_diagonal=equal == A.shape[0],
+    )
     if found.rows >= LARGE and found.positive == found.rows:
         found = replace(found, balanced=_balanced(rows))
     if not found.may_be_definite or not found.rows:
@@ -104,6 +116,12 @@ def find_facts(A: Matrix) -> Facts:
 def _on_constants(A: Csr) -> tuple[bool, bool]:
     """Return whether constants are mapped to zero, and whether ``x^H A x`` is negative for them."""
     executor, n, real = A.executor, A.shape[0], real_dtype(A.dtype)
+    eps = float(np.finfo(real).eps)
+    if executor.xp is np and A.nnz <= FEW_ENTRIES:
+        # an upper bound of the slack: most matrices need no product
+        bound = SUM_SLACK * eps * A.nnz * float(np.abs(A.data).sum())
+        if float(A.data.sum().real) > bound:
+            return False, False
     ones, image = executor.allocate((n, 1), A.dtype), executor.zeros((n, 1), A.dtype)
     executor.run(vector.fill, ones, 1.0)
     A._apply(ones, image, 1.0, 0.0)
@@ -115,7 +133,6 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
     executor.run(vector.largest, image, apart)
     found = executor.to_host_together(most, total, apart)
     largest, together, off = (float(np.real(one[0])) for one in found)
-    eps = float(np.finfo(real).eps)
     slack = SUM_SLACK * eps * max(A.nnz / n, 1.0) * largest
     return off <= slack, together < -n * max(slack, eps**0.5 * largest)
 
@@ -133,7 +150,7 @@ def _facts_of_group(A: Any) -> Facts:
     Its conjugate transpose is made on the host, since the mirror images of entries belong to other
     members.
     """
-    counts = _counts_of_diagonal(A.own_block)
+    counts = _counts_of_diagonal(A.own_block)[:2]
     own, mirrored = A.host_rows(), A.H.host_rows()
     eps = np.finfo(A.dtype).eps
     sizes = abs(own) + abs(mirrored)
@@ -147,16 +164,18 @@ def _facts_of_group(A: Any) -> Facts:
     return found if found.may_be_definite else replace(found, balanced=0)
 
 
-def _counts_of_diagonal(A: Csr) -> tuple[int, int]:
-    """Return how many values have no inverse, and how many are positive."""
+def _counts_of_diagonal(A: Csr) -> tuple[int, int, int]:
+    """Return how many values have no inverse, are positive, and equal the first one."""
     n, executor = A.shape[0], A.executor
     if n == 0:
-        return 0, 0
+        return 0, 0, 0
     d = A.diagonal().reshape(n, 1)
-    counts = _counts(executor)
+    counts, equal = _counts(executor), executor.zeros((1,), np.int64)
     executor.run(facts.diagonal, d, executor.allocate((n, 1), A.dtype), 1.0, *counts)
-    not_invertible, positive = (int(a[0]) for a in executor.to_host_together(*counts))
-    return not_invertible, positive
+    executor.run(facts.repeated, d, equal)
+    found = executor.to_host_together(*counts, equal)
+    not_invertible, positive, repeated = (int(a[0]) for a in found)
+    return not_invertible, positive, repeated
 
 
 def is_hermitian(A: Csr) -> bool:

@@ -32,8 +32,8 @@ SLOW = 2.5
 #: Looks at the residual before it is judged, and iterations.
 LOOKS, JUDGED = 4, 10
 
-#: Iterations before the other candidates are found.
-FIRST = 30
+#: Iterations before the other candidates are found, and seconds that are expected of these.
+FIRST, FIRST_SECONDS = 30, 0.8e-3
 
 #: How many times the logarithm of the reduction so far may be missing for a solve that goes on
 #: without a look at the other candidates.
@@ -83,9 +83,9 @@ class Patience(Criterion):
         The expected number of iterations where that is known, 0 elsewhere: the residual is not
         judged before.
     outlook : callable, optional
-        Finds the other candidates after :data:`FIRST` iterations, by which easy systems are solved,
-        for the expected seconds of the rest and the iterations so far. None lets the solve go on;
-        it is asked again after as many iterations.
+        Finds the other candidates after :data:`FIRST` iterations or more, by which easy systems are
+        solved, for the expected seconds of the rest and the iterations so far. None lets the solve
+        go on; it is asked again after as many iterations.
     """
 
     def __init__(
@@ -102,7 +102,8 @@ class Patience(Criterion):
         self.rtol, self.atol = rtol, atol
         self.every = int(np.clip(BETWEEN / max(per_iteration, 1e-9), FEWEST, MOST))
         if outlook is not None:
-            self._usual, self.every = self.every, FIRST
+            first = FIRST_SECONDS / max(per_iteration, 1e-9)
+            self._usual, self.every = self.every, int(np.clip(first, FIRST, MOST))
         #: Whether this criterion ended the solve.
         self.gave_up = False
         #: The expected seconds of the rest when it was last asked.

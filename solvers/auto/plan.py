@@ -244,6 +244,9 @@ def _preconditioners(
             else ["M: none, no value of the diagonal has an inverse"]
         )
         return [(None, "")], why
+    if facts.constant_diagonal:
+        with_jacobi = (Settings(Jacobi, {}), "jacobi")
+        return [(None, ""), with_jacobi], ["M: none, the diagonal is constant"]
     if not facts.not_invertible:
         jacobi, note = Settings(Jacobi, {}), "M: jacobi, the diagonal has no zero"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -47,54 +48,61 @@ PIVOTED = 2.2
 MOST_COUNTED = 2**28
 
 
-@dataclass(frozen=True)
 class Sample:
-    """The sizes of the entries in some rows.
+    """The sizes of the entries in some rows of a matrix on the host.
 
-    Attributes
+    Parameters
     ----------
-    lines : float
-        The median share of the two largest entries of a row in all that are off the diagonal. It is
-        near 1 where diffusion is much faster along one direction of a grid.
-    jumps : bool
-        Whether entries and values of the diagonal vary over magnitudes, as diffusion with a
-        coefficient that jumps.
+    A : Csr
+        The matrix.
     """
 
-    lines: float
-    jumps: bool
+    def __init__(self, A: Csr) -> None:
+        indptr, indices, data = (np.asarray(a) for a in (A.indptr, A.indices, A.data))
+        n = A.shape[0]
+        rows = np.arange(0, n, max(n // SAMPLED, 1), dtype=np.int64)[:SAMPLED]
+        begin = indptr[rows].astype(np.int64)
+        length = np.minimum(indptr[rows + 1] - begin, LONGEST)
+        ends = np.cumsum(length)
+        count = int(ends[-1]) if n else 0
+        entries = np.arange(count) + np.repeat(begin - ends + length, length)
+        self._sizes = np.abs(data[entries])
+        self._owner = np.repeat(rows, length)
+        self._on_diagonal = indices[entries] == self._owner
 
+    @cached_property
+    def lines(self) -> float:
+        """The median share of the two largest entries of a row in all that are off the diagonal.
 
-def sample_of(A: Csr) -> Sample:
-    """Return the sizes of entries in a sample of the rows of a matrix on the host."""
-    indptr, indices, data = (np.asarray(a) for a in (A.indptr, A.indices, A.data))
-    n = A.shape[0]
-    sample = np.linspace(0, n - 1, min(SAMPLED, n)).astype(np.int64)
-    begin = indptr[sample].astype(np.int64)
-    length = indptr[sample + 1].astype(np.int64) - begin
-    steps = np.arange(min(int(length.max(initial=0)), LONGEST))
-    inside = steps < length[:, None]
-    entries = np.where(inside, begin[:, None] + steps, 0)
-    sizes = np.where(inside, np.abs(data[entries]), 0)
-    on_diagonal = indices[entries] == sample[:, None]
-    diagonal = sizes[on_diagonal & (sizes > 0)]
-    sizes[on_diagonal] = 0
-    off = sizes[sizes > 0]
-    jumps = _varies(off, MAGNITUDES) and _varies(diagonal, DIAGONAL_VARIES)
-    sizes.sort(axis=1)
-    total = sizes.sum(axis=1)
-    some = (sizes[:, -3:-2] > 0).any(axis=1) & np.isfinite(total)
-    share = sizes[some, -2:].sum(axis=1) / total[some]
-    return Sample(float(np.median(share)) if share.size else 0.0, jumps)
+        It is near 1 where diffusion is much faster along one direction of a grid.
+        """
+        off = ~self._on_diagonal & (self._sizes > 0)
+        owners, sizes = self._owner[off], self._sizes[off]
+        shares = []
+        for row in np.unique(owners):
+            found = np.sort(sizes[owners == row])
+            total = float(found.sum())
+            if found.size > 2 and isfinite(total):
+                shares.append(float(found[-2:].sum()) / total)
+        return float(np.median(shares)) if shares else 0.0
+
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether entries and values of the diagonal vary over magnitudes.
+
+        Those of diffusion with a coefficient that jumps do.
+        """
+        diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
+        return _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
 
 
 def _varies(sizes: np.ndarray[Any, Any], times: float) -> bool:
-    """Return whether the ninth decile of sizes is this many times the first one."""
-    if sizes.size < FEW:
+    """Return whether the ninth decile of the sizes that are not 0 is this many times the first."""
+    ordered = np.sort(sizes[sizes > 0])
+    count = ordered.size
+    if count < FEW:
         return False
-    ordered = np.sort(sizes)
-    first, ninth = ordered[sizes.size // 10], ordered[sizes.size - 1 - sizes.size // 10]
-    return bool(ninth > times * first)
+    return bool(ordered[count - 1 - count // 10] > times * ordered[count // 10])
 
 
 @dataclass(frozen=True)
@@ -184,7 +192,7 @@ class Properties:
     @cached_property
     def sample(self) -> Sample:
         """The sizes of entries in a sample of rows, of a matrix on the host."""
-        return sample_of(self.A.asformat("csr"))
+        return Sample(self.A.asformat("csr"))
 
     @property
     def looks_diffusive(self) -> bool:

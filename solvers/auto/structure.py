@@ -125,7 +125,7 @@ def _levels(
     if left_out.all():
         left_out[:] = False
     if not hermitian:
-        indptr, indices = _both_ways(indptr, indices)
+        indptr, indices = both_ways(indptr, indices)
     host = host_of(executor, ordering.search)
     unreached = np.where(left_out, -2, -1).astype(indptr.dtype)
     start, best = int(np.argmin(left_out)), np.zeros(0, np.int64)
@@ -144,7 +144,7 @@ def _levels(
     return count, int(best.sum()) / count, _dimension(np.concatenate([[0], np.cumsum(best)]))
 
 
-def _both_ways(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def both_ways(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the pattern of a matrix plus its transpose."""
     from scipy.sparse import csr_array
 

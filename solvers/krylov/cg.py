@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...core.step import INDEFINITE, NOT_FINITE, Steps, dot, finite, norm2, real, sqrt
+from ...core.step import INDEFINITE, NOT_FINITE, Step, Steps, dot, finite, norm2, real, sqrt
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
@@ -102,6 +102,9 @@ class Cg(KrylovSolver):
 
     SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+    #: The steps that subclasses extend by scalars of their own.
+    START: ClassVar[Step] = start
+    CURVATURE: ClassVar[Step] = curvature
 
     def allocate(self, work: Workspace) -> None:
         """Allocate the arrays of the steps; without a preconditioner z is r."""
@@ -113,13 +116,13 @@ class Cg(KrylovSolver):
         """Z = M r, p = z, rho = <r, z> (line 1)."""
         if work.M is not None:
             work.M._apply(work.r, work.z, 1.0, 0.0)
-        start(work)
+        self.START(work)
 
     def iterate(self, work: Workspace) -> None:
         """Lines 3 to 8."""
         w = work
         w.A._apply(w.p, w.q, 1.0, 0.0)  # q = A p
-        curvature(w)  # 3: <p, A p>
+        self.CURVATURE(w)  # 3: <p, A p>
         update(w)  # 3 to 5: alpha, x, r; rho = |r|^2 unless M says otherwise
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # 6: z = M r

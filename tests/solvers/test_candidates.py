@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
-from wollemi.solvers.auto.properties import Hints, sample_of
+from wollemi.solvers.auto.properties import Hints, Sample
 
 from .conftest import convection, poisson
 
@@ -151,12 +151,12 @@ def _grid(n, coefficient):
     return sp.csr_array(sp.diags_array(both.sum(axis=1) + 0.01 * coefficient) - both)
 
 
-def test_a_coefficient_that_jumps_is_seen_in_a_sample_of_the_entries():
+def test_a_coefficient_that_jumps_is_seen_in_a_Sample_the_entries():
     rng = np.random.default_rng(3)
     cells = np.kron(10.0 ** rng.uniform(-3, 3, (5, 5)), np.ones((8, 8))).ravel()
-    assert sample_of(wl.Csr(_grid(40, cells))).jumps
-    assert not sample_of(wl.Csr(_grid(40, np.ones(1600)))).jumps
-    across = sample_of(wl.Csr(grid(40, 1e-3)))
+    assert Sample(wl.Csr(_grid(40, cells))).jumps
+    assert not Sample(wl.Csr(_grid(40, np.ones(1600)))).jumps
+    across = Sample(wl.Csr(grid(40, 1e-3)))
     assert across.lines > 0.99 and not across.jumps
 
 

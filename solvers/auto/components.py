@@ -1,0 +1,173 @@
+"""Systems with several components: each connected part of the pattern is a system by itself.
+
+A method then suits its component, and a component that is singular or indefinite does not slow
+down the others. The small ones are solved together by factors, which are as small as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.formats import Csr, Matrix
+from ...core.formats.triangular import host_of
+from ...core.operands import as_block, like
+from ...core.operations import ordering
+from ...core.result import AttemptRecord, Result
+from ...core.status import Stop
+from .dense import MOST_ROWS
+from .structure import both_ways
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[Any]
+
+#: Components with attempts and notes in the result: those with the most rows.
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One large component, or all small ones together.
+
+    Attributes
+    ----------
+    rows : array of int
+        Its rows.
+    A : Csr
+        The matrix of these rows and columns.
+    """
+
+    rows: Numbers
+    A: Csr
+
+
+def is_connected(A: Matrix) -> bool:
+    """Return whether the pattern of a square matrix has one component, by a search in breadth."""
+    rows: Csr = A.asformat("csr")
+    indptr, indices = (
+        np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices)
+    )
+    host = host_of(A.executor, ordering.search)
+    for one_way in (True, False):  # most patterns are symmetric
+        if not one_way:
+            indptr, indices = both_ways(indptr, indices)
+        level = np.full(A.shape[0], -1, indptr.dtype)
+        host.run(ordering.search, indptr, indices, 0, level)
+        if np.all(level >= 0):
+            return True
+    return False
+
+
+def pieces_of(A: Matrix) -> tuple[int, list[Piece]]:
+    """Return the number of components, and the pieces: each large one, and all small ones."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = A.shape[0]
+    rows: Csr = A.asformat("csr")
+    read = A.executor.to_host_together(rows.data, rows.indices, rows.indptr)
+    data, indices, indptr = (np.asarray(a) for a in read)
+    S = csr_array((data, indices, indptr), shape=(n, n))
+    pattern = csr_array((np.ones(data.size, np.int8), indices, indptr), shape=(n, n))
+    count, labels = connected_components(pattern, directed=False)
+    sizes = np.bincount(labels, minlength=count)
+    small = sizes <= MOST_ROWS
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    groups = [order[starts[c] : starts[c + 1]] for c in np.flatnonzero(~small)]
+    if small.any():
+        groups.append(np.flatnonzero(small[labels]))
+    groups.sort(key=len, reverse=True)
+    return count, [Piece(g, Csr(S[g][:, g], executor=A.executor)) for g in groups]
+
+
+def solve_components(
+    A: Matrix, b: Any, solve: Callable[..., Result], rtol: float, atol: float
+) -> Result | None:
+    """Solve each component by itself.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The matrix.
+    b : array, shape (n,) or (n, k)
+        Right-hand sides.
+    solve : callable
+        Solves ``solve(A, b, rtol=, atol=)``.
+    rtol, atol : float
+        The tolerance.
+
+    Returns
+    -------
+    Result or None
+        None if there is one component, or nothing but small ones.
+    """
+    if is_connected(A):
+        return None
+    count, pieces = pieces_of(A)
+    if len(pieces) == 1:
+        return None  # all are small: nothing is gained by a second attempt at the same matrix
+    block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
+    share = (2.0 * len(pieces)) ** -0.5 if atol > 0 else 1.0
+    found = [
+        solve(
+            piece.A,
+            np.ascontiguousarray(block[piece.rows]),
+            rtol=rtol * (0.5**0.5 if atol > 0 else 1.0),
+            atol=atol * share,
+        )
+        for piece in pieces
+    ]
+    return _together(A, b, block, pieces, found, count, rtol, atol)
+
+
+def _together(
+    A: Matrix,
+    b: Any,
+    block: Numbers,
+    pieces: list[Piece],
+    found: list[Result],
+    count: int,
+    rtol: float,
+    atol: float,
+) -> Result:
+    """Return the results of all pieces as one."""
+    parts = [np.asarray(result.x) for result in found]
+    x = np.zeros(block.shape, np.result_type(*parts))
+    for piece, part in zip(pieces, parts, strict=True):
+        x[piece.rows] = part
+    norms = np.stack([np.atleast_1d(result.residual_norm) for result in found])
+    norm = np.sqrt((norms**2).sum(axis=0))
+    norm_b = np.linalg.norm(block, axis=0)
+    threshold = np.maximum(rtol * norm_b, atol)
+    stops: list[Stop] = []
+    for column in range(block.shape[1]):
+        failed = [r.stops[column] for r in found if r.stops[column] != Stop.CONVERGED]
+        met = not failed or norm[column] <= threshold[column]
+        others = [stop for stop in failed if stop != Stop.LEAST_SQUARES]
+        stops.append(Stop.CONVERGED if met else (others or failed)[0])
+    attempts: list[AttemptRecord] = []
+    notes = [f"the pattern has {count} components, which were solved separately"]
+    for result in found[:SHOWN]:
+        attempts += result.attempts
+        notes += [note for note in result.notes if note not in notes]
+    one = np.ndim(b) == 1
+    history = np.stack([norm_b, norm])
+    return Result(
+        x=like(A.executor, A.executor.from_host(np.ascontiguousarray(x)), b),
+        stops=stops,
+        column_iterations=np.max([r.column_iterations for r in found], axis=0),
+        residual_norm=float(norm[0]) if one else norm,
+        residuals=history[:, 0] if one else history,
+        threshold=float(threshold[0]) if one else threshold,
+        seconds=sum(result.seconds for result in found),
+        solver=found[0].solver,
+        executor=A.executor.name,
+        notes=notes,
+        attempts=attempts,
+    )

@@ -1,0 +1,144 @@
+"""CG that estimates the condition number and the error of its solution from its own scalars.
+
+CG carries the Cholesky factor of the tridiagonal matrix of the Lanczos process. The norm of the
+inverse of that factor is followed by one vector that is extended by an element in each iteration,
+so that a few scalars suffice and no vector is read.
+
+References
+----------
+G. Meurant and P. Tichy, Approximating the extreme Ritz values and upper bounds for the A-norm of
+the error in CG, Numer. Algorithms 82 (2019), section 3; C. H. Bischof, Incremental condition
+estimation, SIAM J. Matrix Anal. Appl. 11 (1990).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...core.edges import edge_of
+from ...core.operations import vector
+from ...core.step import Step, Steps, dot, real, sqrt, where
+from ..driver.workspace import Workspace
+from ..krylov.cg import Cg, require_positive
+from ..preconditioners import Jacobi
+
+if TYPE_CHECKING:
+    from ...core.result import Result
+
+#: ``inverse`` is the square of the norm of the inverse factor, and so one over the smallest
+#: eigenvalue; ``last`` is that of its last row, ``cross`` the product of this row with the vector
+#: that attains ``inverse``. ``most`` and ``top`` are the largest ``inverse`` and the largest value
+#: of the diagonal of the tridiagonal matrix since the solve began, over all restarts.
+step = Steps(
+    "estimating",
+    vectors="r z p q",
+    scalars="rho rho_old pq",
+    reals="inverse last cross top most gamma_old",
+)
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set p = z, rho = <r, z>, and the scalars of the factor to 0."""
+    w.p = w.z
+    w.rho = dot(w.r, w.z)
+    require_positive(w, w.rho)
+    w.inverse, w.last, w.cross, w.gamma_old = 0, 0, 0, 0
+
+
+@step
+def curvature(w: Workspace) -> None:
+    """Set pq = <p, q>, and extend the factor by a row: ``inverse`` is the largest there is."""
+    w.pq = dot(w.p, w.q)
+    require_positive(w, w.pq)
+    gamma = real(w.rho) / real(w.pq)
+    first = ~(w.gamma_old > 0)
+    below = where(first, 0, real(w.rho) / real(w.rho_old) / w.gamma_old)
+    last = (below * w.last + 1) * gamma
+    mixed = -sqrt(below * gamma) * w.cross
+    half = (w.inverse - last) / 2
+    root = sqrt(half * half + mixed * mixed)
+    largest = (w.inverse + last) / 2 + root
+    # the eigenvector of [[inverse, mixed], [mixed, last]] for its larger eigenvalue
+    along = where(half > 0, half + root, mixed)
+    across = where(half > 0, mixed, root - half)
+    size = sqrt(along * along + across * across)
+    usable = size > 0
+    along, across = where(usable, along / size, 0), where(usable, across / size, 1)
+    diagonal = 1 / gamma + below
+    w.cross = along * mixed + across * last
+    w.inverse, w.last = largest, last
+    w.most = where(largest > w.most, largest, w.most)
+    w.top = where(diagonal > w.top, diagonal, w.top)
+    w.gamma_old = gamma
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates for one system, of the worst column.
+
+    Attributes
+    ----------
+    condition : float
+        Of the condition number of the matrix, scaled by its diagonal where ``M`` is Jacobi.
+    error : float
+        An estimate from above of the relative error of the solution.
+    """
+
+    condition: float
+    error: float
+
+
+class EstimatingCg(Cg):
+    """Conjugate gradients with the scalars of the estimates; its ``M`` is None or Jacobi."""
+
+    START: ClassVar[Step] = start
+    CURVATURE: ClassVar[Step] = curvature
+
+    def allocate(self, work: Workspace) -> None:
+        """Allocate the scalars in addition."""
+        super().allocate(work)
+        work.make(step)
+
+    def begin(self, work: Workspace) -> None:
+        """Forget the estimates of an earlier solve."""
+        super().begin(work)
+        for array in (work.most, work.top):
+            self.executor.run(vector.fill, array.reshape(1, work.k), 0.0)
+
+    def estimated(self, result: Result) -> Result:
+        """Return the result of the last solve with estimates, those of CG's name."""
+        named = replace(result, solver=Cg.__name__)
+        if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
+            return named
+        found = self._estimates(result)
+        return replace(named, condition=found.condition, error=found.error)
+
+    def _estimates(self, result: Result) -> Estimates:
+        (block,) = edge_of(self).enter(x=result.x)
+        assert block is not None
+        work = self.workspace(block.dtype, int(block.shape[1]))
+        arrays = [work.most, work.top, work.rho_old, block]
+        if isinstance(self.M, Jacobi):
+            arrays.append(self.M.inverse.data)
+        most, top, before, x, *scales = (
+            np.asarray(a) for a in self.executor.to_host_together(*arrays)
+        )
+        inverse = most.astype(np.float64)
+        norm = np.atleast_1d(np.asarray(result.residual_norm, np.float64))
+        eps = float(np.finfo(x.dtype).eps)
+        with np.errstate(all="ignore"):
+            squares = np.abs(x) ** 2
+            if scales:
+                # norms of M's inner product: that of r from the iteration before
+                squares = squares / np.abs(scales[0])[:, None]
+                history = result.residuals.reshape(result.residuals.shape[0], -1)
+                earlier = history[result.column_iterations - 1, np.arange(norm.size)]
+                norm = np.sqrt(np.maximum(before.real.astype(np.float64), 0)) * norm / earlier
+            error = np.maximum(norm * inverse / np.sqrt(squares.sum(axis=0)), eps)
+            condition = np.maximum(top * inverse, 1.0)
+        worst = float(np.max(np.where(np.isfinite(error), error, eps)))
+        return Estimates(float(np.max(condition)), min(worst, 1.0))
