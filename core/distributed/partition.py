@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
@@ -128,6 +130,48 @@ class Partition:
             )
         counts = np.bincount(given, minlength=size)
         return cls([0, *np.cumsum(counts).tolist()], np.argsort(given, kind="stable"))
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the partition to a file of NumPy (``.npz``), for :meth:`load`.
+
+        A program that starts again then shares matrices as before, without another run of METIS.
+        Every rank has the whole partition: one of them writes it.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from wollemi.distributed import Partition
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "partition.npz")
+        ...     Partition.of_owners([1, 0, 1], 2).save(file)
+        ...     Partition.load(file).rows(1)
+        array([0, 2])
+        """
+        arrays = {"offsets": self.offsets}
+        if self.numbers is not None:
+            arrays["numbers"] = self.numbers
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Partition:
+        """Return the partition of a file that :meth:`save` has written.
+
+        Raises
+        ------
+        InvalidArgument
+            If the file has no partition.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                arrays = {name: found[name] for name in found.files}
+            return cls(arrays["offsets"], arrays.get("numbers"))
+        except (ValueError, KeyError, AttributeError, zipfile.BadZipFile, EOFError) as error:
+            raise InvalidArgument(
+                f"partition: expected a file that Partition.save has written, got {path}: {error}"
+            ) from error
 
     # ---- questions
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,31 @@ def test_a_report_of_rows_that_are_numbered_anew(kind: str) -> None:
 def test_a_partition_of_no_matrix_has_no_report() -> None:
     with pytest.raises(wl.errors.InvalidArgument, match=r"A\.partition\.report"):
         wl.distributed.Partition([0, 2, 5]).report()
+
+
+def test_a_partition_is_kept_in_a_file(tmp_path: Path) -> None:
+    S, path = scattered(40), tmp_path / "partition.npz"
+    A = wl.distribute(S, ["reference"] * 2, partition=np.arange(40) % 2)
+    A.partition.save(path)
+    loaded = wl.distributed.Partition.load(path)
+    assert loaded == A.partition
+    B = wl.distribute(S, ["reference"] * 2, partition=loaded)
+    np.testing.assert_array_equal(B @ np.ones(40), A @ np.ones(40))
+    wl.distributed.Partition([0, 2, 5]).save(path)
+    assert wl.distributed.Partition.load(path) == wl.distributed.Partition([0, 2, 5])
+
+
+@pytest.mark.parametrize("content", ["text", "another", "whole", "empty"])
+def test_a_file_without_a_partition_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "partition.npz"
+    if content == "text":
+        path.write_text("no partition")
+    elif content == "empty":
+        path.touch()
+    else:
+        arrays = {"other": np.ones(2)} if content == "another" else {"offsets": np.array([1, 2])}
+        np.savez(path, **arrays)
+    with pytest.raises(wl.errors.InvalidArgument, match="partition"):
+        wl.distributed.Partition.load(path)
+    with pytest.raises(FileNotFoundError):
+        wl.distributed.Partition.load(tmp_path / "missing.npz")
