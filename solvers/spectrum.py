@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.distributed.halo import fill_ghosts
 from ..core.dtypes import real_dtype
 from ..core.formats import Diagonal, Matrix
 from ..core.formats.rowwise import row_bounds
@@ -13,6 +14,7 @@ from ..core.operations import coarsen, values, vector
 from .driver.scaling import column_values
 
 if TYPE_CHECKING:
+    from ..core.distributed.matrix import Csr as SharedCsr
     from ..core.executor import Array, Executor
     from ..core.formats import Csr
     from ..core.linop import LinOp
@@ -243,25 +245,38 @@ POWER_STEPS = 15
 POWER_MARGIN = 1.1
 
 
-def power_estimate(A: Csr) -> float:
+def power_estimate(A: Csr, shared: SharedCsr | None = None) -> float:
     """Estimate the largest modulus of an eigenvalue of ``D^-1 A`` by the power method.
 
-    Norms are maxima: no sum over rows is taken, and all executors give the same bits. The host
-    waits once.
+    Norms are maxima: no sum over rows is taken, and all executors, and groups, give the same bits.
+    The host waits once.
+
+    Parameters
+    ----------
+    A : Csr
+        The rows of the matrix; a member's, with its own columns and then its ghosts, where a group
+        shares it.
+    shared : distributed.Csr, optional
+        The matrix that a group shares; all members must ask.
     """
     executor, n = A.executor, A.shape[0]
-    if n == 0:
+    if shared is None and n == 0:
         return 1.0
-    x, y = (executor.allocate((n,), A.dtype) for _ in range(2))
-    norms = executor.allocate((3,), real_dtype(A.dtype))
-    executor.run(coarsen.start, x)
+    x, y = (executor.allocate((A.shape[1],), A.dtype) for _ in range(2))
+    norms = executor.zeros((3,), real_dtype(A.dtype))
+    executor.run(coarsen.start, 0 if shared is None else shared.first_row, x[:n])
     for step in range(POWER_STEPS):
-        executor.run(coarsen.power, *row_bounds(A), A.indices, A.data, x, y)
+        if shared is not None:
+            fill_ghosts(shared.executor, shared.halo, x, n, n)
+        executor.run(coarsen.power, *row_bounds(A), A.indices, A.data, x, y[:n])
         x, y = y, x
         left = POWER_STEPS - step - 1
-        if left < 3:
-            executor.run(vector.largest, x.reshape(n, 1), norms[left : left + 1])
-    last, _, before = (float(norm) for norm in executor.to_host(norms))
+        if left < 3 and n:
+            executor.run(vector.largest, x[:n].reshape(n, 1), norms[left : left + 1])
+    found = executor.to_host(norms)
+    if shared is not None:
+        found = np.max(shared.executor.links.all(found), axis=0)  # type: ignore[union-attr]
+    last, _, before = (float(norm) for norm in found)
     return float(np.sqrt(last / before)) if before > 0 else before
 
 
@@ -279,10 +294,14 @@ def _from_hessenberg(hessenberg: np.ndarray[Any, Any]) -> Spectrum:
 def _start(executor: Executor, A: LinOp) -> Array:
     links = executor.links
     shared = A.partition is not None and links is not None
-    x = executor.allocate((A.shape[0] if shared else A.local_rows,), A.dtype)
-    executor.run(coarsen.start, x)
-    if shared and links is not None:  # a member's part of the vector of all rows
+    if shared and links is not None and A.partition.numbers is not None:
+        x = executor.allocate((A.shape[0],), A.dtype)
+        executor.run(coarsen.start, 0, x)  # a member's part of the vector of all rows
         x = executor.from_host(A.partition.part(executor.to_host(x), links.rank).copy())
+    else:
+        x = executor.allocate((A.local_rows,), A.dtype)
+        first = int(A.partition.offsets[links.rank]) if shared and links is not None else 0
+        executor.run(coarsen.start, first, x)
     return x.reshape(A.local_rows, 1)
 
 

@@ -125,10 +125,10 @@ def balanced(
 
 
 @kernel(operations.start)
-def start(executor: Executor, x: Array) -> None:
+def start(executor: Executor, first: int, x: Array) -> None:
     """Scale hashes to numbers between -1 and 1."""
     real = real_dtype(x.dtype).type
-    x[:] = hashed(np.arange(x.size)).astype(real) / real(2.0**31) - real(1)
+    x[:] = hashed(first + np.arange(x.size)).astype(real) / real(2.0**31) - real(1)
 
 
 @kernel(operations.power)

@@ -64,6 +64,7 @@ struct coarsen_radius {
 
 template <class T>
 struct coarsen_start {
+  i64 first;
   T* x;
   using sum = none;
   using column_state = taking_part;
@@ -71,7 +72,7 @@ struct coarsen_start {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     using R = real_t<T>;
-    return x[i] = T(R(hashed(i)) / R(2147483648.0) - R(1)), sum{};
+    return x[i] = T(R(hashed(first + i)) / R(2147483648.0) - R(1)), sum{};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };

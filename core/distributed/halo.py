@@ -94,7 +94,7 @@ def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts
     halo : Halo
         Which rows.
     numbers : array
-        Of 4 or 8 bytes each: any bits, which do not change on the way.
+        Of 4, 8 or 16 bytes each: any bits, which do not change on the way.
     own, ghosts : int
         How many rows the member has, and the place of the first row of others.
     """
@@ -111,12 +111,13 @@ def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts
         host[ghosts : ghosts + halo.ghosts] = np.concatenate(links.alltoall(sent))
         executor.copy_into(numbers, host)
         return
-    bits = numbers.view(real)
-    target = bits[ghosts : ghosts + halo.ghosts].reshape(halo.ghosts, 1)
+    words = numbers.dtype.itemsize // real.itemsize
+    bits = numbers.view(real).reshape(int(numbers.size), words)
+    target = bits[ghosts : ghosts + halo.ghosts]
     if links.fuses:
-        executor.run(push, halo, bits[:own].reshape(own, 1), target)
+        executor.run(push, halo, bits[:own], target)
         return
-    packed = bits[halo.send_index].reshape(halo.packed, 1)
+    packed = bits[halo.send_index]
     executor.run(send, halo, packed, target)
     executor.run(receive, halo, target)
 

@@ -174,6 +174,11 @@ class Csr(LinOp):
         return self._blocks.rows
 
     @property
+    def first_row(self) -> int:
+        """The new number of this member's first row."""
+        return int(self._partition.offsets[self._links.rank])
+
+    @property
     def local_nnz(self) -> int:
         """Entries of this member's rows."""
         return int(self.data.size)

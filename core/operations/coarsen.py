@@ -56,14 +56,14 @@ balanced = declare(
 
 start = declare(
     "coarsen.start",
-    "x: out T[m]",
-    "x_i = hash(i) / 2^31 - 1: the same numbers between -1 and 1 on all executors",
+    "first: i64, x: out T[m]",
+    "x_i = hash(first + i) / 2^31 - 1: the same numbers between -1 and 1 on all executors",
     over=ROWS,
 )
 
 power = declare(
     "coarsen.power",
-    f"{_MATRIX}, x: in T[m], y: out T[m]",
+    f"{_MATRIX}, x: in T[c], y: out T[m]",
     "y_i = sum_j a_ij x_j / a_ii, 0 where a_ii = 0: a step of the power method for D^-1 A",
     over=ROWS,
 )

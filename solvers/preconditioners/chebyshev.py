@@ -12,7 +12,7 @@ from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
 from ..auto.facts import is_hermitian_by_rows
-from ..spectrum import POWER_MARGIN, estimate, power_estimate, row_bound
+from ..spectrum import POWER_MARGIN, power_estimate, row_bound
 from . import smoothing
 from .base import Preconditioner, rows_of
 from .jacobi import inverse_diagonal
@@ -189,9 +189,8 @@ class Chebyshev(Preconditioner):
         rows = row_bound(S) if links is None else float(np.max(links.all(row_bound(S))))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
             return rows
-        if links is not None:  # its vectors belong to all members
-            return min(rows, estimate(A, self.inverse).radius)
-        return min(rows, POWER_MARGIN * power_estimate(S))
+        shared: Any = None if links is None else A
+        return min(rows, POWER_MARGIN * power_estimate(S, shared))
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         (n, k), temporary = x.shape, self._temporaries[3]

@@ -40,6 +40,8 @@ def _graph(values: dict[str, Any], extents: dict[str, int], count: str = "") -> 
     values |= {name: array for name, array in made.items() if name in values}
     if "values" in values:
         values["values"] = _entries(row, column, values["values"].dtype, rng)
+    if "x" in values and values["x"].size != m and "indices" in values:
+        values["x"] = np.resize(values["x"], m)
     if "d" in values:
         values["d"] = values["values"][row == column].copy()
     if "columns" in values:

@@ -92,8 +92,7 @@ def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
         if further is not None:
             fill_ghosts(executor, further, numbers, n, S.shape[1])
 
-    first = int(A.partition.offsets[links.rank])
-    run(coarsen.rank, *dependent, first, key[:n], state[:n], undecided)
+    run(coarsen.rank, *dependent, A.first_row, key[:n], state[:n], undecided)
     tell(key)
     tell(state)
     for at in range(classical.MOST_ROUNDS):
