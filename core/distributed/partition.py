@@ -149,11 +149,11 @@ class Partition:
         ...     Partition.load(file).rows(1)
         array([0, 2])
         """
-        arrays = {"offsets": self.offsets}
-        if self.numbers is not None:
-            arrays["numbers"] = self.numbers
         with open(path, "wb") as file:
-            np.savez_compressed(file, **arrays)
+            if self.numbers is None:
+                np.savez_compressed(file, offsets=self.offsets)
+            else:
+                np.savez_compressed(file, offsets=self.offsets, numbers=self.numbers)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Partition:
