@@ -4,6 +4,7 @@
 #pragma once
 #include "band_lu.hpp"
 #include "lanes.hpp"
+#include "not_a_number.hpp"
 
 namespace wl {
 
@@ -41,7 +42,7 @@ struct verdicts_of_systems {
   WL_DEVICE void leave(i64 k) const {
     codes[k] = 255;
     iterations[k] = 0;
-    norms[k] = thresholds[k] = __builtin_nan("");
+    norms[k] = thresholds[k] = not_a_number();
     fetch_add(undecided, 1);
   }
 };

@@ -1,17 +1,36 @@
-// The steps of a solver for one system that a block has to itself: vectors are in memory of the
-// block, a work-item has the rows thread, thread + WL_BLOCK, ... in every step.
+// The steps of a solver for one system that a block has to itself. Either vectors are in memory of
+// the block, and a work-item has the rows thread, thread + WL_BLOCK, ... in every step. Or a
+// work-item has one row, with the elements of vectors in its registers; only the vectors that
+// products gather from are in memory of the block.
 #pragma once
+#include "not_a_number.hpp"
 #include "precision.hpp"
 #include "spmv.hpp"
 #include "structure.hpp"
 
 namespace wl {
 
+// The least power of 2 that is not below a number.
+template <int N>
+constexpr int power_from = 2 * power_from<(N + 1) / 2>;
+template <>
+constexpr int power_from<1> = 1;
+
 // The sum over the block, in the first work-item. All sums of a type share their memory.
 template <class S>
 WL_DEVICE S total_of_block(const item& it, S value) {
-  WL_SHARED(S, of_wave, WL_BLOCK / WL_WARP);
-  return sum_in_first_wave(it, value, of_wave);
+  constexpr int waves = WL_BLOCK / WL_WARP;
+  static_assert(waves <= WL_WARP, "a wave holds the sums of all waves");
+  value = sum_of_lanes<WL_WARP>(it, value);
+  if constexpr (waves == 1)
+    return value;
+  WL_SHARED(S, of_wave, waves);
+  if (lane_of(it) == 0)
+    of_wave[wave_of(it)] = value;
+  it.barrier();
+  if (wave_of(it) == 0)
+    value = sum_of_lanes<power_from<waves>>(it, lane_of(it) < waves ? of_wave[lane_of(it)] : S{});
+  return value;
 }
 
 // A functor on all rows, without a sum.
@@ -31,6 +50,27 @@ WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   if (state.active)
     for (i64 row = it.thread(); row < n; row += WL_BLOCK)
       sum += f(row, 0, state);
+  sum = total_of_block(it, sum);
+  if (it.thread() == 0 && state.active)
+    f.finish(0, sum);
+  it.barrier();
+}
+
+// A functor on the row of a work-item, where vectors begin at its elements, without a sum.
+template <class F>
+WL_DEVICE void for_own_row(bool has_row, const F& f) {
+  const auto state = f.column(0);
+  if (state.active && has_row)
+    f(0, 0, state);
+}
+
+// A functor on the rows of all work-items, and its last step with the sum. Ends with a barrier.
+template <class F>
+WL_DEVICE void add_up_own_rows(const item& it, bool has_row, const F& f) {
+  const auto state = f.column(0);
+  typename F::sum sum{};
+  if (state.active && has_row)
+    sum += f(0, 0, state);
   sum = total_of_block(it, sum);
   if (it.thread() == 0 && state.active)
     f.finish(0, sum);
@@ -81,23 +121,33 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
   }
 }
 
-// The entries of the row of a work-item in its registers, W at most.
+// The entries of the row of a work-item in its registers, W at most. Columns have 16 bits. Zeros in
+// the own column follow a shorter row.
 template <class S, int W>
 struct held_row {
   S values[W];
-  i32 columns[W];
-  int length = 0;
+  u32 columns[(W + 1) / 2];
 
   template <class I>
-  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices, const S* data, S*) {
+  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices, const S* data) {
     const i64 row = it.thread();
     const I begin = row < n ? indptr[row] : I(0);
-    length = row < n ? int(indptr[row + 1] - begin) : 0;
+    const int length = row < n ? int(indptr[row + 1] - begin) : 0;
+    const u32 own = row < n ? u32(row) : 0u;
+#pragma unroll
+    for (int u = 0; u < (W + 1) / 2; ++u)
+      columns[u] = own << 16 | own;
 #pragma unroll
     for (int u = 0; u < W; ++u) {
       values[u] = u < length ? data[begin + u] : S(0);
-      columns[u] = u < length ? i32(indices[begin + u]) : 0;
+      const u32 column = u < length ? u32(indices[begin + u]) : own;
+      columns[u / 2] = u % 2 == 0 ? (columns[u / 2] & 0xffff0000u) | column
+                                  : (columns[u / 2] & 0xffffu) | column << 16;
     }
+  }
+
+  WL_DEVICE u32 column(int u) const {
+    return u % 2 == 0 ? columns[u / 2] & 0xffffu : columns[u / 2] >> 16;
   }
 
   template <class T>
@@ -105,33 +155,52 @@ struct held_row {
     T sum{};
 #pragma unroll
     for (int u = 0; u < W; ++u)
-      if (u < length)
-        sum += value_as<T>(values[u]) * x[columns[u]];
+      sum += value_as<T>(values[u]) * x[column(u)];
+    return sum;
+  }
+
+  // The sum of the entries on the diagonal.
+  WL_DEVICE S on_diagonal(const item& it) const {
+    S sum{};
+#pragma unroll
+    for (int u = 0; u < W; ++u)
+      sum += column(u) == u32(it.thread()) ? values[u] : S(0);
     return sum;
   }
 };
 
-// All N elements of the row of a work-item, zeros too. Neighbouring lanes load the entries of a row
-// to the tile of N x (N | 1) elements, in which no two work-items write one element.
+// All N elements of the row of a work-item, zeros too. Entries go through a tile of N x (N | 1)
+// elements, in which no two work-items write one element: `places` has the element of each.
 template <class S, int N>
 struct dense_row {
-  static constexpr int stride = N | 1, lanes = 8, parts = 3;
+  static constexpr int stride = N | 1, parts = 3, together = 16;
   S values[N];
+  S diagonal;
 
-  template <class I>
-  WL_DEVICE void load(const item& it, i64, const I* indptr, const I* indices, const S* data,
-                      S* tile) {
+  WL_DEVICE void load(const item& it, const i32* places, i64 entries, const S* data, S* tile) {
     for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
       tile[e] = S(0);
     it.barrier();
-    for (int row = it.thread() / lanes; row < N; row += WL_BLOCK / lanes)
-      for (I e = indptr[row] + it.thread() % lanes; e < indptr[row + 1]; e += lanes)
-        tile[row * stride + indices[e]] = data[e];
+    for (i64 base = it.thread(); base < entries; base += together * WL_BLOCK) {
+      S loaded[together];
+      i32 place[together];
+#pragma unroll
+      for (int u = 0; u < together; ++u) {
+        const i64 e = base + u * WL_BLOCK;
+        place[u] = e < entries ? places[e] : -1;
+        loaded[u] = e < entries ? data[e] : S(0);
+      }
+#pragma unroll
+      for (int u = 0; u < together; ++u)
+        if (place[u] >= 0)
+          tile[place[u]] = loaded[u];
+    }
     it.barrier();
     const int row = it.thread() < N ? it.thread() : 0;
 #pragma unroll
     for (int j = 0; j < N; ++j)
       values[j] = tile[row * stride + j];
+    diagonal = tile[row * stride + row];
   }
 
   template <class T>
@@ -142,15 +211,15 @@ struct dense_row {
       sums[j % parts] += value_as<T>(values[j]) * x[j];
     return sums[0] + (sums[1] + sums[2]);
   }
+
+  WL_DEVICE S on_diagonal(const item&) const { return diagonal; }
 };
 
 // y = alpha A x + beta y of rows in registers.
 template <class T, class Row>
-WL_DEVICE void multiply_own_row(const item& it, i64 n, const Row& held, const T* x, T* y, T alpha,
-                                T beta) {
-  const i64 row = it.thread();
-  if (row < n)
-    store(y[row], held.times(x), alpha, beta);
+WL_DEVICE void multiply_own_row(bool has_row, const Row& held, const T* x, T* y, T alpha, T beta) {
+  if (has_row)
+    store(*y, held.times(x), alpha, beta);
 }
 
 // d_i = the sum of the entries at (i, i).

@@ -74,8 +74,11 @@ _BODY = """\
 {place}  const wl::i64 k = first_system + it.block(), entries = {entries};
   const wl::i64 matrix = matrices ? matrices[k] : width == 1 ? k : k / width;
   const {real}* const own_values = all_values + matrix * entries;
-{opening}{values}  if (started)
-    wl::copy_rows(it, {n}, all_x + k * {n}, {x});
+  [[maybe_unused]] const wl::i64 row = it.thread();
+  [[maybe_unused]] const bool has_row = row < {n};
+{opening}{values}  if (started) {{
+    {load_x}
+  }}
   if (it.thread() == 0) {{
 {loads}    s.iterations = 0;
   }}
@@ -85,11 +88,9 @@ _BODY = """\
 {lambdas}  using R = {size};
   wl::u8 code = 255;
   refresh_system();
-  it.barrier();
-  if (!({failed})) {{
+{after_refresh}  if (!({failed})) {{
     measure_system();
-    it.barrier();
-    const R length = *{first};
+{after_measure}    const R length = *{first};
     if (length >= R(least) && length <= R(most)) {{
       const R by_length = R(relative[k * apart]) * length,
               at_least = R(absolute[k * apart]);
@@ -99,21 +100,19 @@ _BODY = """\
         it.barrier();
         if (it.thread() == 0)
           s.threshold = threshold, s.stop = 0, s.running = 1;
-        restart_system();
         it.barrier();
-        best = again && best < s.norm ? best : s.norm;
+        restart_system();
+{after_restart}        best = again && best < s.norm ? best : s.norm;
         const bool begins = s.running != 0;
         if (begins) {{
           const wl::i64 left = limit - s.iterations, turns = left < {cycle} ? left : {cycle};
           for (wl::i64 turn = 0; turn < turns && s.running != 0; ++turn) {{
             iterate_system();
-            it.barrier();
-          }}
+{after_iterate}          }}
           finish_system();
-        }}
+{after_finish}        }}
         judge_system();
-        it.barrier();
-        const R truth = *{truth}, largest = *{largest};
+{after_judge}        const R truth = *{truth}, largest = *{largest};
         if (!(truth - truth == R(0)) || !(largest - largest == R(0)))
           break;
         if (truth <= threshold) {{
@@ -131,7 +130,7 @@ _BODY = """\
         before = truth;
       }}
       if (code != 255) {{
-        wl::copy_rows(it, {n}, {x}, all_x + k * {n});
+        {store_x}
         if (it.thread() == 0) {{
           iterations[k] = s.iterations;
           norms[k] = double(*{truth});
@@ -144,7 +143,7 @@ _BODY = """\
     codes[k] = code;
     if (code == 255) {{
       iterations[k] = 0;
-      norms[k] = thresholds[k] = __builtin_nan("");
+      norms[k] = thresholds[k] = wl::not_a_number();
       wl::fetch_add(undecided, 1);
     }}
   }}
@@ -223,12 +222,15 @@ class Made:
         Bytes of shared memory of a block.
     arena : int
         Bytes of other memory of a block.
+    kept : tuple of array
+        Arrays that the kernel reads.
     """
 
     kernel: Kernel
     shape: Shape
     shared: int
     arena: int
+    kept: tuple[Any, ...] = ()
 
 
 class Unsuited(Exception):
@@ -313,6 +315,12 @@ def _value_of(call: Call, value: str) -> str:
         if parameter.is_array and parameter.kind == "T":
             return CODES[array.dtype]
     return value
+
+
+def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
+    """Return the addresses of the vectors of which products read any element."""
+    calls = (call for calls in programs.values() for call in calls)
+    return {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
 
 
 @dataclass
@@ -433,39 +441,61 @@ class _Text:
         self.real, self.size = VALUE_TYPES[value], REAL[value]
         n = int(member.x.shape[0])
         self.rows, self.n = n, self.arguments.plain("wl::i64", n)
-        found = vectors_of(member, programs)
-        self.names = {where: f"v{at}" for at, where in enumerate(found)}
         self.opening: list[str] = []
         self.memory = 0
-        for where, vector in found.items():
-            name, kind = self.names[where], _type_of(vector.array)
-            if where == address(member.b):
-                if vector.is_written:
-                    raise Unsuited("a program writes b")
-                self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
-            elif vector.is_written:
-                self.opening.append(
-                    f"  {kind}* const {name} = reinterpret_cast<{kind}*>(memory + {self.memory});\n"
-                    f"  wl::clear_rows(it, {self.n}, {name});\n"
-                )
-                self.memory += _padded(int(vector.array.nbytes))
+        #: Arrays that the kernel reads and nothing else keeps.
+        self.kept: list[Any] = []
+        gathered = gathered_by(programs)
+        #: Pointers to vectors, and to the elements of a work-item, by address.
+        self.names: dict[int, str] = {}
+        self.elements: dict[int, str] = {}
+        for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
+            name, kind = f"v{at}", _type_of(vector.array)
+            if where == address(member.b) and vector.is_written:
+                raise Unsuited("a program writes b")
+            if shape.held and where not in gathered and where != address(member.b):
+                self._in_register(where, vector, name, kind)
             else:
-                pointer = self.arguments.pointer(vector.array, kind)
-                self.opening.append(f"  {kind}* const {name} = {pointer};\n")
-        # a functor takes pointers that it may write through, also where it only reads
-        self.arguments.renamed = {
-            where: (f"const_cast<{_type_of(found[where].array)}*>({name})", "1")
-            for where, name in self.names.items()
-        }
+                self._in_memory(where, vector, name, kind)
+            # a functor takes pointers that it may write through, also where it only reads
+            element = f"const_cast<{kind}*>({self.elements[where]})"
+            self.arguments.renamed[where] = (element, "1")
+
+    def _in_memory(self, where: int, vector: Vector, name: str, kind: str) -> None:
+        """Define a pointer to all elements of a vector."""
+        if where == address(self.member.b):
+            self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
+        elif vector.is_written:
+            self.opening.append(
+                f"  {kind}* const {name} = reinterpret_cast<{kind}*>(memory + {self.memory});\n"
+                f"  wl::clear_rows(it, {self.n}, {name});\n"
+            )
+            self.memory += _padded(int(vector.array.nbytes))
+        else:
+            pointer = self.arguments.pointer(vector.array, kind)
+            self.opening.append(f"  {kind}* const {name} = {pointer};\n")
+        self.names[where] = name
+        self.elements[where] = f"{name} + row" if self.shape.held else name
+
+    def _in_register(self, where: int, vector: Vector, name: str, kind: str) -> None:
+        """Define the element of a work-item; zero where the work-item has no row."""
+        value = f"{kind}{{}}"
+        if not vector.is_written:
+            pointer = self.arguments.pointer(vector.array, kind)
+            value = f"has_row ? {pointer}[row] : {value}"
+        self.opening.append(f"  {kind} {name} = {value};\n")
+        self.elements[where] = f"&{name}"
 
     # ---- programs
 
-    def _program(self, name: str) -> str:
-        """Return the statements of a program; a barrier stands where one work-item reads another's.
+    def _program(self, name: str) -> tuple[str, bool]:
+        """Return the statements of a program, and whether a barrier is the last of them.
 
-        Rows belong to the same work-items in all operations but products with shared rows.
+        A barrier is before the program, and between operations where one work-item reads the
+        elements of another. Rows belong to the same work-items in all operations but products with
+        shared rows.
         """
-        lines = ["it.barrier();\n"]
+        lines: list[str] = []
         written: set[int] = set()
         gathered: set[int] = set()
         for call in self.programs[name]:
@@ -492,7 +522,8 @@ class _Text:
             if is_product and self.shape.lanes > 1:
                 lines.append("it.barrier();\n")
                 written, gathered = set(), set()
-        return "".join(f"    {line}" for line in lines)
+        together = not lines or not (written or gathered)
+        return "".join(f"    {line}" for line in lines), together
 
     def _call(self, call: Call) -> str:
         """Return the statement of an operation, in the dtype that it computes in."""
@@ -509,30 +540,37 @@ class _Text:
         if operation is products.csr_spmv:
             _, x, y, alpha, beta = given
             numbers = [arguments.number(a, x.dtype) for a in (alpha, beta)]
-            vectors = [self.names[address(x)], self.names[address(y)]]
+            source = self.names[address(x)]
             if self.shape.held:
-                taken = ", ".join([self.n, "own_row", *vectors, *numbers])
-                return f"wl::multiply_own_row<{real}>(it, {taken});\n"
+                taken = ", ".join(["own_row", source, self.elements[address(y)], *numbers])
+                return f"wl::multiply_own_row<{real}>(has_row, {taken});\n"
+            vectors = [source, self.names[address(y)]]
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", *vectors, *numbers])
             return f"wl::multiply_rows<{self.shape.lanes}, {real}>(it, {taken});\n"
         if operation is products.csr_diagonal:
-            target = self.names[address(given[1])]
+            target = self.elements[address(given[1])]
+            if self.shape.held:
+                return f"if (has_row)\n      *({target}) = own_row.on_diagonal(it);\n"
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
             return f"wl::diagonal_of_rows(it, {taken});\n"
-        return self._functor(call, "add_up_rows" if operation.sums else "for_rows", self.n)
+        if self.shape.held:
+            run = "add_up_own_rows(it, has_row" if operation.sums else "for_own_row(has_row"
+            return self._functor(call, run)
+        run = "add_up_rows" if operation.sums else "for_rows"
+        return self._functor(call, f"{run}(it, {self.n}")
 
-    def _functor(self, call: Call, run: str, rows: str) -> str:
-        """Return the statement that runs the functor of a rowwise operation on so many rows."""
+    def _functor(self, call: Call, run: str) -> str:
+        """Return the statement that runs the functor of a rowwise operation by a function."""
         kind = functor(call.operation, self.arguments.value)
         made = self.arguments.members(*call, together=True).removeprefix(kind)
-        return f"{{ const {kind} f{made}; wl::{run}(it, {rows}, f); }}\n"
+        return f"{{ const {kind} f{made}; wl::{run}, f); }}\n"
 
     def _of_cells(self, call: Call) -> str:
         """Return the statement of an operation on numbers that a system has one of."""
         arguments, known = self.arguments, dict(self.arguments.renamed)
         for _, array in row_arrays(call):
             arguments.renamed[address(array)] = (arguments.cell(array, _type_of(array)), "1")
-        statement = self._functor(call, "for_rows", "1")
+        statement = self._functor(call, "for_rows(it, 1")
         arguments.renamed = known
         return statement
 
@@ -563,24 +601,50 @@ class _Text:
 
     def _own_row(self) -> str:
         """Return the statements that load the row of a work-item."""
-        shape, tile = self.shape, f"static_cast<{self.real}*>(nullptr)"
-        if shape.dense:
-            tile = f"reinterpret_cast<{self.real}*>(memory + {self.memory})"
-            self.memory += _padded(shape.held * (shape.held | 1) * self.member.values.itemsize)
+        shape = self.shape
         matrix = next(
             call.arguments[0]
             for name in PROGRAMS
             for call in self.programs[name]
             if call.operation is products.csr_spmv
         )
-        taken = ", ".join([self.n, *self._pattern(matrix), "own_values", tile])
         kind = "dense_row" if shape.dense else "held_row"
-        return f"  wl::{kind}<{self.real}, {shape.held}> own_row;\n  own_row.load(it, {taken});\n"
+        taken = ["it", self.n, *self._pattern(matrix), "own_values"]
+        if shape.dense:
+            places = self._places_in_tile(matrix)
+            tile = f"reinterpret_cast<{self.real}*>(memory + {self.memory})"
+            self.memory += _padded(shape.held * (shape.held | 1) * self.member.values.itemsize)
+            taken = ["it", places, "entries", "own_values", tile]
+        load = f"  own_row.load({', '.join(taken)});\n"
+        return f"  wl::{kind}<{self.real}, {shape.held}> own_row;\n{load}"
+
+    def _places_in_tile(self, matrix: Any) -> str:
+        """Return the pointer to the element of each entry in the tile of a dense row."""
+        on, stride = self.member.status.executor, self.shape.held | 1
+        indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        places = on.from_host((rows * stride + indices).astype(np.int32))
+        self.kept.append(places)
+        return self.arguments.pointer(places, "const wl::i32")
+
+    def _solution(self) -> tuple[str, str]:
+        """Return the statements that load the start and that store the solution."""
+        where = address(self.member.x)
+        if not self.shape.held:
+            x = self.names[where]
+            load = f"wl::copy_rows(it, {self.n}, all_x + k * {self.n}, {x});"
+            return load, f"wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});"
+        x, place = f"*({self.elements[where]})", f"all_x[k * {self.n} + row]"
+        return f"if (has_row) {x} = {place};", f"if (has_row) {place} = {x};"
 
     def made(self) -> Made:
         """Return the whole."""
         member, arguments, shape = self.member, self.arguments, self.shape
-        bodies = {name: self._program(name) for name in PROGRAMS}
+        programs = {name: self._program(name) for name in PROGRAMS}
+        barriers = {
+            f"after_{name}": "" if together else "    it.barrier();\n"
+            for name, (_, together) in programs.items()
+        }
         cell = arguments.cell
         status = member.status
         first, truth, largest = (
@@ -593,7 +657,7 @@ class _Text:
             failed = f"*{cell(member.flags, 'wl::i64')} != 0"
         members, loads = self._cells()
         lambdas = "".join(
-            f"  const auto {name}_system = [&] {{\n{body}  }};\n" for name, body in bodies.items()
+            f"  const auto {name}_system = [&] {{\n{body}  }};\n" for name, (body, _) in programs.items()
         )
         values = self._values()
         nbytes = self.memory
@@ -602,13 +666,14 @@ class _Text:
             if shape.vectors_shared
             else f"  wl::u8* const memory = arena + wl::i64(it.block()) * {nbytes};\n"
         )
-        x = self.names[address(member.x)]
+        load_x, store_x = self._solution()
         entries = arguments.plain("wl::i64", int(member.values.size))
         cycle = arguments.plain("wl::i64", member.cycle)
         progress = arguments.plain("double", np.float64(member.progress))
         body = _BODY.format(
             members=members, place=place, entries=entries, real=self.real,
-            opening="".join(self.opening), values=values, n=self.n, x=x, loads=loads,
+            opening="".join(self.opening), values=values, n=self.n, load_x=load_x, store_x=store_x,
+            loads=loads, **barriers,
             lambdas=lambdas, size=self.size, failed=failed, first=first, cycle=cycle, truth=truth,
             largest=largest, progress=progress,
         )  # fmt: skip
@@ -618,4 +683,5 @@ class _Text:
             self.warp, {"WL_BLOCKS_EACH": shape.resident},
         )  # fmt: skip
         in_shared = nbytes if shape.vectors_shared else 0
-        return Made(made, shape, in_shared, 0 if shape.vectors_shared else nbytes)
+        in_arena = 0 if shape.vectors_shared else nbytes
+        return Made(made, shape, in_shared, in_arena, tuple(self.kept))

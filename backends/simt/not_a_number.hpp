@@ -1,0 +1,9 @@
+// NaN, which compilers at run time have no name for.
+#pragma once
+#include "types.hpp"
+
+namespace wl {
+
+WL_DEVICE double not_a_number() { return __builtin_bit_cast(double, 0x7ff8000000000000ull); }
+
+} // namespace wl

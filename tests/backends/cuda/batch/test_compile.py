@@ -1,0 +1,91 @@
+"""The kernels that solve the systems of a batch compile for NVIDIA GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wollemi as wl
+from wollemi.backends.cuda.batch import systems
+from wollemi.backends.cuda.batch.text import (
+    Made,
+    needs_of,
+    recorded,
+    shape_for,
+    system_kernel,
+)
+from wollemi.backends.simt import batch_kernels
+from wollemi.backends.unified import wrappers
+
+from ...lockstep.build import compiler as cpp_compiler
+from ...needs import nvrtc, tool
+from .test_systems import OneBlock
+
+compiler = nvrtc()
+
+pytestmark = tool(cpp_compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+SHARED = 227 << 10
+
+
+class Written(Exception):
+    """Ends a solve as soon as its kernel is written."""
+
+    def __init__(self, made: Made) -> None:
+        self.made = made
+
+
+def written(monkeypatch, stored, name, dtype, **options) -> Made:
+    """Return the kernel of a solver for a pattern."""
+
+    def stop(executor, member):
+        programs = recorded(member)
+        shape = shape_for(needs_of(member, programs), warp=32, shared=SHARED)
+        raise Written(system_kernel(member, programs, shape, warp=32))
+
+    monkeypatch.setattr(systems, "_ready", stop)
+    n = stored.shape[0]
+    rows, columns = np.nonzero(stored)
+    indptr = np.searchsorted(rows, np.arange(n + 1)).astype(np.int32)
+    data = np.where(rows == columns, 2.0 * n, -1.0).astype(dtype)[None]
+    A = wl.Csr((data, columns.astype(np.int32), indptr), shape=(n, n), executor=OneBlock(SHARED))
+    with pytest.raises(Written) as found:
+        getattr(wl.solvers, name)(A, **options).solve(np.ones((1, n), dtype))
+    return found.value.made
+
+
+def band(n, width):
+    return np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= width
+
+
+@pytest.mark.parametrize(
+    ("stored", "name", "dtype", "held"),
+    [
+        (band(54, 54), "Bicgstab", "float64", 54),
+        (band(200, 1), "Cg", "float64", 3),
+        (band(90, 20), "Bicgstab", "complex64", 0),
+        (band(20, 2), "Idr", "float32", 5),
+    ],
+)
+def test_the_kernel_of_a_solver_compiles(stored, name, dtype, held, monkeypatch):
+    made = written(monkeypatch, stored, name, dtype, M="jacobi")
+    assert made.shape.held == held
+    assert compiler.compile_source(made.kernel.source, "sm_90", name)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "value", "constants"),
+    [
+        (batch_kernels.batch_elimination(64, 6), "f8", {"N": 54}),
+        (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22}),
+        (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),
+        (batch_kernels.batch_tridiagonal(128), "f8", {"R": 8, "L": 8}),
+        (batch_kernels.batch_tridiagonal(128), "c8", {"R": 2, "L": 4}),
+        (batch_kernels.batch_band(64), "f8", {"CELLS": 600, "B": 64, "L": 1}),
+    ],
+)
+def test_the_kernels_of_direct_solves_compile(kernel, value, constants):
+    text = wrappers.simt_wrapper(kernel, value, "i4", **constants)
+    resident = {"WL_BLOCKS_EACH": kernel.resident} if kernel.resident else None
+    source = wrappers.program("CUDA", [kernel.header], [text], block=kernel.block, defines=resident)
+    assert compiler.compile_source(source, "sm_90", kernel.name)
