@@ -657,7 +657,8 @@ class _Text:
             failed = f"*{cell(member.flags, 'wl::i64')} != 0"
         members, loads = self._cells()
         lambdas = "".join(
-            f"  const auto {name}_system = [&] {{\n{body}  }};\n" for name, (body, _) in programs.items()
+            f"  const auto {name}_system = [&] {{\n{body}  }};\n"
+            for name, (body, _) in programs.items()
         )
         values = self._values()
         nbytes = self.memory

@@ -1,0 +1,143 @@
+"""``python -m tests.fuzz.many_systems cuda 100000``: large batches with bad members on an executor.
+
+Each batch has one pattern and thousands of members, one in twenty with a fault. No claim may be
+false by the residual in double precision, a claimed solution is as near to LAPACK's as the
+condition allows, and the members without faults have the bits of a batch of them alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .batches import FAULTS, Example, random_numbers, solved, spoil, structure
+
+Numbers = np.ndarray[Any, Any]
+
+#: One member in so many has a fault.
+ONE_IN = 20
+
+#: Kinds of batches: method, pattern, preconditioner, rows, dtype and tolerance.
+CASES = (
+    ("direct", "dense", None, 22, "float64", 1e-10),
+    ("direct", "sparse", None, 54, "float64", 1e-10),
+    ("direct", "tridiagonal", None, 64, "float64", 1e-10),
+    ("direct", "band", None, 40, "float64", 1e-10),
+    ("direct", "dense", None, 12, "complex64", 1e-3),
+    ("cg", "tridiagonal", "jacobi", 40, "float64", 1e-9),
+    ("bicgstab", "dense", "jacobi", 22, "float64", 1e-9),
+    ("bicgstab", "band", "jacobi", 33, "complex128", 1e-8),
+    ("minres", "band", None, 30, "float64", 1e-8),
+    ("idr", "sparse", "jacobi", 25, "float32", 1e-3),
+)
+
+
+class Counts(NamedTuple):
+    """The systems of a batch, the claims, and the members with faults."""
+
+    systems: int
+    claimed: int
+    bad: int
+
+
+def matrices(example: Example, rng: np.random.Generator, stored: Numbers) -> Numbers:
+    """Return dense members with a random shift of the diagonal, a third of them singular nearly."""
+    shape = (example.count, example.n, example.n)
+    a = random_numbers(rng, shape, example.dtype) * stored
+    if example.kind in ("cg", "minres"):
+        a = (a + np.swapaxes(a, 1, 2).conj()) * (stored & stored.T)
+    shift = rng.choice([0.0, 4.0, 12.0], example.count)
+    return (a + shift[:, None, None] * np.diag(np.diag(stored))).astype(example.dtype)
+
+
+def run(example: Example) -> Counts:
+    """Solve a batch and one without the bad members; fail on a false claim or another bit."""
+    rng = np.random.default_rng(example.seed)
+    stored = structure(example, rng)
+    a, b = (
+        matrices(example, rng, stored),
+        random_numbers(rng, (example.count, example.n), example.dtype),
+    )
+    bad = np.sort(rng.choice(example.count, example.count // ONE_IN, replace=False))
+    for k in bad.tolist():
+        spoil(a, b, k, str(rng.choice(FAULTS)), rng)
+    result = solved(example, a[:, stored], stored, b, None)
+    claimed = check_claims(example, a, b, result)
+    good = np.setdiff1d(np.arange(example.count), bad)
+    part = replace_count(example, good.size)
+    clean = solved(part, a[good][:, stored], stored, b[good], None)
+    np.testing.assert_array_equal(clean.x, result.x[good])
+    np.testing.assert_array_equal(clean.stops, result.stops[good])
+    return Counts(example.count, claimed, bad.size)
+
+
+def replace_count(example: Example, count: int) -> Example:
+    """Return an example with another number of members."""
+    return example._replace(count=count)
+
+
+def check_claims(example: Example, a: Numbers, b: Numbers, result: Any) -> int:
+    """Fail on a claim that is false; return how many claims there are."""
+    claims = np.flatnonzero(result.converged)
+    wide = np.complex128 if np.dtype(example.dtype).kind == "c" else np.float64
+    A, x, right = a[claims].astype(wide), result.x[claims].astype(wide), b[claims].astype(wide)
+    largest = np.maximum(np.abs(A).max(axis=(1, 2)), np.abs(right).max(axis=1))
+    scale = 2.0 ** -np.floor(np.log2(np.where(largest > 0, largest, 1.0)))
+    with np.errstate(all="ignore"):
+        A, right = A * scale[:, None, None], right * scale[:, None]
+        terms = np.einsum("kij,kj->ki", np.abs(A), np.abs(x)) + np.abs(right)
+        norm = np.linalg.norm(right - np.einsum("kij,kj->ki", A, x), axis=1)
+        rounding = (example.n + 2) * 2.3e-16 * np.linalg.norm(terms, axis=1)
+        threshold = example.rtol * np.linalg.norm(right, axis=1)
+    false = ~(norm <= 1.001 * threshold + rounding)
+    assert not false.any(), (example, claims[false], norm[false], threshold[false])
+    if example.kind == "direct":
+        _compare_with_lapack(A, right, x, np.finfo(example.dtype).eps)
+        usable = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=1)
+        open_ = np.setdiff1d(np.flatnonzero(usable), claims)
+        for k in open_.tolist():
+            with np.errstate(all="ignore"):
+                condition = np.linalg.cond(a[k].astype(wide))
+            if result.reason[k].startswith("out of range"):
+                continue
+            assert not condition * np.finfo(example.dtype).eps * example.n < 1e-3, (example, k)
+    return int(claims.size)
+
+
+def _compare_with_lapack(A: Numbers, right: Numbers, x: Numbers, epsilon: float) -> None:
+    with np.errstate(all="ignore"):
+        condition = np.linalg.cond(A)
+        sound = np.flatnonzero(condition * epsilon * A.shape[1] < 1e-3)
+        exact = np.linalg.solve(A[sound], right[sound][..., None])[..., 0]
+        error = np.linalg.norm(x[sound] - exact, axis=1)
+        bound = 100 * A.shape[1] * condition[sound] * epsilon * np.linalg.norm(exact, axis=1)
+        far = error > bound  # not where LAPACK overflows
+    assert not far.any(), (sound[far], error[far])
+
+
+def main() -> None:
+    """Run cases in turn until there are enough systems."""
+    executor, wanted = sys.argv[1], int(sys.argv[2])
+    each = int(sys.argv[3]) if len(sys.argv) > 3 else 2500
+    began, seed = time.perf_counter(), 0
+    total = Counts(0, 0, 0)
+    while total.systems < wanted:
+        kind, pattern, M, n, dtype, rtol = CASES[seed % len(CASES)]
+        example = Example(
+            executor, dtype, kind, pattern, M, n, each, seed, "plain", (), False, rtol
+        )
+        found = run(example)
+        total = Counts(*(one + other for one, other in zip(total, found, strict=True)))
+        seed += 1
+    took = time.perf_counter() - began
+    print(
+        f"{executor}: {total.systems} systems ({total.bad} with faults) in {seed} batches, "
+        f"{total.claimed} claims, none false, other members keep their bits; {took:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
