@@ -22,6 +22,7 @@ from .edges import apply_on_member
 from .errors import FixedAttribute, InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
 from .hooks import Hook, Hooked, hook, required
+from .leading_axes import over_blocks, over_vectors
 from .libraries import operator_handler
 from .operands import (
     Target,
@@ -466,31 +467,34 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         """Return a ``scipy.sparse.linalg.LinearOperator`` that applies this one to NumPy arrays."""
         from scipy.sparse.linalg import LinearOperator
 
+        def column(x: Any) -> Any:
+            return np.ravel(x) if np.shape(x)[1:] == (1,) else np.asarray(x)
+
         return LinearOperator(
             shape=self.shape,
             dtype=self.dtype,
-            matvec=lambda x: self.apply(np.ravel(x)),
-            matmat=self.apply,
-            rmatvec=lambda x: self.H.apply(np.ravel(x)),
-            rmatmat=lambda x: self.H.apply(x),
+            matvec=lambda x: self.matvec(column(x)),
+            matmat=self.matmat,
+            rmatvec=lambda x: self.rmatvec(column(x)),
+            rmatmat=self.rmatmat,
         )
 
     # SciPy recognizes operators by these names.
     def matvec(self, x: Any) -> Any:
-        """Return ``op @ x``, for ``scipy.sparse.linalg``."""
-        return self.apply(x)
+        """Return ``op @ x``, for ``scipy.sparse.linalg``; of each vector of shape ``(..., n)``."""
+        return over_vectors(self.apply, x, self.shape[1])
 
     def rmatvec(self, x: Any) -> Any:
-        """Return ``op.H @ x``, for ``scipy.sparse.linalg``."""
-        return self.H.apply(x)
+        """Return ``op.H @ x``, for ``scipy.sparse.linalg``; of each vector ``(..., m)``."""
+        return over_vectors(self.H.apply, x, self.shape[0])
 
     def matmat(self, x: Any) -> Any:
-        """Return ``op @ x`` of a block, for ``scipy.sparse.linalg``."""
-        return self.apply(x)
+        """Return ``op @ x`` of blocks ``(..., n, k)``, for ``scipy.sparse.linalg``."""
+        return over_blocks(self.apply, x, self.shape[1])
 
     def rmatmat(self, x: Any) -> Any:
-        """Return ``op.H @ x`` of a block, for ``scipy.sparse.linalg``."""
-        return self.H.apply(x)
+        """Return ``op.H @ x`` of blocks ``(..., m, k)``, for ``scipy.sparse.linalg``."""
+        return over_blocks(self.H.apply, x, self.shape[0])
 
 
 def _same(a: Any, b: Any) -> bool:

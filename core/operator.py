@@ -269,10 +269,12 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     Parameters
     ----------
     operator : object
-        A ``scipy.sparse.linalg.LinearOperator``, which gets and gives NumPy arrays, or another
-        object with SciPy's names, which gets and gives native arrays of the executor.
+        A ``scipy.sparse.linalg.LinearOperator``, which gets and gives NumPy arrays, or arrays of
+        its ``xp``, or another object with SciPy's names, which gets and gives native arrays of the
+        executor.
     executor : Executor or str, optional
-        Where it is applied; the default executor by default.
+        Where it is applied; by default the GPU of an operator on CuPy's arrays, and the default
+        executor for others.
 
     Returns
     -------
@@ -284,25 +286,52 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     ------
     InvalidArgument
         If it has no shape, or a class of SciPy's kind says nowhere how vectors are mapped.
+    UnsupportedOperation
+        If it has leading axes: these are several operators.
     """
     if not hasattr(operator, "shape"):
         raise InvalidArgument(
             f"a {type(operator).__name__} has matvec but no shape: give it a shape of two integers"
         )
+    if len(operator.shape) > 2:
+        raise UnsupportedOperation(
+            f"a {type(operator).__name__} of shape {tuple(operator.shape)} is several operators: "
+            "give one of them, of two dimensions, or a batch of matrices (wl.batch)"
+        )
     shape = checked_shape(operator.shape)
-    on_host = _is_of_scipy(operator)
-    blocks = on_host and _says_how(operator)
-    convert: Callable[[Array], Any] = to_host if on_host else lambda x: x
+    of_scipy = _is_of_scipy(operator)
+    blocks = of_scipy and _says_how(operator)
+    xp = getattr(operator, "_xp", np) if of_scipy else None
+    if _is_of_cupy(xp):
+        executor, xp = executor or "cuda", None
+    on_host = xp is not None
+    convert = _converter(xp)
     methods: dict[str, Any] = {
         name: _Method(operator, name, convert)
         for name in ("matvec", "rmatvec", *(("matmat", "rmatmat") if blocks else ()))
         if hasattr(operator, name)
     }
     dtype = getattr(operator, "dtype", None)
+    if dtype is not None and on_host:
+        dtype = str(dtype).rpartition(".")[2]  # array libraries have dtypes of their own
     where = get_default_executor() if executor is None else executor_by_name(executor)
     if dtype is None:
         dtype = _found_dtype(methods["matvec"], where, shape[1], on_host)
     return LinearOperator(shape, **methods, dtype=dtype, executor=executor)
+
+
+def _is_of_cupy(xp: Any) -> bool:
+    """Return whether a namespace of arrays is CuPy's, or the one that SciPy wraps around it."""
+    return "cupy" in getattr(xp, "__name__", "").split(".")
+
+
+def _converter(xp: Any) -> Callable[[Array], Any]:
+    """Return the function that makes arrays of a namespace of native ones; None: they are."""
+    if xp is None:
+        return lambda x: x
+    if "numpy" in getattr(xp, "__name__", "numpy").split(".")[-2:]:
+        return to_host
+    return lambda x: xp.asarray(to_host(x))
 
 
 def _is_of_scipy(operator: object) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import asked_dtype, held_dtype, index_dtype, is_complex
 from ..errors import InvalidMatrix
 from ..formats.csr import Csr
@@ -61,6 +62,7 @@ def eye(
            [0., 0., 1.]])
     """
     shape, where = checked_shape((m, m if n is None else n)), place(executor)
+    where.refuse_capture(MAKES)
     held = asked_dtype(dtype, held_dtype)
     first = (max(-k, 0), max(k, 0))
     length = max(min(shape[0] - first[0], shape[1] - first[1]), 0)
@@ -124,6 +126,7 @@ def diags(
     """
     given, at = _listed(diagonals, offsets)
     where = place(executor, *given)
+    where.refuse_capture(MAKES)
     values = [_diagonal(where, one) for one in given]
     size = checked_shape(_square(values, at) if shape is None else shape)
     if dtype is None:

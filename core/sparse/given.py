@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..assembled import Assembled
+from ..capture import MAKES
 from ..errors import InvalidArgument, InvalidMatrix
 from ..executor import brought_together
 from ..formats.base import Matrix
@@ -30,6 +31,7 @@ def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> M
     if isinstance(given, Assembled):
         given = given.tocsr()
     if isinstance(given, Matrix):
+        given.executor.refuse_capture(MAKES)
         return given if executor is None else given.to(executor)
     if isinstance(given, LinOp):
         raise InvalidArgument(

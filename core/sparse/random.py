@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import asked_dtype, held_dtype, index_dtype, is_complex, is_exact
 from ..errors import InvalidArgument
 from ..formats.csr import Csr
@@ -73,6 +74,7 @@ def random(
     ((100, 50), 500)
     """
     shape, where = checked_shape((m, n)), place(executor)
+    where.refuse_capture(MAKES)
     if not 0 <= density <= 1:
         raise InvalidArgument(f"density: expected a number between 0 and 1, got {density!r}")
     positions = shape[0] * shape[1]

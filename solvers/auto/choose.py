@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...core.capture import SOLVES
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.formats import Matrix
@@ -160,6 +161,7 @@ def solve(
         )
         return made
     operator = as_linop(A)
+    operator.executor.refuse_capture(SOLVES)
     rectangular = operator.shape[0] != operator.shape[1]
     if asked.is_direct and rectangular:
         raise InvalidArgument(

@@ -155,10 +155,28 @@ def test_masks_take_functions() -> None:
         torch.autograd.grad(got.pow(2).sum(), (x, slopes)),
         torch.autograd.grad(want.pow(2).sum(), (x, slopes)),
     )
+    small, y = wl.masks.sliding_window(5, 3), leaf(5, 2)
+    assert torch.autograd.gradcheck(lambda y: _of_mask(small, y), (y,), fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda y: _of_mask(small, y), (y,), fast_mode=True)
     capped = wt.fusedmm(mask, x, x, x, edge="softmax", softcap=2.0)
     close(capped, wt.fusedmm(mask.tocsr(), x, x, x, edge="softmax", softcap=2.0))
     with pytest.raises(UnsupportedOperation, match="adds up the scores"):
         wt.fusedmm(mask, x, x, x, edge=between_kernels(f))
+
+
+def _of_mask(mask: wl.masks.Mask, y: Any) -> Any:
+    return wt.fusedmm(mask, y, y, y, edge=lambda s, e: e.softmax(s.tanh() * e.of_rows(y[:, 0])))
+
+
+def test_logarithms_of_totals_have_derivatives_of_both_orders() -> None:
+    full = wl.Csr(np.tril(np.ones((4, 4))))
+
+    def logs(c: Any, b: Any) -> Any:
+        return wt.fusedmm(full, c, b, b, edge=lambda s, e: e.softmax(s.tanh()), return_lse=True)[1]
+
+    given = leaf(4, 2), leaf(4, 2)
+    assert torch.autograd.gradcheck(logs, given, fast_mode=True)
+    assert torch.autograd.gradgradcheck(logs, given, fast_mode=True)
 
 
 def test_logarithms_of_totals_put_parts_together() -> None:

@@ -117,3 +117,67 @@ def test_operators_apply_to_batches_from_the_right(name):
     ours = wl.Csr(S, executor=name).to_scipy_operator()
     block = np.arange(32.0).reshape(2, 16)
     np.testing.assert_allclose(ours.rdot(block), block @ S.toarray())
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_methods_by_scipys_names_take_leading_axes(name):
+    dense = np.arange(12.0).reshape(3, 4)
+    A = wl.Csr(dense, executor=name)
+    rng = np.random.default_rng(0)
+    right, left = rng.random((2, 5, 4)), rng.random((2, 5, 3))
+    np.testing.assert_allclose(A.matvec(right), right @ dense.T)
+    np.testing.assert_allclose(A.rmatvec(left), left @ dense)
+    np.testing.assert_allclose(A.matmat(right.transpose(0, 2, 1)), dense @ right.transpose(0, 2, 1))
+    np.testing.assert_allclose(
+        A.rmatmat(left.transpose(0, 2, 1)), dense.T @ left.transpose(0, 2, 1)
+    )
+    square = rng.random((4, 4))  # vectors along the last axis, as in SciPy 1.18
+    np.testing.assert_allclose(A.matvec(square), square @ dense.T)
+    np.testing.assert_allclose(A.matvec(square[:, :1]), dense @ square[:, :1])
+    assert A.matvec(np.zeros((0, 4))).shape == (0, 3)
+    for call, shape in ((A.matvec, (2, 3, 3)), (A.matmat, (2, 3, 4))):
+        with pytest.raises(wl.errors.ShapeMismatch, match=r"x: expected shape \(\.\.\., 4"):
+            call(np.zeros(shape))
+
+
+@pytest.mark.skipif(not hasattr(spl.LinearOperator, "rdot"), reason="SciPy 1.18 has batches")
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_operators_within_those_of_scipy_have_batches_and_left_products(name):
+    dense = np.arange(12.0).reshape(3, 4)
+    A = wl.Csr(dense, executor=name)
+    rng = np.random.default_rng(0)
+    x, X, left = rng.random((2, 4)), rng.random((5, 4, 2)), rng.random((2, 3))
+    for operator in (A.to_scipy_operator(), spl.aslinearoperator(A)):
+        np.testing.assert_allclose(operator.matvec(x), x @ dense.T)
+        np.testing.assert_allclose(operator @ X, dense @ X)
+        np.testing.assert_allclose(operator.rdot(left), left @ dense)
+        np.testing.assert_allclose(operator.rdot(left[0]), left[0] @ dense)
+
+
+class _OfNamespace(spl.LinearOperator):
+    """An operator on the arrays of another library than NumPy, as SciPy 1.18 knows by ``xp``."""
+
+    def __init__(self, dense, shape):
+        super().__init__(np.dtype(float), shape)
+        self.dense, self._xp = dense, self
+
+    __name__ = "other.arrays"
+
+    @staticmethod
+    def asarray(x):
+        return memoryview(np.ascontiguousarray(x))
+
+    def _matvec(self, x):
+        return self.matvec(x)
+
+    def matvec(self, x):
+        assert isinstance(x, memoryview)
+        return self.dense @ np.asarray(x)
+
+
+def test_operators_get_arrays_of_their_own_namespace():
+    dense = np.arange(4.0).reshape(2, 2)
+    operator = wl.as_linop(_OfNamespace(dense, (2, 2)))
+    np.testing.assert_allclose(operator @ np.ones(2), dense @ np.ones(2))
+    with pytest.raises(wl.errors.UnsupportedOperation, match="several operators"):
+        wl.as_linop(type("Batch", (), {"shape": (3, 2, 2), "matvec": None})())

@@ -88,3 +88,57 @@ def test_solves() -> None:
 
     values = torch.from_numpy(wl.Csr(np.diag(np.full(8, 4.0)) + np.diag(np.ones(7), 1)).data)
     on_both(f, values.clone(), tensor(8, 2))
+
+
+SYMMETRIC = np.diag([1.0, 2.5, 4.0, 6.0, 8.5]) + 0.3 * (np.eye(5, k=1) + np.eye(5, k=-1))
+TALL = np.vstack([SYMMETRIC, np.eye(2, 5)])
+#: Functions of the values of a matrix and a block of numbers.
+DERIVED: dict[str, tuple[Any, Any]] = {
+    "solve": (SYMMETRIC, lambda wt, A, v, b: wt.solve(A, b[:5], values=v, solver="direct")),
+    "least squares": (TALL, lambda wt, A, v, b: wt.least_squares(A, b, values=v)),
+    "sparse product": (
+        SYMMETRIC,
+        lambda wt, A, v, b: wt.matmul(A, A, A_values=v, B_values=v * v).values,
+    ),
+    "coarse matrix": (
+        SYMMETRIC,
+        lambda wt, A, v, b: wt.galerkin(A, A, A_values=v, P_values=v * v).values,
+    ),
+    "determinant": (SYMMETRIC, lambda wt, A, v, b: wt.log_determinant(A, values=v)),
+    "eigenpairs": (SYMMETRIC, lambda wt, A, v, b: wt.eigsh(A, k=2, which="LA", values=v)),
+    "singular triplets": (TALL, lambda wt, A, v, b: wt.svds(A, k=2, values=v)),
+    "edge function": (
+        SYMMETRIC,
+        lambda wt, A, v, b: wt.fusedmm(
+            A,
+            b[:5],
+            b[:5].cos(),
+            b[:5].sin(),
+            values=v,
+            edge=lambda s, e: e.softmax(s.tanh() * e.of_rows(b[:5, 0]) - (e.rows - e.columns)),
+        ),
+    ),
+    "edge function of a mask": (
+        SYMMETRIC,
+        lambda wt, A, v, b: wt.fusedmm(
+            wl.masks.sliding_window(5, 3).to("cuda"),
+            b[:5],
+            b[:5].cos(),
+            b[:5].sin(),
+            edge=lambda s, e: e.softmax(s * e.of_columns(v[:5])),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_of_both_orders(name: str) -> None:
+    from wollemi.interop import torch as wt
+
+    array, f = DERIVED[name]
+    A = wl.Csr(array, executor="cuda")
+    values = torch.as_tensor(array[array.nonzero()], device="cuda").requires_grad_()
+    b = tensor(len(array), 2).cuda().requires_grad_()
+    given, options = (values, b), {"fast_mode": True, "nondet_tol": 1e-9}
+    assert torch.autograd.gradcheck(lambda v, x: f(wt, A, v, x), given, **options)
+    assert torch.autograd.gradgradcheck(lambda v, x: f(wt, A, v, x), given, **options)

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..core.formats import Csr, Matrix
 from ..interop.torch import operators
+from ..interop.torch.captured import refuse_always
 from ..interop.torch.identities import Seen
 from ..interop.torch.layouts import check_dense, compress, sparse_of
 from ..interop.torch.patterns import Pattern
@@ -32,6 +33,8 @@ _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 #: How messages are made of the left and the right operand.
 MESSAGES = (*_BINARY, "copy_lhs", "copy_rhs")
+#: The remedy within a capture.
+_BEFORE = "Make the graph before the capture"
 REDUCTIONS = ("sum", "mean", "max", "min")
 
 
@@ -39,6 +42,7 @@ def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | No
     """Return the graph of edges in tensors; see :func:`wollemi.graph.from_edges`."""
     if source.dtype not in (torch.int32, torch.int64):
         raise InvalidMatrix(f"edge_index: expected int32 or int64, got {source.dtype}")
+    refuse_always(source, "wollemi.graph.from_edges", "the host checks the edges", _BEFORE)
     if nodes is None:
         count = int(max(source.max(), target.max())) + 1 if source.numel() else 0
         nodes = (count, count)
@@ -64,6 +68,7 @@ def batch(graphs: list[Graph]) -> Graph:
     if not graphs:
         raise InvalidArgument("graphs: expected at least one, got an empty list")
     patterns = [pattern_of(g)[0] for g in graphs]
+    refuse_always(patterns[0].indptr, "wollemi.graph.batch", "it makes a pattern", _BEFORE)
     rows = columns = edges = 0
     indptr, indices, order, inverse = [patterns[0].indptr[:1]], [], [], []
     for graph, pattern in zip(graphs, patterns, strict=True):

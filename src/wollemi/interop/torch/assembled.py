@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.store import Key
 from ...solvers.differentiable.systems import Assembled
+from ...solvers.differentiable.terms import Indices
+from .captured import refuse_sharing
 from .layouts import sparse_of
 from .patterns import matrix_of
 
@@ -59,10 +62,20 @@ def given(A: Any, values: Tensor | None, function: str, name: str = "values") ->
     return Given(matrix, weights)
 
 
-def indices_on(A: Csr, name: str, indices: Tensor, device: torch.device) -> Tensor:
-    """Return indices that follow from a pattern as a tensor, copied to a device once."""
+def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: Any) -> Tensor:
+    """Return indices that follow from a pattern as a tensor, copied to a device once.
+
+    A function that returns them is called the first time alone.
+    """
     key: Key[Tensor] = Key("indices in tensors").of_size(name, device)
-    return A._pattern.get(key, lambda: torch.from_numpy(np.asarray(indices, np.int64)).to(device))
+    if key not in A._pattern:
+        refuse_sharing(A.executor)
+
+    def make() -> Tensor:
+        found = indices() if callable(indices) else indices
+        return torch.from_numpy(np.asarray(found, np.int64)).to(device)
+
+    return A._pattern.get(key, make)
 
 
 def assembled_values(made: Assembled, *numbers: Tensor) -> Tensor:

@@ -46,6 +46,7 @@ def log_determinant(
         Used in place of the values of ``A``.
     method : {"factors", "lanczos"}
         ``"factors"`` is exact: sparse factors on the host, derivatives by Takahashi's equations.
+        Second derivatives take two solves with n right-hand sides.
         ``"lanczos"`` is an estimate for large symmetric positive definite matrices, on the device
         of the values: the mean over random probes, each with the quadrature rule of a Lanczos
         process. Its gradient is an unbiased estimate of the exact gradient by solves with the
@@ -69,10 +70,6 @@ def log_determinant(
         If ``A`` is not square, or an option is none.
     UnsupportedOperation
         For third derivatives of ``"factors"``.
-
-    Notes
-    -----
-    The second derivative by factors takes two solves with n right-hand sides.
 
     References
     ----------

@@ -92,10 +92,12 @@ def galerkin(
     """
     left = given(A, A_values, "galerkin", "A_values")
     right = given(P, P_values, "galerkin", "P_values")
-    half = _product(left.matrix, right.matrix, left.values, right.values)
-    restriction, order = right.matrix.transposed_pattern()
-    places = right.matrix.executor.to_host(order)
-    moved = right.values[indices_on(right.matrix, "transposed", places, right.values.device)]
+    P = right.matrix
+    restriction, order = P.transposed_pattern()
+    device = right.values.device
+    places = indices_on(P, "transposed", lambda: P.executor.to_host(order), device)
+    half = _product(left.matrix, P, left.values, right.values)
+    moved = right.values.index_select(0, places)
     return _product(restriction, half.pattern, moved, half.values)
 
 

@@ -1,9 +1,13 @@
-"""The public objects of a GPU and their calls, found by asking the package for its names."""
+"""The public objects of an executor and their calls, found by asking the package for its names.
+
+They are made on a GPU, where captures are tried. On the host they tell the names of all calls.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +31,16 @@ SOLVED_BEFORE = {"Cg", "Direct", "Gmres"}
 
 
 class Case(NamedTuple):
-    """An object: its name, its constructor, and whether calls are tried after a first call too."""
+    """An object: its name, its class if that is public, and the function that makes it.
+
+    Attributes
+    ----------
+    warm : bool
+        Whether calls are tried after a first call too.
+    """
 
     name: str
+    kind: type | None
     make: Callable[[], Any]
     warm: bool
 
@@ -41,34 +52,36 @@ def laplacian(dtype: Any = np.float64) -> Any:
     return sp.csr_array(sp.kron(line, eye) + sp.kron(eye, line)).astype(dtype)
 
 
-def csr() -> wl.Csr:
-    """Return it on the GPU."""
-    return wl.Csr(laplacian(), executor=ON)
+def csr(on: str = ON) -> wl.Csr:
+    """Return it on an executor."""
+    return wl.Csr(laplacian(), executor=on)
 
 
-def vector(*shape: int, dtype: Any = np.float64) -> Any:
-    """Return numbers on the GPU."""
-    import cupy
-
+def vector(*shape: int, dtype: Any = np.float64, on: str = ON) -> Any:
+    """Return numbers on an executor."""
     rng = np.random.default_rng(sum(shape))
-    return cupy.asarray(rng.uniform(0.5, 1.5, shape).astype(dtype))
+    return wl.executor(on).from_host(rng.uniform(0.5, 1.5, shape).astype(dtype))
 
 
-def cases() -> Iterator[Case]:
+def cases(on: str = ON) -> Iterator[Case]:
     """Yield the objects: every public class that a matrix makes one of, and lazy operators."""
     for name in names_of(wl):
         value = getattr(wl, name)
         if isinstance(value, type) and name not in WITHOUT_DEVICE and name in MADE:
-            yield Case(name, MADE[name], True)
-    yield from (Case(name, make, True) for name, make in LAZY.items())
+            yield Case(name, value if name in KNOWN else None, partial(MADE[name], on), True)
+    yield from (Case(name, None, partial(make, on), True) for name, make in LAZY.items())
     for module, warm in (("wollemi.preconditioners", True), ("wollemi.solvers", False)):
         for name in names_of(public_module(module)):
             value = getattr(public_module(module), name)
             if not isinstance(value, type) or name in WITHOUT_DEVICE:
                 continue
             short = f"{module.rpartition('.')[2]}.{name}"
-            given = OPTIONS.get(short, {})
-            yield Case(short, lambda v=value, g=given: v(csr(), **g), warm or name in SOLVED_BEFORE)
+            make = partial(_of_matrix, value, OPTIONS.get(short, {}), on)
+            yield Case(short, value, make, warm or name in SOLVED_BEFORE)
+
+
+def _of_matrix(kind: Callable[..., Any], options: dict[str, Any], on: str) -> Any:
+    return kind(csr(on), **options)
 
 
 def unmade() -> list[str]:
@@ -84,31 +97,40 @@ def _tripled(x: Any) -> Any:
     return 3 * x
 
 
-def _batch() -> Any:
-    return wl.Csr((vector(2, csr().nnz), csr().indices, csr().indptr), shape=(N, N), executor=ON)
+def _batch(on: str) -> Any:
+    A = csr(on)
+    return wl.Csr((vector(2, A.nnz, on=on), A.indices, A.indptr), shape=(N, N), executor=on)
 
 
-MADE: dict[str, Callable[[], Any]] = {
+def _identity(on: str) -> wl.Identity:
+    return wl.Identity(N, dtype=np.float64, executor=on)
+
+
+MADE: dict[str, Callable[[str], Any]] = {
     **{
-        name: (lambda f=name: csr().asformat(f.lower()))
+        name: (lambda on, f=name: csr(on).asformat(f.lower()))
         for name in ("Bsr", "Coo", "Csc", "Ell", "Hybrid", "Sellp")
     },
     "BatchMatrix": _batch,
     "Csr": csr,
-    "Dense": lambda: wl.Dense(laplacian().toarray(), executor=ON),
-    "Diagonal": lambda: wl.Diagonal(vector(N)),
-    "Identity": lambda: wl.Identity(N, dtype=np.float64, executor=ON),
-    "Permutation": lambda: wl.Permutation(np.arange(N)[::-1].copy(), dtype=np.float64, executor=ON),
-    "PlannedMatrix": lambda: csr().with_kernel("sell").plan_only(),
-    "StoredCsr": lambda: csr().stored("float32"),
+    "Dense": lambda on: wl.Dense(laplacian().toarray(), executor=on),
+    "Diagonal": lambda on: wl.Diagonal(vector(N, on=on)),
+    "Identity": _identity,
+    "Permutation": lambda on: wl.Permutation(
+        np.arange(N)[::-1].copy(), dtype=np.float64, executor=on
+    ),
+    "PlannedMatrix": lambda on: csr(on).with_kernel("sell").plan_only(),
+    "StoredCsr": lambda on: csr(on).stored("float32"),
 }
-LAZY: dict[str, Callable[[], Any]] = {
-    "A.T": lambda: csr().T,
-    "A + I": lambda: csr() + 2.0 * wl.Identity(N, dtype=np.float64, executor=ON),
-    "D @ A": lambda: csr() @ wl.LinearOperator((N, N), _tripled, executor=ON),
-    "2 * A": lambda: 2.0 * csr(),
-    "LinearOperator": lambda: wl.LinearOperator((N, N), _tripled, _tripled, executor=ON),
-    "Mask": lambda: wl.masks.sliding_window(N, 5, dtype=np.float64, executor=ON),
+#: The names of :data:`MADE` that are the classes of the objects. A batch is of another class.
+KNOWN = set(MADE) - {"BatchMatrix"}
+LAZY: dict[str, Callable[[str], Any]] = {
+    "A.T": lambda on: csr(on).T,
+    "A + I": lambda on: csr(on) + 2.0 * _identity(on),
+    "D @ A": lambda on: csr(on) @ wl.LinearOperator((N, N), _tripled, executor=on),
+    "2 * A": lambda on: 2.0 * csr(on),
+    "LinearOperator": lambda on: wl.LinearOperator((N, N), _tripled, _tripled, executor=on),
+    "Mask": lambda on: wl.masks.sliding_window(N, 5, dtype=np.float64, executor=on),
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "preconditioners.Additive": {"steps": ["jacobi", "ic"]},
@@ -136,7 +158,21 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "product": lambda: "spmv",
     "columns": lambda: 3,
     "stop": lambda: wl.stop.Iterations(3),
+    "values": lambda: vector(N),
 }
+#: Members that are not called, and the reasons.
+NOT_CALLED = {
+    **dict.fromkeys(("from_arrays", "from_levels", "from_pyamg", "of_batch"), "makes an object"),
+    **dict.fromkeys(("apply_block", "beside", "call", "refuse"), "a part of calls that are tried"),
+    **dict.fromkeys(
+        (
+            "allocate", "allocate_extra", "begin", "extend", "finish", "give_back", "initialize",
+            "iterate", "least_squares", "loop_runs", "next_cycle", "notes_of", "rescale",
+        ),
+        "a part of the solver's loop",
+    ),
+    "recorded": "test_recorded_solves.py",
+}  # fmt: skip
 #: Operators of Python, with their operands.
 OPERATORS: dict[str, tuple[Callable[[], Any], ...]] = {
     "__matmul__ of a vector": (lambda: vector(N),),

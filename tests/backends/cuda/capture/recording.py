@@ -19,6 +19,13 @@ RECORDED, REFUSED, FIRST, NO_WORK, NOT_CALLED = (
 )
 
 
+#: An error of ours says that the call is none; CUDA's and CuPy's are foreign.
+_KNOWN = (
+    "ArraysGivenUp", "InvalidArgument", "InvalidMatrix", "ShapeMismatch", "TypeError",
+    "Unsupported",
+)  # fmt: skip
+
+
 class Outcome(NamedTuple):
     """The outcome of a call; ``told`` is the error."""
 
@@ -103,12 +110,7 @@ def record(
     if int(ended) == 0 and not replayed:
         checked((*runtime.cudaGraphDestroy(graph), None))
     if failure:
-        # an error of ours says that the call is none; CUDA's and CuPy's are foreign
-        known = (
-            "ArraysGivenUp", "InvalidArgument", "InvalidMatrix", "ShapeMismatch", "TypeError",
-            "Unsupported",
-        )  # fmt: skip
-        wrong = not failure.startswith(known) or int(ended) != 0
+        wrong = not failure.startswith(_KNOWN) or int(ended) != 0
         return Outcome(NOT_CALLED, failure, wrong=wrong)
     if int(ended) != 0:
         return Outcome(
@@ -122,6 +124,73 @@ def record(
     if not replayed:
         return Outcome(RECORDED if count else NO_WORK)
     return _replayed(xp, stream, graph, inputs, before, result, wanted)
+
+
+def record_in_torch(make: Callable[[], Callable[[], Any]], leaves: Sequence[Any]) -> Outcome:
+    """Record a call on tensors in PyTorch's capture, at first and after a first call.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the call, on objects that no other call has changed.
+    leaves : sequence of Tensor
+        The operands of the call, which it reads in place.
+    """
+    first = _recorded_in_torch(make, leaves, warm=False)
+    if first.wrong or first.kind not in (FIRST, RECORDED):
+        return first
+    return _recorded_in_torch(make, leaves, warm=True)
+
+
+def _recorded_in_torch(
+    make: Callable[[], Callable[[], Any]], leaves: Sequence[Any], *, warm: bool
+) -> Outcome:
+    import torch
+
+    before = [x.detach().clone() for x in leaves]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    wanted, refusal, failure, result = [], "", "", None
+    with torch.cuda.stream(side):
+        try:
+            call = make()
+            for factor in (1, 1, 2, 1) if warm else ():
+                _fill(leaves, before, factor)
+                wanted.append(numbers_of(call()))
+        except Exception as error:  # whatever a call says of arguments that it does not take
+            return Outcome(NOT_CALLED, f"{type(error).__name__}: {error}")
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph(keep_graph=True)
+    try:
+        with torch.cuda.graph(graph, stream=side):
+            try:
+                result = call()
+            except CaptureRefused as error:
+                refusal = str(error)
+            except Exception as error:
+                failure = f"{type(error).__name__}: {error}"
+    except Exception as error:
+        return Outcome(NOT_CALLED, f"{refusal}{failure}; the capture ended: {error}", wrong=True)
+    count = nodes_of(graph.raw_cuda_graph())
+    if failure:
+        return Outcome(NOT_CALLED, failure, wrong=not failure.startswith(_KNOWN))
+    if refusal:
+        kind = FIRST if "once before the capture" in refusal else REFUSED
+        return Outcome(kind, f"{refusal} [{count} nodes]", wrong=count > 0)
+    if not warm or not count:
+        return Outcome(RECORDED if count else NO_WORK)
+    told = ""
+    for factor, want in zip((2, 1), wanted[-2:], strict=True):
+        _fill(leaves, before, factor)
+        graph.replay()
+        torch.cuda.synchronize()
+        told = told or _difference(numbers_of(result), want)
+    return Outcome(RECORDED, told, wrong=bool(told))
+
+
+def _fill(leaves: Sequence[Any], before: Sequence[Any], factor: int) -> None:
+    for x, old in zip(leaves, before, strict=True):
+        x.detach().copy_(old * factor)
 
 
 class Captured(NamedTuple):
@@ -149,6 +218,16 @@ def _captured(stream: Any, call: Callable[[], Any]) -> Captured:
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
         return Captured(result, refusal, failure, *runtime.cudaStreamEndCapture(stream.ptr))
+
+
+def _difference(got: Sequence[Any], want: Sequence[Any]) -> str:
+    """Return how the numbers of a replay differ from those of a call, empty if they do not."""
+    for mine, theirs in zip(got, want, strict=True):
+        if mine.shape != theirs.shape or not np.allclose(
+            mine, theirs, rtol=1e-3, atol=1e-4, equal_nan=True
+        ):
+            return f"a replay differs: {mine.ravel()[:4]} and not {theirs.ravel()[:4]}"
+    return ""
 
 
 def _write(inputs: Sequence[Any], before: Sequence[Any], factor: int) -> None:
@@ -180,10 +259,6 @@ def _replayed(
             checked((*runtime.cudaGraphLaunch(executable, stream.ptr), None))
             stream.synchronize()
             got = numbers_of(result)
-        for mine, theirs in zip(got, want, strict=True):
-            if mine.shape != theirs.shape or not np.allclose(
-                mine, theirs, rtol=1e-3, atol=1e-4, equal_nan=True
-            ):
-                told = f"a replay differs: {mine.ravel()[:4]} and not {theirs.ravel()[:4]}"
+        told = told or _difference(got, want)
     checked((*runtime.cudaGraphExecDestroy(executable), None))
     return Outcome(RECORDED, told, wrong=bool(told))
