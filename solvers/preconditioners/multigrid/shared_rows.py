@@ -15,7 +15,7 @@ import numpy as np
 
 from ....core.distributed.assembly import halo_of
 from ....core.distributed.halo import Halo, fill_ghosts
-from ....core.distributed.index_arrays import here, stacked, stored
+from ....core.distributed.index_arrays import distinct_of_sorted, here, stacked, stored
 from ....core.distributed.partition import Partition
 from ....core.distributed.products import rows_needed, shared_rows
 from ....core.distributed.transposes import entries_of_others
@@ -124,7 +124,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     found = np.zeros(at.size, bool)
     if ghosts.size:
         found = ghosts[np.minimum(at, ghosts.size - 1)] == theirs.rows
-    beside = np.unique(theirs.rows[~found])
+    beside = distinct_of_sorted(theirs.rows[~found])
     further = None
     if links.any(bool(beside.size)):
         further = halo_of(executor, links, A.partition, beside)
