@@ -100,19 +100,19 @@ def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[i
     if not entries.size:
         return 0, rows
     found = xp.searchsorted(like(executor, indptr, numbers), entries, side="right") - 1
-    outer = distinct_of_sorted(host(executor, found))
+    outer = host(executor, distinct_of_sorted(executor, found))
     cuts = np.concatenate([[-1], outer, [rows]])
     longest = int(np.argmax(np.diff(cuts)))
     begin, end = int(cuts[longest]) + 1, int(cuts[longest + 1])
     return (begin, end) if end > begin else (0, 0)
 
 
-def distinct_of_sorted(numbers: HostArray) -> HostArray:
-    """Return the distinct numbers of an array that does not fall.
+def distinct_of_sorted(executor: Executor, numbers: Any) -> Any:
+    """Return the distinct numbers of an array that does not fall, where it is.
 
     NumPy's own function makes a table of hashes, which takes a hundred times as long.
     """
-    first = np.ones(numbers.size, bool)
+    first = namespace(executor, numbers).ones(numbers.size, bool)
     first[1:] = numbers[1:] != numbers[:-1]
     return numbers[first]
 

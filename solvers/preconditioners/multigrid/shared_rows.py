@@ -124,7 +124,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     found = np.zeros(at.size, bool)
     if ghosts.size:
         found = ghosts[np.minimum(at, ghosts.size - 1)] == theirs.rows
-    beside = distinct_of_sorted(theirs.rows[~found])
+    beside = distinct_of_sorted(executor, theirs.rows[~found])
     further = None
     if links.any(bool(beside.size)):
         further = halo_of(executor, links, A.partition, beside)
