@@ -19,6 +19,7 @@ _ON_HOSTS = {
             "ordering.colors",
             "ordering.fill",
             "ordering.search",
+            "ordering.substitution",
         ),
         _BY_ROWS,
     ),

@@ -215,4 +215,51 @@ struct ordering_search {
   }
 };
 
+// Orders in which a pattern is triangular: a row with one entry left comes next, and its column is
+// taken out. The sum of the columns that a row has left is its last one in the end.
+template <class I>
+struct ordering_substitution {
+  const I *indptr, *indices;
+  I *row, *column;
+  i64* found;
+  i64 p, e, n;
+
+  void operator()(int) const {
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<i64> left(size), sum(size, 0), begin(size + 1, 0);
+    std::vector<I> rows(static_cast<std::size_t>(e));
+    for (i64 q = 0; q < e; ++q)
+      ++begin[static_cast<std::size_t>(indices[q]) + 1];
+    for (std::size_t j = 0; j < size; ++j)
+      begin[j + 1] += begin[j];
+    std::vector<i64> place(begin.begin(), begin.end() - 1);
+    std::vector<I> ready;
+    for (i64 i = 0; i < n; ++i) {
+      left[i] = i64(indptr[i + 1]) - i64(indptr[i]);
+      for (I q = indptr[i]; q < indptr[i + 1]; ++q) {
+        sum[i] += indices[q];
+        rows[place[indices[q]]++] = static_cast<I>(i);
+      }
+      if (left[i] == 1)
+        ready.push_back(static_cast<I>(i));
+    }
+    i64 count = 0;
+    for (std::size_t head = 0; head < ready.size() && !interrupted(); ++head) {
+      const I i = ready[head];
+      if (left[i] != 1) // its last column went to another row
+        continue;
+      const i64 j = sum[i];
+      row[count] = i, column[count] = static_cast<I>(j), ++count;
+      for (i64 q = begin[j]; q < begin[j + 1]; ++q) {
+        const I other = rows[q];
+        sum[other] -= j;
+        if (--left[other] == 1)
+          ready.push_back(other);
+      }
+    }
+    found[0] = count;
+    end_if_interrupted();
+  }
+};
+
 } // namespace wl

@@ -33,8 +33,8 @@ def diagonal(
 
 @kernel(operations.repeated)
 def repeated(executor: Executor, d: Array, equal: Array) -> None:
-    """Compare every value with the first one of its column."""
-    equal[:] = np.count_nonzero(d == d[:1], axis=0)
+    """Compare every value with the first one."""
+    equal[0] = np.count_nonzero(d == d[:1])
 
 
 @kernel(operations.symmetry)

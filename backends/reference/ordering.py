@@ -142,3 +142,31 @@ def search(executor: Executor, indptr: Array, indices: Array, start: int, level:
         neighbours = indices[first + np.arange(first.size)]
         reached = np.unique(neighbours[level[neighbours] == -1])
         steps += 1
+
+
+@kernel(ordering.substitution)
+def substitution(
+    executor: Executor, indptr: Array, indices: Array, row: Array, column: Array, found: Array
+) -> None:
+    """Place the rows with one entry left, in the order in which they come to it."""
+    n = row.size
+    lines = np.repeat(np.arange(n), np.diff(indptr))
+    order = np.argsort(indices, kind="stable")
+    begin = np.searchsorted(indices[order], np.arange(n + 1))
+    left = np.diff(indptr).astype(np.int64)
+    total = np.zeros(n, np.int64)
+    np.add.at(total, lines, indices)
+    ready = np.flatnonzero(left == 1).tolist()
+    count = 0
+    for i in ready:
+        if left[i] != 1:  # its last column went to another row
+            continue
+        j = total[i]
+        row[count], column[count] = i, j
+        count += 1
+        for other in lines[order[begin[j] : begin[j + 1]]].tolist():
+            total[other] -= j
+            left[other] -= 1
+            if left[other] == 1:
+                ready.append(other)
+    found[0] = count

@@ -35,19 +35,17 @@ struct facts_diagonal {
   }
 };
 
-// How many values of a column equal its first one.
+// How many values equal the first one.
 template <class T>
 struct facts_repeated {
-  mat<const T> d;
+  const T* d;
   i64* equal;
   using sum = i64;
   using column_state = taking_part;
 
   WL_DEVICE column_state column(i64) const { return {true}; }
-  WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
-    return d(i, c) == d(0, c) ? 1 : 0;
-  }
-  WL_DEVICE void finish(i64 c, sum s) const { equal[c] = s; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const { return d[i] == d[0] ? 1 : 0; }
+  WL_DEVICE void finish(i64, sum s) const { *equal = s; }
 };
 
 struct symmetry_counts {

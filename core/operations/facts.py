@@ -19,9 +19,9 @@ diagonal = declare(
 
 repeated = declare(
     "facts.repeated",
-    "d: in T[n,k], equal: out i64[k]",
-    "equal counts the values of a column that equal its first one",
-    over=ROWS,
+    "d: in T[m], equal: out i64[1]",
+    "equal counts the values that equal the first one",
+    over=("m", "1"),
     sums=("i64",),
 )
 

@@ -32,3 +32,11 @@ search = declare(
     "level_i = the steps of the shortest way from row start to row i over entries, through rows "
     "whose level is -1 at first; others keep theirs",
 )
+
+substitution = declare(
+    "ordering.substitution",
+    "indptr: in I[p], indices: in I[e], row: out I[n], column: out I[n], found: out i64[1]",
+    "row and column = orders in which each row of a square pattern without duplicates has its last "
+    "entry on the diagonal, so that the matrix is lower triangular; found = how many rows could be "
+    "placed: all if there are such orders",
+)

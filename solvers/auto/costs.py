@@ -24,6 +24,9 @@ FACTOR_BYTES = 2**32
 #: Entries of factors with little fill, for an entry of the matrix.
 LITTLE_FILL = 2.0
 
+#: Seconds of orders in which a matrix is triangular and of its solve, and for each entry.
+SUBSTITUTION_CALL, SUBSTITUTION_ENTRY = 4e-4, 6e-8
+
 #: Rows up to which a dense factorization is compared with a sparse one.
 DENSE_ROWS = 4000
 
@@ -150,6 +153,9 @@ def fill_of(structure: Structure, rules: FactorConstants | None = None) -> Fill:
     """
     n = max(structure.rows, 1)
     rules = rules or factor_constants()
+    if structure.is_triangular:
+        seconds = SUBSTITUTION_CALL + SUBSTITUTION_ENTRY * structure.entries
+        return Fill(structure.entries, structure.entries, seconds, "substitution")
     kinds = [_sparse(structure, rules)]
     if max(structure.lower, structure.upper) <= NARROW:
         kinds.append(_banded(structure, rules))
@@ -161,8 +167,6 @@ def fill_of(structure: Structure, rules: FactorConstants | None = None) -> Fill:
 
 def _sparse(structure: Structure, rules: FactorConstants) -> Fill:
     n, dimension = max(structure.rows, 1), structure.dimension
-    if structure.is_triangular:
-        return Fill(structure.entries, structure.entries, 1e-3 + rules.ordered * structure.entries)
     separator = max(min(dimension * structure.reach, n), 2.0)
     exponent = min(max(3.0 - dimension / max(dimension - 1.0, 0.5), 1.0), 2.0)
     if dimension >= 3.5:

@@ -169,10 +169,11 @@ def _counts_of_diagonal(A: Csr) -> tuple[int, int, int]:
     n, executor = A.shape[0], A.executor
     if n == 0:
         return 0, 0, 0
-    d = A.diagonal().reshape(n, 1)
+    diagonal = A.diagonal()
+    d = diagonal.reshape(n, 1)
     counts, equal = _counts(executor), executor.zeros((1,), np.int64)
     executor.run(facts.diagonal, d, executor.allocate((n, 1), A.dtype), 1.0, *counts)
-    executor.run(facts.repeated, d, equal)
+    executor.run(facts.repeated, diagonal, equal)
     found = executor.to_host_together(*counts, equal)
     not_invertible, positive, repeated = (int(a[0]) for a in found)
     return not_invertible, positive, repeated

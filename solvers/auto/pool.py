@@ -87,7 +87,8 @@ class Pool:
             self.candidates += self._early_multigrid()
         #: Whether the first candidate is left for another one before it has begun.
         self.hopeless = self._is_hopeless()
-        if properties.has_structure or properties.hints.given or self.hopeless:
+        self.substitutes = direct and properties.may_be_triangular
+        if properties.has_structure or properties.hints.given or self.hopeless or self.substitutes:
             self.prepare()
 
     def _estimate_first(self) -> None:
@@ -126,7 +127,7 @@ class Pool:
         """Make the other candidates, with the structure of the pattern of a matrix not small."""
         if self.ready:
             return
-        self.ready, self.looked = True, not self._small_matrix
+        self.ready, self.looked = True, self.substitutes or not self._small_matrix
         if self.looked:
             _ = self.properties.structure
             self._estimate_first()

@@ -14,6 +14,7 @@ import numpy as np
 from ...core.formats import Csr, Matrix
 from ...core.formats.triangular import host_of
 from ...core.operations import ordering
+from ..direct.substitution import triangular_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +58,8 @@ class Structure:
         How the number of reached rows grows with the level: 2 for grids in the plane, 3 in space.
     block_size : int
         Unknowns of a node, 1 without blocks.
+    is_triangular : bool
+        Whether an order of rows and columns makes the matrix triangular.
     """
 
     rows: int
@@ -67,11 +70,7 @@ class Structure:
     reach: float = 0.0
     dimension: float = 1.0
     block_size: int = 1
-
-    @property
-    def is_triangular(self) -> bool:
-        """Whether all entries are on one side of the diagonal."""
-        return self.lower == 0 or self.upper == 0
+    is_triangular: bool = False
 
     @property
     def row_length(self) -> float:
@@ -97,6 +96,8 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
     if n == 0 or indices.size == 0:
         return Structure(n, int(indices.size), 0, 0)
     lower, upper = _band(indptr, indices)
+    if may_be_triangular(indptr, hermitian=hermitian) and _triangular(A):
+        return Structure(n, int(indices.size), lower, upper, n, 1.0, is_triangular=True)
     if max(lower, upper) <= NARROW:  # nothing is better than a factorization of the band
         reach = float(max(lower, upper, 1))
         levels, dimension = int(n / reach), 1.0
@@ -105,6 +106,19 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
     return Structure(
         n, int(indices.size), lower, upper, levels, reach, dimension, _block_size(indptr, indices)
     )
+
+
+def may_be_triangular(indptr: NDArray[Any], *, hermitian: bool) -> bool:
+    """Return whether a matrix may be triangular in some order: a row has one entry, others more."""
+    counts = np.diff(indptr)
+    n = counts.size
+    few = 2 * int(indptr[-1]) <= n * (n + 1)
+    return not hermitian and few and bool(counts.min(initial=2) == 1)
+
+
+def _triangular(A: Matrix) -> bool:
+    rows: Csr = A.asformat("csr").to(host_of(A.executor, ordering.substitution))
+    return triangular_order(rows.without_duplicates()) is not None
 
 
 def _band(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[int, int]:

@@ -158,7 +158,11 @@ def engines() -> Mapping[str, type[Engine]]:
 
 def chosen_engine(name: str, executor: Executor) -> type[Engine]:
     """Return the engine called ``name``; for ``"auto"`` the device's own, or the built-in one."""
+    from .substitution import Substitution
+
     known = engines()
+    if name == Substitution.name:  # it is for some matrices only
+        return Substitution
     if name == "auto":
         usable = [kind for kind in known.values() if not kind.objection(executor)]
         return next((kind for kind in usable if kind.stays_on(executor)), usable[0])

@@ -269,6 +269,18 @@ def _a_search(values: dict[str, Any], extents: dict[str, int]) -> None:
         values["level"][3] = -2
 
 
+def _a_scrambled_triangle(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Put a triangular pattern there, with rows and columns in random order."""
+    n, rng = min(extents["n"], 12), np.random.default_rng(extents["n"])
+    index = values["indptr"].dtype
+    full = np.tril(rng.random((n, n)) < 0.4) | np.eye(n, dtype=bool)
+    rows, indices = np.nonzero(full[rng.permutation(n)][:, rng.permutation(n)])
+    values["indptr"] = np.searchsorted(rows, np.arange(n + 1)).astype(index)
+    values["indices"] = indices.astype(index)
+    for name in ("row", "column"):
+        values[name] = np.full(n, -77, index)
+
+
 def _nearly_symmetric(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make a square matrix of which most entries have a mirror image; a fifth is not sorted."""
     n, data, index = extents["n"], values["data"], values["indices"].dtype
@@ -463,6 +475,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "ordering.colors": _costs,
     "ordering.fill": _an_elimination,
     "ordering.search": _a_search,
+    "ordering.substitution": _a_scrambled_triangle,
     "gmres.rotate": _first_residual,
     "gmres.solve": _only_what_counts,
     "gmres.combine": _only_what_counts,

@@ -380,6 +380,8 @@ def result_lines(
         tolerance = float(np.max(np.atleast_1d(result.threshold) / np.where(scale > 0, scale, 1)))
         if result.converged and error > np.sqrt(max(tolerance, 1e-16)):
             advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
+            if any("x is the shortest solution" in note for note in result.notes):
+                advice = "A is singular: x is the shortest of all solutions, all ones another one"
             lines.append(("", advice))
     setup = f" (set-up {result.setup_seconds:.4g} s)" if result.attempts else ""
     return [*lines, ("time", f"{result.seconds:.4g} s{setup}"), ("verdict", result.reason)]
