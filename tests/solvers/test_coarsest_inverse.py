@@ -25,14 +25,14 @@ def matrix(name: str, n: int) -> Any:
     return line
 
 
-@pytest.mark.parametrize("n", [1, 159, 160, 193, 256, 300])
+@pytest.mark.parametrize("n", [1, 79, 80, 193, 256])
 @pytest.mark.parametrize("name", ["definite", "complex", "exchanged"])
 def test_inverses_of_all_sizes(name: str, n: int) -> None:
     S = matrix(name, n)
     np.testing.assert_allclose(coarsest.inverted(S) @ S, np.eye(n), atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [20, 200])
+@pytest.mark.parametrize("n", [20, 100])
 def test_a_singular_matrix_has_its_pseudo_inverse(n: int) -> None:
     S = matrix("singular", n)
     np.testing.assert_allclose(S @ coarsest.inverted(S) @ S, S, atol=1e-9)

@@ -22,7 +22,7 @@ LARGE = 1024
 
 #: Rows from which, up to LARGE, the inverse is made by blocks, and rows of a block: BLAS multiplies
 #: blocks up to this size with one thread.
-FEW_ROWS, BLOCK = 160, 64
+FEW_ROWS, BLOCK = 80, 64
 
 #: The largest residual of an inverse by blocks, in units of the rounding error that its condition
 #: explains.
