@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -90,6 +91,41 @@ def solves_and_derivatives() -> None:
     estimate = wj.log_determinant(A, values=v, method="lanczos", probes=64, steps=30)
     assert abs(float(estimate) - np.log(w).sum()) < 0.05 * np.log(w).sum()
     np.testing.assert_allclose(wj.least_squares(A, b, **how), x, rtol=1e-6)
+
+
+def _sum_of_squares(f: Callable[[Any], Any], v: Any) -> Any:
+    return (f(v) ** 2).sum()
+
+
+def both_orders() -> None:
+    """Compare first and second derivatives along a direction with differences."""
+    jax.config.update("jax_enable_x64", True)
+    S = np.diag([1.0, 2.5, 4.0, 6.0, 8.5]) + 0.3 * (np.eye(5, k=1) + np.eye(5, k=-1))
+    A, b = wl.Csr(S, executor="cuda"), jnp.asarray(RNG.standard_normal((5, 2)))
+    functions: dict[str, Callable[[Any], Any]] = {
+        "solve": lambda v: wj.solve(A, b, values=v, solver="direct"),
+        "least squares": lambda v: wj.least_squares(A, b, values=v),
+        "sparse product": lambda v: wj.matmul(A, A, A_values=v, B_values=v * v).values,
+        "coarse matrix": lambda v: wj.galerkin(A, A, A_values=v, P_values=v * v).values,
+        "determinant": lambda v: wj.log_determinant(A, values=v),
+        "eigenpairs": lambda v: sum(x.sum() for x in wj.eigsh(A, k=2, which="LA", values=v)),
+        "singular triplets": lambda v: sum(x.sum() for x in wj.svds(A, k=2, values=v)),
+        "edge function": lambda v: wj.fusedmm(
+            A, b, b, b, values=v, edge=lambda s, e: e.softmax(jnp.tanh(s) * e.of_rows(b[:, 0]))
+        ),
+    }
+    v = jnp.asarray(S[S.nonzero()])
+    along, step = jnp.asarray(RNG.standard_normal(v.shape)), 1e-5
+    for name, f in functions.items():
+        scalar = partial(_sum_of_squares, f)
+        gradient = jax.jit(jax.grad(scalar))
+        first, curved = jax.jit(partial(jax.jvp, gradient))((v,), (along,))
+        ends = [v + step * along, v - step * along]
+        slope = (scalar(ends[0]) - scalar(ends[1])) / (2 * step)
+        bent = (gradient(ends[0]) - gradient(ends[1])) / (2 * step)
+        np.testing.assert_allclose(first @ along, slope, rtol=1e-5, atol=1e-6, err_msg=name)
+        size = float(jnp.abs(bent).max())
+        np.testing.assert_allclose(curved, bent, rtol=0, atol=1e-5 * size, err_msg=name)
 
 
 if __name__ == "__main__":

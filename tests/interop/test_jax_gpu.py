@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parent / "jax_gpu_program.py"
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("part", ["products", "patterns", "solves_and_derivatives"])
+@pytest.mark.parametrize("part", ["products", "patterns", "solves_and_derivatives", "both_orders"])
 def test_numbers_of_a_gpu_are_those_of_the_host(part: str) -> None:
     package("jax")
     cuda()
