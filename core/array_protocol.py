@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .equivalents import of_function
-from .errors import InvalidArgument, UnsupportedOperand
+from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
 
 #: The NumPy functions that an operator answers.
 _FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
@@ -79,19 +79,21 @@ def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any
             answer = getattr(inputs[which], name)(*inputs[1 - which :][: len(inputs) - 1])
             if answer is not NotImplemented:
                 return answer
-    if method == "__call__" and _adds_in_place(ufunc, inputs, options):
-        return _added_in_place(ufunc, *inputs)
+    if method == "__call__" and _is_in_place(inputs, options):
+        if ufunc in (np.add, np.subtract):
+            return _added_in_place(ufunc, *inputs)
+        if ufunc in (np.multiply, np.matmul):
+            return _multiplied_in_place(ufunc, *inputs)
     ours = next((i for i in inputs if isinstance(i, ArrayProtocol)), None)
     if ours is None:  # the result was to be written into an operator
         raise UnsupportedOperand(f"numpy.{ufunc.__name__} cannot write into an operator")
     raise UnsupportedOperand(_instead(ufunc.__name__, ours))
 
 
-def _adds_in_place(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Return whether a call is ``y += A`` or ``y -= A`` of an array and a matrix."""
+def _is_in_place(inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Return whether a call is ``y += A`` or the like of an array and a matrix."""
     return (
-        ufunc in (np.add, np.subtract)
-        and set(options) == {"out"}
+        {"out"} <= set(options) <= {"out", "axes"}  # y @= A names axes
         and options["out"][0] is inputs[0]
         and isinstance(inputs[0], np.ndarray)
         and getattr(inputs[1], "_has_entries", False)
@@ -101,6 +103,23 @@ def _adds_in_place(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any])
 def _added_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
     np.copyto(target, target + matrix if ufunc is np.add else target - matrix)
     return target
+
+
+def _multiplied_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
+    """Return ``y * A``, which is sparse, or ``y @ A``, as SciPy's ``y *= A`` and ``y @= A`` do.
+
+    The array gets the entries of a product of its shape.
+    """
+    if ufunc is np.matmul and target.shape[-1] != matrix.shape[0]:
+        raise ShapeMismatch(
+            f"y @= A: dimension mismatch, the shapes are {target.shape} and {matrix.shape}: the "
+            "last length of y must be the number of rows of A"
+        )
+    product = target * matrix if ufunc is np.multiply else target @ matrix
+    if product.shape == target.shape:
+        entries = product.to_dense() if ufunc is np.multiply else product
+        np.copyto(target, entries, casting="same_kind")
+    return product
 
 
 def _instead(name: str, op: Any) -> str:

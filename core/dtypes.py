@@ -19,7 +19,19 @@ ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
 #: The additional dtypes of matrices, which hold them exactly: structure, counts and masks. Products
 #: with floating-point numbers and solvers convert them.
-EXACT_DTYPES = tuple(np.dtype(t) for t in (np.bool_, np.int32, np.int64))
+EXACT_DTYPES = tuple(
+    np.dtype(t)
+    for t in (
+        np.bool_,
+        np.int8,
+        np.uint8,
+        np.int16,
+        np.uint16,
+        np.int32,
+        np.uint32,
+        np.int64,
+    )
+)
 #: For the question that every product asks: a set answers sooner than a tuple.
 COMPUTED = frozenset(VALUE_DTYPES)
 
@@ -111,19 +123,17 @@ def is_exact(dtype: DTypeLike) -> bool:
 def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype that a matrix holds values of ``dtype`` in.
 
-    Booleans, int32 and int64 stay; narrower integers become int32, uint32 becomes int64, and uint64
-    float64, as NumPy has it. Floating-point values become the dtypes of :func:`value_dtype`.
+    Booleans and integers stay, but uint64 becomes float64, as NumPy has it for sums with int64.
+    Floating-point values become the dtypes of :func:`value_dtype`.
 
     Examples
     --------
     >>> from wollemi.core.dtypes import held_dtype
-    >>> held_dtype("uint8"), held_dtype("uint32"), held_dtype("bool")
-    (dtype('int32'), dtype('int64'), dtype('bool'))
+    >>> held_dtype("uint8"), held_dtype("bool"), held_dtype(">f4")
+    (dtype('uint8'), dtype('bool'), dtype('float32'))
     """
     dtype = _dtype(dtype).newbyteorder("=")
-    if dtype.kind in "bui":
-        return next((held for held in EXACT_DTYPES if np.can_cast(dtype, held)), VALUE_DTYPES[1])
-    return value_dtype(dtype)
+    return dtype if dtype in EXACT_DTYPES else value_dtype(dtype)
 
 
 def stored_or_held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -147,7 +157,7 @@ def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
 def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
     """Return the dtype that a caller asks for by name, which must be one that values have.
 
-    Operators compute in floating-point numbers. Matrices hold booleans, int32 and int64 as well.
+    Operators compute in floating-point numbers. Matrices hold booleans and integers as well.
 
     Parameters
     ----------
@@ -172,7 +182,7 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
         names = ", ".join(map(str, VALUE_DTYPES))
         raise UnsupportedDtype(
             f"there are no values of dtype {asked} here: ask for one of {names}; matrices hold "
-            "bool, int32 and int64 too"
+            "booleans and integers too, uint64 excepted"
         )
     return held(asked)
 

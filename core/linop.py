@@ -397,14 +397,17 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
             return self._plus(operator, -1.0)
         if _is_zero(other):
             return self
-        made = (-self)._no_sum(other)  # of a matrix and an array: minus their difference
-        return made if made is NotImplemented else -made
+        return self._no_difference(other, of_self=False)
 
     def __rsub__(self, other: Any) -> Any:
         operator = self._beside(other)
         if operator is not None:
             return operator._plus(self, -1.0)
-        return -self if _is_zero(other) else (-self)._no_sum(other)
+        return -self if _is_zero(other) else self._no_difference(other, of_self=True)
+
+    def _no_difference(self, other: Any, *, of_self: bool) -> Any:
+        """Refuse ``self - other``, or ``other - self``; matrices take arrays."""
+        return self._no_sum(other)
 
     def _no_sum(self, other: Any) -> Any:
         if isinstance(other, Number) or hasattr(other, "__array__"):

@@ -74,11 +74,11 @@ class Bsr(Matrix):
         blocksize: tuple[int, int] | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_blocks(arg, shape, place(executor, *arg), copy)
+            made = _from_blocks(arg, shape, place(executor, *arg), copy is not False)
             if blocksize not in (None, made.blocksize):
                 raise InvalidMatrix(
                     f"blocksize: {blocksize} was given for blocks of {made.blocksize}"

@@ -6,6 +6,8 @@ nearly everywhere: its result is made by way of a dense array of booleans.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,7 +184,9 @@ def extreme(matrix: Matrix, other: Any, name: str) -> Any:
     if operand.array is not None:
         return operand.like_given(function(dense(matrix), operand.array))
     if operand.number is not None:
-        return _extreme_of_number(matrix, operand.number, name)
+        made = _extreme_of_number(matrix, operand.number, name)
+        exact = is_exact(matrix.dtype) and is_exact(getattr(other, "dtype", np.float64))
+        return made.astype(joint_dtype(matrix.dtype, other.dtype)) if exact else made
     left, right = brought_together(name, matrix, operand.matrix)
     if left.shape != right.shape:
         raise ShapeMismatch(f"{name}: expected a matrix of shape {left.shape}, got {right.shape}")
@@ -232,10 +236,24 @@ def _narrowed(made: Csr, *given: Matrix) -> Csr:
 
 def plus_array(matrix: Matrix, other: Any) -> Array | None:
     """Return the dense sum of a matrix and an array, or None if ``other`` is a number."""
+    return _with_array(matrix, other, operator.add)
+
+
+def minus_array(matrix: Matrix, other: Any, *, of_matrix: bool) -> Array | None:
+    """Return the dense matrix minus an array, or None if ``other`` is a number.
+
+    With ``of_matrix`` it is the array minus the matrix.
+    """
+    return _with_array(matrix, other, (lambda a, b: b - a) if of_matrix else operator.sub)
+
+
+def _with_array(
+    matrix: Matrix, other: Any, combine: Callable[[Array, Array], Array]
+) -> Array | None:
     operand = as_operand(matrix, other)
     if operand is None or operand.array is None:
         return None
-    return operand.like_given(dense(matrix) + operand.array)
+    return operand.like_given(combine(dense(matrix), operand.array))
 
 
 def swapped(name: str) -> str:

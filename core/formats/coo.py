@@ -36,7 +36,7 @@ class Coo(Matrix):
         Any matrix, or ``(data, (row, col))``.
     shape, dtype, executor
         As for :class:`Csr`.
-    copy : bool
+    copy : bool, optional
         As for :class:`Csr`: coordinates of the host are used in place where rows rise.
 
     Attributes
@@ -68,12 +68,13 @@ class Coo(Matrix):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if is_coordinates(arg):
             data, (row, col) = arg
-            made = _from_coordinates(data, row, col, shape, place(executor, data, row, col), copy)
+            where = place(executor, data, row, col)
+            made = _from_coordinates(data, row, col, shape, where, copy is not False)
         else:
             made = converted(arg, "coo", shape, executor, copy=copy)
         if dtype is not None:

@@ -58,11 +58,11 @@ class Csc(Matrix):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg), copy)
+            made = _from_triple(arg, shape, place(executor, *arg), copy is not False)
         else:
             made = converted(arg, "csc", shape, executor, copy=copy)
         if dtype is not None:

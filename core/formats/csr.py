@@ -44,16 +44,16 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
     shape : tuple of int, optional
         Rows and columns; needed with a tuple, unless the largest index tells them.
     dtype : dtype, optional
-        Of the values; by default that of ``arg``. Matrices hold booleans, int32 and int64, and
-        narrower integers become int32; solvers compute in float64.
+        Of the values; by default that of ``arg``. Matrices hold booleans and integers
+        (uint64 becomes float64); solvers compute in float64.
     executor : Executor or str, optional
         Where it lives; the default executor by default, or where ``arg`` lives.
-    copy : bool
-        Whether the matrix must have copies of a tuple's arrays, or of the arrays of another
-        library's matrix; with a wollemi matrix it shares them in any case, and new values of one
-        are new values of both. ``copy=False`` saves memory and time: compressed rows are used in
-        place where their dtype, order and device allow. Until the matrix is gone, do not change
-        these arrays; new values are written into them.
+    copy : bool, optional
+        Whether the matrix must have copies of all arrays. By default it has copies of a tuple's
+        arrays, and of those of another library's matrix; with a wollemi matrix it shares them, and
+        new values of one are new values of both. ``copy=False`` saves memory and time: compressed
+        rows are used in place where their dtype, order and device allow. Until the matrix is gone,
+        do not change these arrays; new values are written into them.
 
     Attributes
     ----------
@@ -86,11 +86,11 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg), copy)
+            made = _from_triple(arg, shape, place(executor, *arg), copy is not False)
         else:
             made = converted(arg, "csr", shape, executor, copy=copy)
         if dtype is not None:

@@ -62,14 +62,14 @@ class Dense(Matrix, metaclass=Batchable):
         *,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         if is_sparse(arg) or is_coordinates(arg):
             arg = validate.as_numbers(arg, dtype)
             made = converted(arg, "dense", shape, executor, copy=copy)
         else:
             made = dense_of(arg, executor)
-            made = made if is_new(made.data, arg) or not copy else made.copy()
+            made = made if is_new(made.data, arg) or copy is False else made.copy()
             require_shape(made, shape)
         made = made if dtype is None else made.astype(dtype)
         self._become(made, homeless(executor, arg))

@@ -209,7 +209,7 @@ def _broadcast(matrix: Matrix, shape: tuple[int, ...]) -> tuple[Matrix, tuple[in
     lengths = zip(matrix.shape, shape, strict=True) if len(shape) == 2 else ()
     if len(shape) != 2 or not all(a == b or 1 in (a, b) for a, b in lengths):
         raise ShapeMismatch(
-            f"a matrix of shape {matrix.shape} meets an array of shape {shape}; expected "
+            f"inconsistent shapes: a matrix {matrix.shape} meets an array {shape}; expected "
             f"({m}, {n}), ({n},), (1, {n}) or ({m}, 1)"
         )
     xp = matrix.executor.xp

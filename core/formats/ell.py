@@ -60,7 +60,7 @@ class Ell(Matrix, metaclass=Batchable):
         width: int | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         made = converted(arg, "ell", shape, executor, copy=copy, width=width)

@@ -29,6 +29,7 @@ from .reductions import (
     trace,
     written,
 )
+from .selection import vector_of
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -177,8 +178,8 @@ class EntryMethods:
 
         Returns
         -------
-        number, or native array of shape (n,) or (m,)
-            Dense, where SciPy returns a sparse one.
+        number, or SparseVector of shape (n,) or (m,)
+            Sparse, as SciPy's is; with ``out`` the dense array that was given.
 
         Raises
         ------
@@ -189,16 +190,14 @@ class EntryMethods:
         --------
         >>> import numpy as np, wollemi as wl
         >>> A = wl.Csr(np.array([[-1.0, 0.0], [-2.0, -4.0]]))
-        >>> print(A.max(), A.max(axis=1))
+        >>> print(A.max(), A.max(axis=1).toarray())
         0.0 [ 0. -2.]
         """
-        made = extreme(self._entries, axis, LARGEST, explicit=explicit)
-        return written(made, out, self._entries.executor)
+        return self._extreme(extreme(self._entries, axis, LARGEST, explicit=explicit), out)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the smallest entry of all, of each column or of each row, as :meth:`max` does."""
-        made = extreme(self._entries, axis, SMALLEST, explicit=explicit)
-        return written(made, out, self._entries.executor)
+        return self._extreme(extreme(self._entries, axis, SMALLEST, explicit=explicit), out)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the largest entry that is not NaN, as :meth:`max` does; NaN if there is no other.
@@ -207,16 +206,20 @@ class EntryMethods:
         --------
         >>> import numpy as np, wollemi as wl
         >>> A = wl.Csr(np.array([[np.nan, 2.0], [np.nan, np.nan]]))
-        >>> print(A.nanmax(), A.nanmax(axis=1))
+        >>> print(A.nanmax(), A.nanmax(axis=1).toarray())
         2.0 [ 2. nan]
         """
-        made = number_extreme(self._entries, axis, LARGEST, explicit=explicit)
-        return written(made, out, self._entries.executor)
+        return self._extreme(number_extreme(self._entries, axis, LARGEST, explicit=explicit), out)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the smallest entry that is not NaN, as :meth:`min` does."""
-        made = number_extreme(self._entries, axis, SMALLEST, explicit=explicit)
-        return written(made, out, self._entries.executor)
+        return self._extreme(number_extreme(self._entries, axis, SMALLEST, explicit=explicit), out)
+
+    def _extreme(self, made: Any, out: Any) -> Any:
+        """Return extremes of rows or columns as a sparse vector, unless ``out`` takes them."""
+        if out is not None or getattr(made, "ndim", 0) == 0:
+            return written(made, out, self._entries.executor)
+        return vector_of(self._entries, made)
 
     def __abs__(self) -> Csr:
         """Return the absolute values, duplicates added up before, as a Csr with sorted rows."""

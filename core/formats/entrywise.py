@@ -13,7 +13,7 @@ from ..errors import UnsupportedOperand, UnsupportedOperation
 from ..factors import number
 from ..linop import LinOp
 from ..operands import is_array
-from .comparisons import compare, extreme, plus_array
+from .comparisons import compare, extreme, minus_array, plus_array
 from .elementwise import divided, multiply, power, scaled
 from .entry_functions import EntryFunctions
 from .rowwise import canonical_rows
@@ -108,11 +108,18 @@ class EntrywiseOperators(EntryFunctions):
             raise UnsupportedOperation(
                 "-A of booleans is not defined: write A.astype(int), or A == False for the opposite"
             )
-        return scaled(matrix, -1 if is_exact(matrix.dtype) else -1.0)
+        if is_exact(matrix.dtype):
+            return matrix._with_data(-matrix.data)
+        return scaled(matrix, -1.0)
 
     def _no_sum(self, other: Any) -> Any:
         """Return the sum with an array, which is dense; a number other than 0 is refused."""
         made = plus_array(self._matrix, other)
+        return LinOp._no_sum(self._matrix, other) if made is None else made
+
+    def _no_difference(self, other: Any, *, of_self: bool) -> Any:
+        """Return the difference with an array, which is dense; a number other than 0 is refused."""
+        made = minus_array(self._matrix, other, of_matrix=of_self)
         return LinOp._no_sum(self._matrix, other) if made is None else made
 
     def __round__(self, ndigits: int = 0) -> Csr:

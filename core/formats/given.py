@@ -198,12 +198,13 @@ def converted(
     shape: Any,
     executor: Executor | str | None,
     *,
-    copy: bool = True,
+    copy: bool | None = None,
     **options: Any,
 ) -> Any:
     """Return a constructor's argument in its format; a given shape must be its own.
 
-    Without ``copy``, an argument of this format may share memory with the result.
+    With ``copy=False``, an argument of this format may share memory with the result. With
+    ``copy=True`` no argument shares memory, and with None matrices of ours alone.
 
     Raises
     ------
@@ -217,7 +218,9 @@ def converted(
         # Csr alone holds 16-bit values, and a dense array becomes a Dense on its way
         made = converted(arg.astype(np.float32), format, None, executor).astype(arg.dtype)
     else:
-        made = matrix_of(arg, executor, copy=copy).asformat(format, **options)
+        made = matrix_of(arg, executor, copy=copy is not False).asformat(format, **options)
+        if copy and isinstance(arg, LinOp):
+            made = made.copy()
     require_shape(made, shape)
     return made
 

@@ -74,7 +74,7 @@ class Hybrid(Matrix):
         width: int | None = None,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         made = converted(arg, "hybrid", shape, executor, copy=copy, width=width)

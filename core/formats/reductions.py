@@ -99,7 +99,7 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``)."""
     axis = normalized_axis(axis)
     if is_exact(matrix.dtype) and (dtype is None or is_exact(dtype)):
-        return _exact_total(matrix, axis, held_dtype(np.int64 if dtype is None else dtype))
+        return _exact_total(matrix, axis, np.dtype(_summed_in(matrix) if dtype is None else dtype))
     if dtype is not None:
         matrix = matrix.astype(dtype)
     if axis is None:
@@ -107,11 +107,17 @@ def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     return rounded(totals(matrix, axis), matrix)
 
 
+def _summed_in(matrix: Matrix) -> type[np.integer[Any]]:
+    """Return the dtype that NumPy adds up integers or booleans in."""
+    return np.uint64 if matrix.dtype.kind == "u" else np.int64
+
+
 def _exact_total(matrix: Matrix, axis: int | None, dtype: np.dtype[Any]) -> Any:
-    """Return a sum of integers or booleans; by default one of int64, as NumPy's is."""
+    """Return a sum of integers or booleans; it wraps as NumPy's does."""
     csr = summable(matrix)
     if axis is None:
-        return dtype.type(int(csr.executor.xp.sum(csr.data, dtype=np.int64)))
+        whole = int(csr.executor.xp.sum(csr.data, dtype=np.int64))
+        return np.asarray(whole, np.int64).astype(dtype)[()]
     return exact_totals(csr, dtype) if axis == 1 else exact_column_totals(csr, dtype)
 
 
@@ -121,6 +127,9 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0:
         raise InvalidArgument(f"mean: a matrix of shape {matrix.shape} has no mean along {axis}")
+    if is_exact(matrix.dtype) and dtype is not None and is_exact(dtype):
+        made = mean(matrix, axis, np.float64)
+        return made.astype(dtype)
     if dtype is not None or is_exact(matrix.dtype):
         matrix = matrix.astype(np.float64 if dtype is None else dtype)
     if axis is None:

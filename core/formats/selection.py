@@ -20,6 +20,7 @@ from .rowwise import (
     of_pattern,
     row_bounds,
 )
+from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -183,3 +184,8 @@ def from_dense(matrix: Any, dense: Array) -> Csr:
     shape = (int(dense.shape[0]), int(dense.shape[1]))
     made: Csr = Dense._from_arrays(matrix.executor, shape, dense).asformat("csr")
     return made
+
+
+def vector_of(matrix: Any, dense: Array) -> SparseVector:
+    """Return a native array of one dimension as a sparse vector of its entries that are not 0."""
+    return SparseVector(from_dense(matrix, dense.reshape(1, -1)))

@@ -85,7 +85,7 @@ class Sellp(Matrix):
         window: int = WINDOW,
         dtype: Any = None,
         executor: Executor | str | None = None,
-        copy: bool = True,
+        copy: bool | None = None,
     ) -> None:
         arg = validate.as_numbers(arg, dtype)
         made = converted(

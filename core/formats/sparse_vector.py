@@ -87,6 +87,11 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     def __repr__(self) -> str:
         return f"<SparseVector {self.shape[0]} {self.dtype} nnz={self.nnz} on {self.executor.name}>"
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of all entries: they are as many as those of a dense vector."""
+        made = self.toarray()
+        return made if dtype is None else made.astype(dtype, copy=False)
+
     # ---- other forms
 
     def toarray(self) -> np.ndarray[Any, Any]:

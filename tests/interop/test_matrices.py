@@ -93,8 +93,8 @@ def test_what_is_no_array_is_refused(nonsense):
         wl.Csr(ENTRIES).apply(nonsense)
 
 
-def test_narrow_integers_become_int32_and_odd_byte_orders_native():
-    assert (wl.Csr(sp.csr_array(ENTRIES.astype(np.int16))) @ np.ones(3, np.int8)).dtype == np.int32
+def test_narrow_integers_stay_and_odd_byte_orders_become_native():
+    assert (wl.Csr(sp.csr_array(ENTRIES.astype(np.int16))) @ np.ones(3, np.int8)).dtype == np.int16
     swapped = ENTRIES.astype(">f8")
     np.testing.assert_array_equal(wl.Csr(swapped) @ np.ones(3, ">f8"), [5.0, 3.0])
 

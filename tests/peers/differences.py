@@ -21,18 +21,10 @@ _OF_SPARSE_ARRAYS = {
         "CSR,CSC,COO:setelement CSR,CSC,COO:slice_assign_2 CSR,CSC,COO:slice_assignment "
         "CSR,CSC,COO:slice_scalar_assign CSR,CSC,COO:sparsity_modifying_assignment"
     ),
-    "extremes of rows and columns are dense arrays": (
-        "minmax_axis minmax_container_type nanminmax"
-    ),
-    "an array does not become a matrix in place: y *= A": "inplace_dense",
     "SciPy refuses here: values of 16 bits, and counts by axis": "dtype_check BSR:count_nonzero",
-    "matrices hold int32, int64 and bool of the integer dtypes": (
-        "COO:constructor4 dtype_preservation "
-        "dtype_preservation_empty_index dtype_preservation_empty_slice "
-        "maximum_minimum"
+    "a matrix has two dimensions": (
+        "CSR,COO:resize COO:fancy_indexing COO:fancy_indexing_ndarray COO:constructor4"
     ),
-    "a matrix has two dimensions": "CSR,COO:resize COO:fancy_indexing COO:fancy_indexing_ndarray",
-    "a matrix made of another one of ours shares its values, copy=True or not": "constructor1_base",
     "a wrong statement about the order of rows is refused": (
         "CSR:has_sorted_indices CSR,COO,BSR:has_canonical_format"
     ),

@@ -10,13 +10,13 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import wollemi as wl
-from wollemi.core.dtypes import held_dtype
+from wollemi.core.dtypes import EXACT_DTYPES, VALUE_DTYPES, held_dtype
 from wollemi.core.formats.sparse_vector import SparseVector
 
 from .loading import test_module
 
 #: The dtypes that matrices hold.
-DTYPES = [np.bool_, np.int32, np.int64, np.float32, np.float64, np.complex64, np.complex128]
+DTYPES = [dtype.type for dtype in (*EXACT_DTYPES, *VALUE_DTYPES)]
 
 
 def _made(cls: type, arg: Any, shape: Any, dtype: Any, **options: Any) -> Any:
@@ -29,9 +29,7 @@ def _made(cls: type, arg: Any, shape: Any, dtype: Any, **options: Any) -> Any:
         arg = sp.coo_array(arg, dtype=float if dtype is None else dtype)
     elif not (sp.issparse(arg) or isinstance(arg, (wl.Matrix, tuple))):
         arg = np.atleast_2d(np.asarray(arg))
-    dtype = None if dtype is None else np.dtype(dtype)
-    if dtype is not None and dtype.kind in "iu":
-        dtype = held_dtype(dtype)  # narrower integers become int32, as those of arrays do
+    dtype = None if dtype is None else held_dtype(dtype) if dtype == np.uint64 else dtype
     with wl.default_executor("reference"):
         return cls(arg, shape, dtype=dtype, **options)
 
@@ -86,10 +84,24 @@ module = test_module(
 
 #: SciPy's classes of tests of sparse arrays that are run.
 OURS = {"TestCSR": csr_array, "TestCSC": csc_array, "TestCOO": coo_array, "TestBSR": bsr_array}
+class CooContainer(type):
+    """The type of SciPy's coo_array: a sparse array of one dimension is a SparseVector here."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (wl.Coo, SparseVector))
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        return coo_array(*arguments, **options)
+
+
+class CooArray(metaclass=CooContainer):
+    """Stands for SciPy's class of coordinates."""
+
+
 CONTAINERS = {
     "csr_container": csr_array,
     "csc_container": csc_array,
-    "coo_container": coo_array,
+    "coo_container": CooArray,
     "bsr_container": bsr_array,
 }
 
@@ -98,7 +110,7 @@ for name, creator in OURS.items():
     kind.spcreator = staticmethod(creator)
     kind.math_dtypes = [np.bool_, np.int64, np.float64, np.complex128]
     for container, made in CONTAINERS.items():
-        setattr(kind, container, staticmethod(made))
+        setattr(kind, container, made if isinstance(made, type) else staticmethod(made))
     if name != "TestCSR":  # nearly all of it is the code that TestCSR runs
         kind.pytestmark = [*getattr(kind, "pytestmark", []), pytest.mark.rare]
     kind.init_class()

@@ -92,12 +92,6 @@ def test_matrices_hold_integers_and_booleans(kind, dtype):
     np.testing.assert_array_equal(A.astype(dtype).to_dense(), A.to_dense().astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64], ids=str)
-def test_other_integers_are_not_asked_for(on, dtype):
-    with pytest.raises(UnsupportedDtype, match=r"no values of dtype .*bool, int32 and int64"):
-        made("csr", on).astype(dtype)
-
-
 @EVERY
 @pytest.mark.parametrize("dtype", [object, str, "foo", "datetime64[s]", np.longdouble], ids=str)
 def test_nor_of_what_is_no_number(kind, dtype):

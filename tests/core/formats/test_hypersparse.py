@@ -60,7 +60,7 @@ def test_sums_of_a_few_columns_or_rows(on: wl.Executor) -> None:
     wide = wl.Coo((VALUES, PLACES["wide"][1:]), PLACES["wide"][0], executor=on)
     for found in (tall.sum(axis=0), wide.sum(axis=1), tall.T.sum(axis=1), tall.tocsc().sum(axis=0)):
         assert on.to_host(found).tolist() == [-7, 2, 4]
-    assert on.to_host(tall.max(axis=0)).tolist() == [0, 2, 4]
+    assert tall.max(axis=0).toarray().tolist() == [0, 2, 4]
     np.testing.assert_allclose(on.to_host(wl.linalg.norm(tall, axis=0)), [7, 2, 4])
     assert tall.tocsc().nnz == wide.tocsr().nnz == 3
 
