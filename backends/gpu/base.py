@@ -201,6 +201,8 @@ class GpuExecutor(Executor):
         with self._here("copy"):
             if isinstance(source, np.ndarray) and target.flags.c_contiguous:
                 target.set(np.ascontiguousarray(source, target.dtype))
+            elif _lie_alike(target, source):  # the driver's copy takes half the time of a kernel
+                target.data.copy_from_device_async(source.data, target.nbytes)
             else:
                 target[...] = self.xp.asarray(source)
 
@@ -605,3 +607,14 @@ class GpuExecutor(Executor):
         return self.device.simt_function(
             kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants
         )
+
+
+def _lie_alike(target: Array, source: Array | np.ndarray[Any, Any]) -> bool:
+    """Return whether the bytes of one array on this device are those that the other one needs."""
+    return (
+        not isinstance(source, np.ndarray)
+        and bool(target.flags.c_contiguous and source.flags.c_contiguous)
+        and target.dtype == source.dtype
+        and target.shape == source.shape
+        and target.data.device_id == source.data.device_id
+    )

@@ -1,6 +1,6 @@
 """All kernels that CUDA and HIP share: importing this module registers them."""
 
-from . import gmres, maps, structure, triangular
+from . import gmres, maps, moved_rows, structure, triangular
 from .products import additive, csr, masks
 from .spmv import csr as spmv
 from .spmv import formats
@@ -12,6 +12,7 @@ __all__ = [
     "gmres",
     "maps",
     "masks",
+    "moved_rows",
     "spmv",
     "structure",
     "triangular",

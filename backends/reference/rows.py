@@ -334,6 +334,41 @@ def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
     return (diagonals >= lower) & (diagonals <= upper)
 
 
+@kernel(operations.count_between)
+def count_between(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    first: int,
+    last: int,
+    lengths: Array,
+    total: Array,
+) -> None:
+    """Count the entries in adjacent columns."""
+    row, e = entries(begin, end)
+    selected(lengths, total, row, (first <= indices[e]) & (indices[e] < last))
+
+
+@kernel(operations.between)
+def between(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    first: int,
+    last: int,
+    values: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
+    """Copy the entries in adjacent columns."""
+    _, e = entries(begin, end)
+    kept = e[(first <= indices[e]) & (indices[e] < last)]
+    new_indices[:], new_values[:] = indices[kept] - first, values[kept]
+
+
 @kernel(operations.count_band)
 def count_band(
     executor: Executor,
@@ -497,6 +532,22 @@ def compare_number(
     """List the columns of the entries of which the comparison is true."""
     _, e = entries(begin, end)
     new_indices[:] = indices[e[compared(comparison, values[e], values.dtype.type(number))]]
+
+
+@kernel(operations.kron_pointers)
+def kron_pointers(
+    executor: Executor, indptr: Array, other_indptr: Array, other_rows: int, new_indptr: Array
+) -> None:
+    """Multiply lengths of rows."""
+    lengths, others = np.diff(indptr), np.diff(other_indptr)
+    new_indptr[0] = 0
+    np.cumsum(np.multiply.outer(lengths, others).reshape(-1), out=new_indptr[1:])
+
+
+@kernel(operations.shift)
+def shift(executor: Executor, indptr: Array, by: int, new_indptr: Array) -> None:
+    """Add a number to pointers."""
+    new_indptr[...] = indptr + indptr.dtype.type(by)
 
 
 @kernel(operations.kron)

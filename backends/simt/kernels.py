@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..unified.wrappers import SimtKernel
-from . import plan_kernels, radix_kernels
+from . import plan_kernels, radix_kernels, row_kernels
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
 
@@ -389,7 +389,7 @@ gmres_combine = SimtKernel(
 
 def simt_kernels() -> Iterator[SimtKernel]:
     """Yield all kernels of this folder."""
-    for module in (globals(), vars(plan_kernels), vars(radix_kernels)):
+    for module in (globals(), vars(plan_kernels), vars(radix_kernels), vars(row_kernels)):
         for found in module.values():
             if isinstance(found, SimtKernel):
                 yield found

@@ -421,6 +421,49 @@ struct rows_pick {
 };
 
 template <class I>
+struct rows_count_between {
+  const I *begin, *end, *indices;
+  i64 first, last;
+  I* lengths;
+  i64* total;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I count = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += first <= i64(indices[e]) && i64(indices[e]) < last;
+    return lengths[i] = count;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *total = s; }
+};
+
+template <class T, class I>
+struct rows_between {
+  const I *begin, *end, *indices;
+  i64 first, last;
+  const T* values;
+  const I* target;
+  I* new_indices;
+  T* new_values;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    I to = target[i];
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (first <= i64(indices[e]) && i64(indices[e]) < last) {
+        new_indices[to] = I(indices[e] - first);
+        new_values[to++] = values[e];
+      }
+    return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
 struct rows_count_band {
   const I *begin, *end, *indices;
   i64 lower, upper;
@@ -529,6 +572,38 @@ struct rows_kron {
         new_values[to] = values[e] * other_values[f];
       }
     return {};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_kron_pointers {
+  const I *indptr, *other_indptr;
+  i64 other_rows;
+  I* new_indptr;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 r, i64, const column_state&) const {
+    const i64 i = other_rows ? r / other_rows : 0, k = r - i * other_rows;
+    const I begin = indptr[i], length = k ? indptr[i + 1] - begin : I(0);
+    return new_indptr[r] = begin * other_indptr[other_rows] + length * other_indptr[k], sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class I>
+struct rows_shift {
+  const I* indptr;
+  i64 by;
+  I* new_indptr;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return new_indptr[i] = I(indptr[i] + by), sum{};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };

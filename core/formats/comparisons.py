@@ -116,9 +116,9 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
         pair = paired(left, right)
         return _complement(pair.pattern, function(pair.first, pair.second), name)
     a, b = (canonical_rows(side) for side in (left, right))
-    if not same_pattern(a, b):
+    if is_exact(joint) and not same_pattern(a, b):
         joint = _kernels_dtype(joint, a, b)
-    if joint not in COMPUTED or same_pattern(a, b):
+    if joint not in COMPUTED:
         pair = paired(left, right)
         return known_canonical(marked(pair.pattern, function(pair.first, pair.second)))
     a, b = with_joint_indices(a.astype(joint), b.astype(joint))

@@ -204,7 +204,7 @@ def converted(
     """Return a constructor's argument in its format; a given shape must be its own.
 
     With ``copy=False``, an argument of this format may share memory with the result. With
-    ``copy=True`` no argument shares memory, and with None matrices of ours alone.
+    ``copy=True`` no argument shares memory. By default an operator shares it, and arrays do not.
 
     Raises
     ------

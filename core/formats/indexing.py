@@ -18,7 +18,15 @@ from ..operands import is_array, is_host, native
 from ..operations import rows as operations
 from .operands import with_entries
 from .rowwise import computed, row_bounds
-from .selection import from_dense, row_slice, take_columns, take_rows, values_at
+from .selection import (
+    column_slice,
+    from_dense,
+    masked_columns,
+    row_slice,
+    take_columns,
+    take_rows,
+    values_at,
+)
 from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
@@ -49,6 +57,8 @@ def item(matrix: Matrix, key: Any) -> Any:
     if isinstance(key, tuple) and any(part is None for part in key):
         return _with_new_axes(matrix, key)
     row, column = _axes(key)
+    if isinstance(row, slice) and _is_column_mask(matrix, column):
+        return masked_columns(_chosen(matrix, 0, row), native(matrix.executor, column, "columns"))
     row, column = (_normalized(matrix, axis, key) for axis, key in enumerate((row, column)))
     if isinstance(row, int) and isinstance(column, int):
         return entry(matrix, row, column)
@@ -59,8 +69,7 @@ def item(matrix: Matrix, key: Any) -> Any:
         return SparseVector(_chosen(_chosen(matrix, 0, slice(row, row + 1)), 1, column))
     if isinstance(column, int):
         rows = _chosen(matrix, 0, row)
-        made = take_columns(rows, matrix.executor.xp.asarray([column]))
-        return SparseVector(made.transpose())
+        return SparseVector(column_slice(rows, column, column + 1).transpose())
     if isinstance(row, slice) or isinstance(column, slice):
         return _chosen(_chosen(matrix, 0, row), 1, column)
     return _entries(matrix, row, column)
@@ -205,8 +214,8 @@ def _chosen(matrix: Matrix, axis: int, key: Any) -> Csr:
     if (start, stop, step) == (0, matrix.shape[axis], 1):
         csr: Csr = matrix.asformat("csr")
         return csr
-    if axis == 0 and step == 1:
-        return row_slice(matrix, start, stop)
+    if step == 1:
+        return (column_slice if axis else row_slice)(matrix, start, stop)
     return take(matrix, matrix.executor.xp.arange(start, stop, step))
 
 
@@ -278,6 +287,11 @@ def _is_mask(key: Any) -> bool:
     if isinstance(key, LinOp) or hasattr(key, "tocsr"):
         return True
     return getattr(key, "ndim", 0) == 2 and key.dtype == bool
+
+
+def _is_column_mask(matrix: Matrix, key: Any) -> bool:
+    """Return whether a key is an array of a boolean for each column."""
+    return str(getattr(key, "dtype", "")) == "bool" and tuple(key.shape) == matrix.shape[1:]
 
 
 def _by_mask(matrix: Matrix, key: Any) -> Array:

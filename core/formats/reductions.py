@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..capture import TO_HOST
-from ..dtypes import held_dtype, is_exact, is_narrow
+from ..dtypes import is_exact, is_narrow
 from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_column

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
-from ..operations import rows, structure
+from ..operations import rows, scan, structure
 from .csr import Csr, rearranged
 from .dense import Dense
 from .rowwise import (
@@ -127,34 +127,54 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
     """
     csr, xp = as_rows(matrix), matrix.executor.xp
     count, width = int(chosen.size), csr.shape[1]
-    rising = count < 2 or not bool(xp.any(chosen[1:] <= chosen[:-1]))
     numbers = xp.full(width, -1, csr.index_dtype)
     places = xp.arange(count, dtype=csr.index_dtype)
     numbers[chosen] = places
-    if not rising and bool(xp.any(numbers[chosen] != places)):  # a column is named twice
+    if count < 2:
+        return _picked(csr, numbers, count)
+    falls, twice = xp.any(chosen[1:] <= chosen[:-1]), xp.any(numbers[chosen] != places)
+    if bool(twice):
         return take_rows(csr.transpose(), chosen).transpose()
+    made = _picked(csr, numbers, count)
+    return sorted_once(made) if bool(falls) else made
+
+
+def masked_columns(matrix: Matrix, mask: Array) -> Csr:
+    """Return the columns of which a mask is true: an array of booleans of the executor."""
+    csr, executor = as_rows(matrix), matrix.executor
+    before = executor.allocate((csr.shape[1] + 1,), csr.index_dtype)
+    executor.run(scan.pointers, mask.astype(csr.index_dtype), before)
+    numbers = executor.xp.where(mask, before[:-1], csr.index_dtype.type(-1))
+    return _picked(csr, numbers, int(executor.to_host(before[-1:])[0]))
+
+
+def _picked(csr: Csr, numbers: Array, count: int) -> Csr:
+    """Return the columns that have numbers from 0 on, of ``count`` columns."""
 
     def move(csr: Csr) -> Csr:
         arguments = (*row_bounds(csr), csr.indices, numbers, csr.data)
         shape = (csr.shape[0], count)
         return filled(csr, shape, rows.count_picked, rows.pick, *arguments)
 
-    made = moved(csr, move)
-    return made if rising else sorted_once(made)
+    return moved(csr, move)
 
 
 def sorted_once(csr: Csr) -> Csr:
     """Return a matrix that is needed no longer with sorted rows; the order is not kept."""
-    if csr.has_sorted_indices:
-        return csr
     indices, data, _ = rearranged(csr, structure.csr_sort)
     return Csr._from_arrays(csr.executor, csr.shape, data, indices, csr.indptr)
 
 
 def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
     """Return adjacent columns."""
-    xp = matrix.executor.xp
-    return take_columns(matrix, xp.arange(start, max(start, stop)))
+    stop = max(start, stop)
+
+    def move(csr: Csr) -> Csr:
+        arguments = (*row_bounds(csr), csr.indices, start, stop, csr.data)
+        shape = (csr.shape[0], stop - start)
+        return filled(csr, shape, rows.count_between, rows.between, *arguments)
+
+    return moved(as_rows(matrix), move)
 
 
 def values_at(matrix: Matrix, row: Array, column: Array) -> Array:

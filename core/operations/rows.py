@@ -180,6 +180,25 @@ pick = declare(
     over=ROWS,
 )
 
+_BETWEEN = f"{_ROW}, indices: in I[z], first: i64, last: i64"
+
+count_between = declare(
+    "rows.count_between",
+    f"{_BETWEEN}, lengths: out I[m], total: out i64[1]",
+    "lengths_i = how many entries of row i have a column j with first <= j < last, "
+    "total = their sum",
+    over=ROWS,
+    sums=("i64",),
+)
+
+between = declare(
+    "rows.between",
+    f"{_BETWEEN}, values: in T[z], {_NEW}",
+    "row i of the new matrix has the entries that rows.count_between counts, in their order, "
+    "column j renamed to j - first",
+    over=ROWS,
+)
+
 _BAND = f"{_ROW}, indices: in I[z], lower: i64, upper: i64"
 
 count_band = declare(
@@ -278,6 +297,20 @@ kron = declare(
     "row r of the new matrix has, from target_r on, the products of the entries of row "
     "r / other_rows with those of row r % other_rows of the other matrix, which has width columns",
     over=("r", "1"),
+)
+
+kron_pointers = declare(
+    "rows.kron_pointers",
+    "indptr: in I[q], other_indptr: in I[y], other_rows: i64, new_indptr: out I[m]",
+    "new_indptr = where the rows of rows.kron begin, and where the last one ends",
+    over=ROWS,
+)
+
+shift = declare(
+    "rows.shift",
+    "indptr: in I[m], by: i64, new_indptr: out I[m]",
+    "new_indptr = indptr + by",
+    over=ROWS,
 )
 
 _BLOCKS = "indptr: in I[q], indices: in I[z]"

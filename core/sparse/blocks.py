@@ -244,21 +244,18 @@ def _are_stacked(shape: tuple[int, int], blocks: list[Block]) -> bool:
 def _stacked(
     executor: Executor, shape: tuple[int, int], blocks: list[Block], dtype: np.dtype[Any]
 ) -> Csr:
-    xp = executor.xp
+    """Return matrices below one another: arrays are copied whole, and pointers shifted."""
     matrices = [block.csr for block in blocks]
-    first = np.cumsum([0, *(csr.nnz for csr in matrices)])
-    pointers = [
-        csr.indptr[:-1] + csr.indptr.dtype.type(at)
-        for csr, at in zip(matrices, first, strict=False)
-    ]
-    end = xp.full(1, int(first[-1]), matrices[0].index_dtype)
-    return Csr._from_arrays(
-        executor,
-        shape,
-        xp.concatenate([csr.data.astype(dtype, copy=False) for csr in matrices]),
-        xp.concatenate([csr.indices for csr in matrices]),
-        xp.concatenate([*pointers, end]),
-    )
+    first = [0, *(int(end) for end in np.cumsum([csr.nnz for csr in matrices]))]
+    index = matrices[0].index_dtype
+    indices, data = executor.allocate((first[-1],), index), executor.allocate((first[-1],), dtype)
+    indptr = executor.allocate((shape[0] + 1,), index)
+    for block, at, end in zip(blocks, first, first[1:], strict=False):
+        csr = block.csr
+        executor.copy_into(data[at:end], csr.data.astype(dtype, copy=False))
+        executor.copy_into(indices[at:end], csr.indices)
+        executor.run(rows.shift, csr.indptr, at, indptr[block.row : block.row + csr.shape[0] + 1])
+    return Csr._from_arrays(executor, shape, data, indices, indptr)
 
 
 def _put(

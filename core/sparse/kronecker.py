@@ -9,7 +9,6 @@ import numpy as np
 from ..dtypes import COMPUTED, held_dtype, index_dtype, is_narrow
 from ..errors import ShapeMismatch
 from ..formats.csr import Csr
-from ..formats.exact import running
 from ..formats.rowwise import row_bounds, with_index_dtype
 from ..operations import rows
 from .diagonals import eye
@@ -109,8 +108,8 @@ def _product(a: Csr, b: Csr) -> Csr:
     entries = a.nnz * b.nnz
     index = index_dtype(max(*shape, entries), a.index_dtype, b.index_dtype)
     a, b = (with_index_dtype(csr, index) for csr in (a, b))
-    lengths = (a.indptr[1:] - a.indptr[:-1])[:, None] * (b.indptr[1:] - b.indptr[:-1])[None, :]
-    indptr = running(executor, lengths.reshape(-1)).astype(index)
+    indptr = executor.allocate((shape[0] + 1,), index)
+    executor.run(rows.kron_pointers, a.indptr, b.indptr, b.shape[0], indptr)
     indices, data = executor.allocate((entries,), index), executor.allocate((entries,), a.dtype)
     sides = (*row_bounds(a), a.indices, a.data, *row_bounds(b), b.indices, b.data)
     executor.run(rows.kron, *sides, b.shape[0], b.shape[1], indptr[:-1], indices, data)

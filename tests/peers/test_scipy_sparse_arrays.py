@@ -84,6 +84,8 @@ module = test_module(
 
 #: SciPy's classes of tests of sparse arrays that are run.
 OURS = {"TestCSR": csr_array, "TestCSC": csc_array, "TestCOO": coo_array, "TestBSR": bsr_array}
+
+
 class CooContainer(type):
     """The type of SciPy's coo_array: a sparse array of one dimension is a SparseVector here."""
 

@@ -122,11 +122,24 @@ def test_narrow_integers_wrap_as_numpys_do(on, dtype):
     B, T = sample(on, "plain", dtype="int8")
     D, E = S.toarray(), T.toarray()
     for ours, dense in (
-        (A + B, D + E), (A * B, D * E), (A @ B.T, D @ E.T), (-A, -D), (abs(A), abs(D)),
-        (A > B, D > E), (A.maximum(B), np.maximum(D, E)), (A * 2, D * 2), (A.T, D.T),
-        (A[[3, 0]], D[[3, 0]]), (A[:, [2, 1]], D[:, [2, 1]]), (A.tril(), np.tril(D)),
-        (wl.sparse.vstack([A, B]), np.vstack([D, E])), (wl.sparse.kron(A, B), np.kron(D, E)),
-        (A.tocsc(), D), (A.tocoo(), D), (A.tobsr((2, 2)), D), (A * (E > 0), D * (E > 0)),
+        (A + B, D + E),
+        (A * B, D * E),
+        (A @ B.T, D @ E.T),
+        (-A, -D),
+        (abs(A), abs(D)),
+        (A > B, D > E),
+        (A.maximum(B), np.maximum(D, E)),
+        (A * 2, D * 2),
+        (A.T, D.T),
+        (A[[3, 0]], D[[3, 0]]),
+        (A[:, [2, 1]], D[:, [2, 1]]),
+        (A.tril(), np.tril(D)),
+        (wl.sparse.vstack([A, B]), np.vstack([D, E])),
+        (wl.sparse.kron(A, B), np.kron(D, E)),
+        (A.tocsc(), D),
+        (A.tocoo(), D),
+        (A.tobsr((2, 2)), D),
+        (A * (E > 0), D * (E > 0)),
     ):
         assert ours.dtype == dense.dtype
         assert_same(on, ours, dense)
