@@ -18,6 +18,7 @@ from .accuracy import about_error
 from .candidates import DIRECT
 from .costs import factor_constants, rates_of
 from .kept import kept_with
+from .one_thread import one_thread, threads_of_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,13 +30,9 @@ if TYPE_CHECKING:
 #: Seconds of a dense solve without an operation: values are stored anew, the result is made.
 FIXED = 1e-4
 
-#: Rows at most: LAPACK of OpenBLAS uses threads for larger matrices, which wait for one another on
-#: a busy machine.
-MOST_ROWS = 199
-
-#: Right-hand sides from which on a product of matrices forms the residuals. For fewer ones BLAS
-#: would use threads.
-MANY_COLUMNS = 16
+#: Rows at most, and where LAPACK may use threads, which wait for one another on a busy machine:
+#: OpenBLAS does from 100 rows on.
+MOST_ROWS, MOST_WITH_THREADS = 200, 99
 
 #: The precision of the factors for each dtype of a system.
 PRECISION = {
@@ -72,7 +69,8 @@ SHORTEST = "x is the shortest solution: singular values of a dense matrix, by LA
 def is_small(A: LinOp) -> bool:
     """Return whether dense factors are expected to take less time than a call of a solver."""
     seconds = FIXED + factor_constants().dense_operation * 2 / 3 * float(A.shape[0]) ** 3
-    return 0 < A.shape[0] <= MOST_ROWS and seconds <= rates_of(A).call
+    most = MOST_WITH_THREADS if threads_of_numpy() is None else MOST_ROWS
+    return 0 < A.shape[0] <= most and seconds <= rates_of(A).call
 
 
 class SmallMatrix:
@@ -126,7 +124,7 @@ class SmallMatrix:
                 return None
             for step in range(STEPS + 1):
                 rounded = x.astype(dtype)
-                residual = b - self._times(rounded)
+                residual = b - self._matrix @ rounded
                 norm: Numbers = np.sqrt(np.sum(np.abs(residual) ** 2, axis=0)).reshape(k)
                 if step == STEPS or not np.all(np.isfinite(norm)) or np.all(norm <= threshold):
                     break
@@ -170,7 +168,7 @@ class SmallMatrix:
         if scaled != rank or rank == n:
             return None
         rounded = x.astype(dtype)
-        residual = b - self._times(rounded)
+        residual = b - self._matrix @ rounded
         return rounded, np.linalg.norm(residual, axis=0), int(rank)
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
@@ -180,13 +178,6 @@ class SmallMatrix:
         backward = residual_norm[known] / (self.size * length[known])
         eps = float(np.finfo(x.dtype).eps)
         return min(self.condition * max(float(np.max(backward, initial=0.0)), eps), 1.0)
-
-    def _times(self, x: Numbers) -> Numbers:
-        """Return the product with a block of vectors."""
-        if x.shape[1] >= MANY_COLUMNS:
-            found: Numbers = self._matrix @ x
-            return found
-        return np.stack([np.einsum("ij,j->i", self._matrix, column) for column in x.T], axis=1)
 
     def _applied(self, b: Numbers) -> Numbers:
         found: Numbers = np.linalg.solve(self._matrix, b)
@@ -283,7 +274,7 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
         return None
     setup = time.perf_counter() - began
     small = system.matrix
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_thread():
         found = small.solve(system.b, system.threshold, system.dtype)
     if found is None or not np.all(found[1] <= system.threshold):
         return None
@@ -311,7 +302,8 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
     if system is None or not usable or system.matrix.is_regular:
         return None
     try:
-        found = system.matrix.shortest(system.b, system.dtype)
+        with one_thread():
+            found = system.matrix.shortest(system.b, system.dtype)
     except np.linalg.LinAlgError:  # the singular values do not converge
         return None
     if found is None or not np.all(found[1] <= system.threshold):

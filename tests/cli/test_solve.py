@@ -38,7 +38,7 @@ def test_the_table_says_what_was_solved_and_how(wollemi, laplacian):
         "laplacian.mtx: Csr 40 x 40, 118 entries, float64",
         "Cg",
         "the matrix is symmetric and its diagonal positive",
-        "jacobi",
+        "the diagonal is constant",
         "iterations",
         "relative",
         "error of x",

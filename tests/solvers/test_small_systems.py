@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers.auto.dense import MOST_ROWS, is_small
+from wollemi.solvers.auto.one_thread import one_thread, threads_of_numpy
 
 from .conftest import convection, poisson
 
@@ -120,3 +121,13 @@ def test_the_size_of_a_small_matrix_is_limited(on):
     assert is_small(wl.Csr(poisson(5), executor=on))
     assert not is_small(wl.Csr(sp.eye_array(MOST_ROWS + 1).tocsr(), executor=on))
     assert wl.solve(wl.Csr(np.eye(3), executor=on), np.ones(3)).condition == 1.0
+
+
+def test_lapack_has_one_thread_for_small_matrices_and_its_own_number_afterwards():
+    threads = threads_of_numpy()
+    if threads is None:
+        pytest.skip("NumPy has another LAPACK than OpenBLAS in its wheel")
+    before = threads.count()
+    with one_thread():
+        assert threads.count() == 1
+    assert threads.count() == before

@@ -1,0 +1,59 @@
+"""LAPACK in one thread: the threads of OpenBLAS take longer for small matrices.
+
+A matrix of 150 rows is factorized in 0.17 ms by one thread, and in 0.36 ms by two, which wait up to
+60 ms for each other on a busy machine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: The prefixes and suffixes of the names of OpenBLAS's functions in NumPy's wheels.
+NAMES = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
+
+
+class Threads(NamedTuple):
+    """The functions of a library that read and set how many threads it uses."""
+
+    count: Any
+    set_count: Any
+
+
+@cache
+def threads_of_numpy() -> Threads | None:
+    """Return the functions of the OpenBLAS in NumPy's wheel, None of another library."""
+    package = Path(np.__file__).parent
+    folders = (package.parent / "numpy.libs", package / ".dylibs")
+    for path in (found for folder in folders for found in folder.glob("*openblas*")):
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError:
+            continue
+        for before, after in NAMES:
+            count = getattr(library, f"{before}openblas_get_num_threads{after}", None)
+            set_count = getattr(library, f"{before}openblas_set_num_threads{after}", None)
+            if count is not None and set_count is not None:
+                return Threads(count, set_count)
+    return None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let NumPy's LAPACK use one thread, where it is the OpenBLAS of NumPy's wheel."""
+    threads = threads_of_numpy()
+    before = 1 if threads is None else int(threads.count())
+    if threads is None or before == 1:
+        yield
+        return
+    threads.set_count(1)
+    try:
+        yield
+    finally:
+        threads.set_count(before)
