@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
+from ..core.batch.support import ALONE, REFUSAL, WAYS
 from ..core.errors import InvalidArgument
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
@@ -216,7 +217,23 @@ def markdown_page(tables: dict[str, KernelTable | None]) -> str:
     ]
     for reason, where in _reasons(tables, list(filter(_is_of_wollemi, _operations()))).items():
         lines.append(f"| {', '.join(where)} | {reason} |")
+    lines += ["", *_batches(list(tables))]
     return "\n".join(lines) + "\n"
+
+
+def _batches(backends: list[str]) -> list[str]:
+    """Return the section on the systems of a batch."""
+    lines = [
+        "## Batches of systems",
+        "",
+        f"How systems are solved. {REFUSAL}",
+        "",
+        f"| task | {' | '.join(backends)} |",
+        f"| --- |{' --- |' * len(backends)}",
+    ]
+    for task, ways in WAYS.items():
+        lines.append(f"| {task} | {' | '.join(ways.get(name, ALONE) for name in backends)} |")
+    return lines
 
 
 def algorithms_page(tables: dict[str, AlgorithmTable]) -> str:

@@ -154,3 +154,29 @@ def test_entries_of_a_layout_have_rows_and_columns():
         assert found is not None
         np.testing.assert_array_equal(found.order[found.rows_and_columns[0]], rows)
         np.testing.assert_array_equal(found.order[found.rows_and_columns[1]], columns)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("kind", ["dense", "tridiagonal"])
+def test_batches_of_one_and_of_none_are_solved(kind, count, rng):
+    n = 7
+    stored = pattern(kind, n)
+    a = numbers(rng, (count, n, n), "float64") * stored + 4 * np.eye(n)
+    A = batch(a, stored, LockstepExecutor(32))
+    assert A.batch_shape == (count,)
+    result = wl.solvers.Direct(A, rtol=1e-10).solve(np.ones((count, n)))
+    assert result.converged.shape == (count,) and result.converged.all()
+    assert result.reason.shape == (count,)
+
+
+def test_ill_conditioned_systems_are_left_to_factors_with_refinement(rng):
+    n, count = 20, 4
+    a = numbers(rng, (count, n, n), "float64")
+    for k, power in enumerate((0, 8, 11, 0)):  # rows of very different sizes
+        a[k] *= 10.0 ** (-power * np.arange(n)[:, None] / n)
+    b = a.sum(axis=2)
+    stored, rtol = pattern("dense", n), 1e-13
+    result = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32)), rtol=rtol).solve(b)
+    assert result.converged.all()
+    residual = np.linalg.norm(b - np.einsum("kij,kj->ki", a, result.x), axis=1)
+    np.testing.assert_allclose(result.residual_norm, residual, rtol=0.5, atol=1e-13)

@@ -207,3 +207,61 @@ def test_lanes_share_long_rows_of_few_that_have_an_entry_twice():
 def test_vectors_that_do_not_fit_are_in_other_memory():
     needs = Needs(50_000, 4_000_000, 0, 5.0, 5)
     assert not shape_for(needs, warp=32, shared=227 << 10).vectors_shared
+
+
+def test_columns_masks_starts_and_tolerances_are_those_of_each_system(rng):
+    n, count = 12, 4
+    data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
+    b, x0 = rng.standard_normal((count, n, 2)), rng.standard_normal((count, n, 2))
+    rtol = np.array([1e-10, 1e-2, 1e-10, 1e-10])
+    mask = np.array([True, True, False, True])
+    results = []
+    for on in (OneBlock(MOST_SHARED), "reference"):
+        A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
+        solver = wl.solvers.Cg(A, M="jacobi", rtol=rtol)
+        plain, some = solver.solve(np.asfortranarray(b)), solver.solve(b, x0, mask=mask)
+        assert plain.converged.all() and (some.converged == mask).all()
+        np.testing.assert_array_equal(some.x[2], x0[2])
+        assert plain.iterations[1] < plain.iterations[0]
+        shared = solver.solve(np.broadcast_to(b[0, :, 0], (count, n)))
+        results.append((plain.x, some.x, shared.x, plain.threshold))
+    for mine, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=0.1)
+        np.testing.assert_allclose(mine[0], theirs[0], rtol=0, atol=1e-7)
+
+
+class Far(OneBlock):
+    """Launches as if the systems were behind 2^32 others, with addresses to match."""
+
+    FIRST = 1 << 32
+    entries = rows = 0
+
+    def launch_blocks(
+        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
+    ) -> None:
+        given = list(arguments)
+        begin = len(given) - 20
+        moved = {1: self.entries, 4: self.rows, 5: self.rows, 14: 1 / 8, 15: 1, 16: 1, 17: 1}
+        assert given[begin] == 0
+        given[begin] = self.FIRST
+        for place, elements in moved.items():
+            given[begin + place] -= int(self.FIRST * elements * 8)
+        super().launch_blocks(function, blocks, block, given, shared)
+
+
+def test_addresses_of_systems_have_64_bits(rng):
+    n, count = 10, 3
+    data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
+    on = Far(MOST_SHARED)
+    on.entries, on.rows = data.shape[1], n
+    b = rng.standard_normal((count, n))
+    result = wl.solvers.Cg(
+        wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi", rtol=1e-10
+    ).solve(b)
+    assert on.solved == 1 and result.notes == [f"systems solved side by side: {count}"]
+    near = wl.solvers.Cg(
+        wl.Csr((data, indices, indptr), shape=(n, n), executor=OneBlock(MOST_SHARED)),
+        M="jacobi",
+        rtol=1e-10,
+    )
+    np.testing.assert_array_equal(result.x, near.solve(b).x)
