@@ -5,6 +5,9 @@
 
 namespace wl {
 
+WL_FUSEDMM_OF(, Listed, i32)
+WL_FUSEDMM_OF(, Listed, i64)
+
 namespace {
 
 // A fused product of every block, with all that it needs.

@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "function_ref.hpp"
 #include "lowered.hpp"
 #include "parallel.hpp"
 #include "types.hpp"
@@ -159,9 +160,10 @@ struct Basis {
 };
 
 // Calls found(i, c, <basis_i, w_c>) and norm(c, |w_c|) for the columns with on(c).
-template <class S, class T, class On, class Found, class Norm>
-void project(const Basis<S>& basis, mat<const T> w, int threads, On&& on, Found&& found,
-             Norm&& norm) {
+template <class S, class T>
+void project(const Basis<S>& basis, mat<const T> w, int threads, FunctionRef<i64(i64)> on,
+             not_deduced<FunctionRef<void(i64, i64, T)>> found,
+             not_deduced<FunctionRef<void(i64, real_t<T>)>> norm) {
   using namespace detail;
   const i64 n = basis.n, k = basis.k, vectors = basis.vectors;
   const int parts = basis.parts(threads);
@@ -210,9 +212,10 @@ void project(const Basis<S>& basis, mat<const T> w, int threads, On&& on, Found&
 }
 
 // w_c += sum of factor(i, c) basis_i over i < count(c), from 0 if `fresh`; then norm(c, |w_c|).
-template <class S, class T, class Count, class Factor, class Norm>
-void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, Count&& count,
-             Factor&& factor, Norm&& norm) {
+template <class S, class T>
+void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, FunctionRef<i64(i64)> count,
+             not_deduced<FunctionRef<T(i64, i64)>> factor,
+             not_deduced<FunctionRef<void(i64, real_t<T>)>> norm) {
   using namespace detail;
   const i64 n = basis.n, k = basis.k;
   const int parts = basis.parts(threads);
@@ -231,7 +234,7 @@ void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, Count&& c
         T factors[G][L];
         for (int g = 0; g < G; ++g)
           for (int l = 0; l < L; ++l)
-            factors[g][l] = without_unit<S>(T(factor(i + g, k == 1 ? 0 : c + l)));
+            factors[g][l] = l > 0 && k == 1 ? factors[g][0] : without_unit<S>(factor(i + g, c + l));
         add(basis.at(i, row, c), basis.between(), v_step, to, w_step, steps, factors);
       };
       const i64 vectors = count(c);
@@ -259,9 +262,9 @@ void combine(const Basis<S>& basis, mat<T> w, bool fresh, int threads, Count&& c
 enum class Scaling { SKIP, ZERO, DIVIDE };
 
 // v = basis vector `to` = w / length where how(c) says so, both rounded to the dtype of the basis.
-template <class T, class S, class How>
+template <class T, class S>
 void normalize(mat<const T> w, const real_t<T>* length, mat<T> v, S* to, i64 n, i64 k, int threads,
-               How&& how) {
+               FunctionRef<Scaling(i64)> how) {
   using namespace detail;
   const int parts = n * k < kSerialElements ? 1 : threads;
   for_blocks<T>(n, k, parts, [&](int, i64 begin, i64 end) {

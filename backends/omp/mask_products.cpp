@@ -4,6 +4,9 @@
 
 namespace wl {
 
+WL_FUSEDMM_OF(, Intervals, i32)
+WL_FUSEDMM_OF(, Intervals, i64)
+
 namespace {
 
 // The arguments that locate the entries: the first entry of each row, and its first column.
