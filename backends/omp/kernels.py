@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.algorithm import Plan, make_plan
+from ...core.distinct import distinct
 from ...core.dtypes import real_dtype
 from ...core.executor import Array, Executor
 from ...core.operation import OPERATIONS, KernelTable, Operation
@@ -211,7 +212,7 @@ def _summed(
 
 def _in_columns_that_occur(*matrices: Any) -> tuple[Array, list[Any]]:
     """Return the columns in use, in order, and the matrices in these columns alone."""
-    used = np.unique(np.concatenate([A.indices for A in matrices]))
+    used = distinct(np.concatenate([A.indices for A in matrices]))
     narrow = []
     for A in matrices:
         indices = np.searchsorted(used, A.indices).astype(A.indices.dtype)

@@ -6,6 +6,7 @@ import heapq
 
 import numpy as np
 
+from ...core.distinct import distinct
 from ...core.executor import Array, Executor
 from ...core.operations import ordering
 from .table import kernel
@@ -140,7 +141,7 @@ def search(executor: Executor, indptr: Array, indices: Array, start: int, level:
         counts = indptr[reached + 1] - indptr[reached]
         first = np.repeat(indptr[reached] - np.cumsum(counts) + counts, counts)
         neighbours = indices[first + np.arange(first.size)]
-        reached = np.unique(neighbours[level[neighbours] == -1])
+        reached = distinct(neighbours[level[neighbours] == -1])
         steps += 1
 
 

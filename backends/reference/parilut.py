@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.distinct import distinct
 from ...core.dtypes import is_complex, real_dtype
 from ...core.executor import Array, Executor
 from ...core.operations import parilut as operations
@@ -64,7 +65,7 @@ def _candidates(patterns: list[tuple[Array, Array, Array]]) -> tuple[Array, Arra
     found = [_below(*pattern) for pattern in patterns]
     width = 1 + max((int(column.max(initial=-1)) for _, column, _ in found), default=0)
     numbers = [row * max(width, 1) + column for row, column, _ in found]
-    every = np.unique(np.concatenate(numbers))
+    every = distinct(np.concatenate(numbers))
     places = []
     for number, (_, _, e) in zip(numbers, found, strict=True):
         place = np.full(every.size, -1, np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.distinct import distinct
 from ...core.executor import Array, Executor
 from ...core.operations import rows as operations
 from ...core.operations import scan
@@ -202,7 +203,7 @@ def union(
         sides.append(e)
     width = int(max((p[1].max(initial=-1) for p in places), default=-1)) + 1
     keys = [p[0] * width + p[1] for p in places]
-    joined = np.unique(np.concatenate(keys))
+    joined = distinct(np.concatenate(keys))
     at = [(np.searchsorted(joined, key), e) for key, e in zip(keys, sides, strict=True)]
     return joined // max(width, 1), joined % max(width, 1), at
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..distinct import distinct
 from ..dtypes import asked_dtype, is_complex, may_store, name_of, storage_dtype
 from ..errors import InvalidArgument, UnsupportedOperation
 from ..store import Key
@@ -350,7 +351,7 @@ def refuse_lost_rows(A: CompressedRows, values: Array, stored: Array) -> None:
         return
     places = np.flatnonzero(executor.to_host(lost))
     indptr = np.asarray(executor.to_host(A.indptr))
-    rows = np.unique(np.searchsorted(indptr, places, side="right") - 1)
+    rows = distinct(np.searchsorted(indptr, places, side="right") - 1)
     kept = np.concatenate([[0], np.cumsum(np.asarray(executor.to_host(_readable(stored))) != 0)])
     empty = rows[kept[indptr[rows + 1]] == kept[indptr[rows]]]
     if empty.size:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..distinct import distinct
 from ..errors import ExecutorUnavailable, InvalidArgument
 from ..formats import Permutation
 from .pattern import as_permutation, pattern, square_matrix
@@ -133,7 +134,7 @@ def _search(
         levels.append(level)
         lengths = indptr[level + 1] - indptr[level]
         at = np.repeat(indptr[level] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        following = np.unique(indices[at + np.arange(lengths.sum())])
+        following = distinct(indices[at + np.arange(lengths.sum())])
         level = following[marked[following]]
         marked[level] = False
     return levels
