@@ -115,7 +115,7 @@ def solve(
 
     Notes
     -----
-    Dense factors solve a system of up to 200 unknowns, if it is regular and ``x0``,
+    Dense factors solve a system of up to about 250 unknowns, if it is regular and ``x0``,
     ``maxiter``, ``stop``, ``restart`` and the properties of the matrix are left out: they take less
     time than the set-up of an iterative solver. ``result.condition`` is a lower bound of the
     condition number then.

@@ -32,7 +32,7 @@ FIXED = 1e-4
 
 #: Rows at most, and where LAPACK may use threads, which wait for one another on a busy machine:
 #: OpenBLAS does from 100 rows on.
-MOST_ROWS, MOST_WITH_THREADS = 200, 99
+MOST_ROWS, MOST_WITH_THREADS = 256, 99
 
 #: The precision of the factors for each dtype of a system.
 PRECISION = {

@@ -33,7 +33,7 @@ SLOW = 2.5
 LOOKS, JUDGED = 4, 10
 
 #: Iterations before the other candidates are found, and seconds that are expected of these.
-FIRST, FIRST_SECONDS = 30, 0.8e-3
+FIRST, FIRST_SECONDS = 30, 1.2e-3
 
 #: How many times the logarithm of the reduction so far may be missing for a solve that goes on
 #: without a look at the other candidates.

@@ -78,7 +78,7 @@ class Pool:
         self.slowness = 1.0
         self._taken: set[tuple[Any, ...]] = set()
         self._small_matrix = A.shape[0] < SMALL
-        self.looked = self.ready = False
+        self.looked = self.ready = self.is_second = False
         #: Whether the first candidate asks for the others after some iterations.
         self.asks = not self._small_matrix and make.on_host
         self._estimate_first()
@@ -87,7 +87,9 @@ class Pool:
             self.candidates += self._early_multigrid()
         #: Whether the first candidate is left for another one before it has begun.
         self.hopeless = self._is_hopeless()
-        self.substitutes = direct and properties.may_be_triangular
+        # BiCGSTAB with Jacobi is quick for a triangular matrix without zeros on the diagonal
+        self.substitutes = direct and bool(properties.facts.not_invertible)
+        self.substitutes = self.substitutes and properties.is_triangular
         if properties.has_structure or properties.hints.given or self.hopeless or self.substitutes:
             self.prepare()
 
@@ -130,7 +132,8 @@ class Pool:
         self.ready, self.looked = True, self.substitutes or not self._small_matrix
         if self.looked:
             _ = self.properties.structure
-            self._estimate_first()
+            if not self.is_second:
+                self._estimate_first()
         self.candidates = [self.first, *self._others()]
         if self.allows_direct:
             self.candidates.append(self._direct() if self.looked else self._small())
@@ -216,6 +219,8 @@ class Pool:
         spent : float
             Seconds that earlier attempts took.
         """
+        if self._taken and indefinite and self.asks and not (self.ready or self.is_second):
+            return self._minres()
         if self._taken:
             self.prepare()  # the quick way failed
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
@@ -231,6 +236,14 @@ class Pool:
             best = self.first
         self._taken.add(best.key)
         return best
+
+    def _minres(self) -> Candidate:
+        """Return MINRES in place of CG, which found at once that the matrix is indefinite."""
+        self.is_second = True
+        self.first = self.make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
+        self.candidates = [self.first]
+        self._taken.add(self.first.key)
+        return self.first
 
     def seconds(self, candidate: Candidate) -> float:
         """Return the expected seconds of a candidate, with the slowness that was observed."""

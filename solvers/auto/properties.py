@@ -17,7 +17,7 @@ from ...core.reorder import amd
 from ...core.reorder.pattern import pattern
 from ..spectrum import row_bound
 from .costs import Fill, factor_constants, fill_of
-from .structure import UNRELIABLE, Structure, find_structure, may_be_triangular
+from .structure import UNRELIABLE, Structure, find_structure, is_triangular
 
 if TYPE_CHECKING:
     from .facts import Facts
@@ -173,12 +173,14 @@ class Properties:
         return found
 
     @property
-    def may_be_triangular(self) -> bool:
-        """Whether an order of rows and columns may make the matrix triangular, on the host."""
-        if self.A.executor.xp is not np or not self.A.shape[0]:
-            return False
-        indptr = np.asarray(self.A.asformat("csr").indptr)
-        return may_be_triangular(indptr, hermitian=self.facts.hermitian)
+    def is_triangular(self) -> bool:
+        """Whether an order of rows and columns makes the matrix triangular."""
+        if self.has_structure:
+            return self.structure.is_triangular
+        if "triangular" not in self._known:
+            found = is_triangular(self.A, hermitian=self.facts.hermitian)
+            self._known["triangular"] = found
+        return bool(self._known["triangular"])
 
     @property
     def block_size(self) -> int:

@@ -96,7 +96,7 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
     if n == 0 or indices.size == 0:
         return Structure(n, int(indices.size), 0, 0)
     lower, upper = _band(indptr, indices)
-    if may_be_triangular(indptr, hermitian=hermitian) and _triangular(A):
+    if is_triangular(A, hermitian=hermitian):
         return Structure(n, int(indices.size), lower, upper, n, 1.0, is_triangular=True)
     if max(lower, upper) <= NARROW:  # nothing is better than a factorization of the band
         reach = float(max(lower, upper, 1))
@@ -108,16 +108,13 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
     )
 
 
-def may_be_triangular(indptr: NDArray[Any], *, hermitian: bool) -> bool:
-    """Return whether a matrix may be triangular in some order: a row has one entry, others more."""
-    counts = np.diff(indptr)
-    n = counts.size
-    few = 2 * int(indptr[-1]) <= n * (n + 1)
-    return not hermitian and few and bool(counts.min(initial=2) == 1)
-
-
-def _triangular(A: Matrix) -> bool:
+def is_triangular(A: Matrix, *, hermitian: bool) -> bool:
+    """Return whether an order of rows and columns makes a square matrix triangular."""
+    if hermitian or 2 * A.nnz > A.shape[0] * (A.shape[0] + 1):
+        return False
     rows: Csr = A.asformat("csr").to(host_of(A.executor, ordering.substitution))
+    if np.diff(np.asarray(rows.indptr)).min(initial=2) != 1:  # a row of one entry comes first
+        return False
     return triangular_order(rows.without_duplicates()) is not None
 
 
