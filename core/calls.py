@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from .executor import Array
     from .formats import Csr
+    from .formats.compressed import CompressedRows
     from .formats.mask import Mask
-    from .formats.stored import StoredCsr
 
 #: The pattern of a call: a matrix, or a mask of intervals.
 PatternT = TypeVar("PatternT", bound="Csr | Mask")
@@ -37,7 +37,7 @@ class SpmvCall(NamedTuple):
         Factors.
     """
 
-    A: Csr | StoredCsr
+    A: CompressedRows
     x: Array
     y: Array
     alpha: complex

@@ -35,6 +35,7 @@ Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
 Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
+HostArray = np.ndarray[Any, Any]
 
 
 class Executor(SolvesSystems, ABC):

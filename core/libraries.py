@@ -62,6 +62,21 @@ if TYPE_CHECKING:
         def matrix_of(self, graph: Any, sources: int, /) -> Any:
             """Return the matrix of a product with a graph, and other operands unchanged."""
 
+    class PatternOfTensors(Protocol):
+        """A pattern in tensors."""
+
+        @property
+        def shape(self) -> tuple[int, int]:
+            """The rows and columns."""
+
+        @property
+        def indptr(self) -> Any:
+            """Where each row begins, and the number of entries."""
+
+        @property
+        def indices(self) -> Any:
+            """The column of each entry."""
+
     class TensorHandler(MatrixHandler, Protocol):
         """Tensors of PyTorch: products with gradients."""
 

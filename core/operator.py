@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from .registry import get_default_executor
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+
+
+#: Functions of an operator: for a vector, for a vector with the adjoint, and for blocks of both.
+Callables: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 class LinearOperator(LinOp):
@@ -186,9 +190,7 @@ class LinearOperator(LinOp):
         if self._rmatvec is None:
             raise UnsupportedOperation("this LinearOperator has no transpose: pass rmatvec=")
         callables = (self._rmatvec, self._matvec, self._rmatmat, self._matmat)
-        return self._made(
-            self.shape[::-1], *callables, self.dtype, self.executor, follows=self._follows
-        )
+        return self._made(self.shape[::-1], callables, self.dtype, self.executor, self._follows)
 
     @property
     def T(self) -> LinOp:
@@ -220,15 +222,24 @@ class LinearOperator(LinOp):
                 "a LinearOperator cannot be moved: its callable was written for the arrays of "
                 f"{self.executor.name}; make another one there"
             )
-        made = self._made(self.shape, *self._callables(), self.dtype, target, follows=False)
+        made = self._made(self.shape, self._callables(), self.dtype, target, follows=False)
         made.recordable_on = self.recordable_on
         return made
 
-    def _callables(self) -> tuple[Any, Any, Any, Any]:
+    def _callables(self) -> Callables:
         return self._matvec, self._rmatvec, self._matmat, self._rmatmat
 
-    def _made(self, *arguments: Any, follows: bool) -> LinearOperator:
-        made = LinearOperator(*arguments, capture=self.capture, data=self.data)
+    def _made(
+        self,
+        shape: tuple[int, int],
+        callables: Callables,
+        dtype: np.dtype[Any],
+        executor: Executor,
+        follows: bool,
+    ) -> LinearOperator:
+        made = LinearOperator(
+            shape, *callables, dtype, executor, capture=self.capture, data=self.data
+        )
         made._follows, made._like = follows, self._like
         return made
 
@@ -244,9 +255,7 @@ class LinearOperator(LinOp):
                 f"the function of this LinearOperator was compiled for {self.dtype} and cannot be "
                 f"computed in {dtype}: make another one with a function for {dtype} and dtype="
             )
-        made = self._made(
-            self.shape, *self._callables(), dtype, self.executor, follows=self._follows
-        )
+        made = self._made(self.shape, self._callables(), dtype, self.executor, self._follows)
         made.recordable_on = self.recordable_on
         return made
 

@@ -11,6 +11,11 @@ import numpy as np
 from ...core.executor import Array
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from torch import Tensor
+    from torch import dtype as torch_dtype
+
     from .base import GpuExecutor
 
 
@@ -38,7 +43,7 @@ def adopted(executor: GpuExecutor, array: object) -> Array | None:
         return executor.xp.from_dlpack(array)
 
 
-def _at_its_address(executor: GpuExecutor, torch: Any, tensor: Any) -> Array | None:
+def _at_its_address(executor: GpuExecutor, torch: ModuleType, tensor: Tensor) -> Array | None:
     """Return a dense tensor as an array, or None where that would take more than its address.
 
     DLPack makes an event for each tensor, so that streams wait for one another: 75 of the 80
@@ -62,7 +67,7 @@ def _at_its_address(executor: GpuExecutor, torch: Any, tensor: Any) -> Array | N
 
 
 @cache
-def _dtypes(torch: Any) -> dict[Any, np.dtype[Any]]:
+def _dtypes(torch: ModuleType) -> dict[torch_dtype, np.dtype[Any]]:
     names = ("float16", "float32", "float64", "complex64", "complex128", "int32", "int64")
     found = {getattr(torch, name): np.dtype(name) for name in names}
     try:

@@ -87,7 +87,7 @@ def of_operations(
 
 
 def _of_operation(
-    device: Any, operation: Operation, dtype: np.dtype[Any], index: np.dtype[Any]
+    device: GpuDevice, operation: Operation, dtype: np.dtype[Any], index: np.dtype[Any]
 ) -> Iterator[Program]:
     if has_functor(operation):
         at = places(operation)

@@ -12,13 +12,16 @@ from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, name_of, real_dtype
 from ...core.operation import Parameter
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ...core.executor import Array
+    from .types import Dtype, KernelArgument
 
 #: How the names of kernels tell dtypes.
 CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
 
 
-def value_code(dtype: Any, stored: Any = None) -> str:
+def value_code(dtype: DTypeLike, stored: np.dtype[Any] | None = None) -> str:
     """Return the code of a dtype that is computed in, and of that which values are stored in."""
     code = CODES[np.dtype(dtype)]
     if stored is None or stored == dtype:
@@ -38,10 +41,12 @@ def address(array: Array) -> int:
     return 0 if array is None else int(array.data.ptr)
 
 
-def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Any) -> list[Any]:
+def flatten(
+    parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: Dtype
+) -> list[KernelArgument]:
     """Return arguments as the wrappers of :mod:`..unified.wrappers` take them."""
-    flat: list[Any] = []
-    real, is_pair = _parts(dtype)
+    flat: list[KernelArgument] = []
+    real, is_pair = _parts(dtype)  # type: ignore[arg-type]  # both kinds have a hash
     for parameter, argument in zip(parameters, arguments, strict=True):
         if parameter.is_array:
             if argument is None or isinstance(argument, int):  # nothing, or an address
@@ -67,7 +72,7 @@ def flatten(parameters: Sequence[Parameter], arguments: Sequence[Any], dtype: An
 
 
 @cache
-def _parts(dtype: np.dtype[Any]) -> tuple[Any, bool]:
+def _parts(dtype: Dtype) -> tuple[Any, bool]:
     """Return the function that makes the parts of a number, and whether it has two."""
     return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
 
@@ -79,12 +84,12 @@ def row_distance(block: Array) -> int:
     return distance
 
 
-def scalar(kind: str, value: Any, dtype: np.dtype[Any]) -> list[Any]:
+def scalar(kind: str, value: complex, dtype: np.dtype[Any]) -> list[KernelArgument]:
     """Return a number as the kernel's arguments: a complex one is two."""
     if kind == "i32":
-        return [np.int32(value)]
+        return [np.int32(value.real)]
     if kind not in ("T", "R"):
-        return [int(value)]
+        return [int(value.real)]
     real = real_dtype(dtype).type
     if kind == "T" and np.dtype(dtype).kind == "c":
         return [real(value.real), real(value.imag)]

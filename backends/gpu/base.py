@@ -38,6 +38,7 @@ from .scratch import Scratch
 if TYPE_CHECKING:
     from ...core.batch.factors import Determinants, FactoredSystems, Layout
     from ...core.formats.csr import Csr
+    from .types import Dtype, LoadedKernel
 
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
@@ -265,7 +266,7 @@ class GpuExecutor(Executor):
         make: Callable[..., Any],
         *arrays: Array,
         here: Callable[..., Any] | None = None,
-        **options: Any,
+        **options: object,
     ) -> Any:
         """Return ``make(xp, *arrays, **options)``, computed on the host for small arrays.
 
@@ -285,7 +286,7 @@ class GpuExecutor(Executor):
             return here(self, *arrays, **options) if here else make(self.xp, *arrays, **options)
         return self._placed(make(np, *(self.to_host(array) for array in arrays), **options))
 
-    def _placed(self, made: Any) -> Any:
+    def _placed(self, made: object) -> Any:
         if isinstance(made, np.ndarray):
             return self.from_host(made)
         if isinstance(made, tuple):
@@ -379,7 +380,7 @@ class GpuExecutor(Executor):
             raise made from error
         return out
 
-    def _reads(self, vector: Any, count: int, dtype: np.dtype[Any]) -> bool:
+    def _reads(self, vector: object, count: int, dtype: np.dtype[Any]) -> bool:
         """Return whether kernels read a vector as it is: native, contiguous, of this dtype."""
         if type(vector) is not self.array_type:
             return False
@@ -534,7 +535,7 @@ class GpuExecutor(Executor):
 
     def launch(
         self,
-        function: Any,
+        function: LoadedKernel,
         blocks: int,
         arguments: Sequence[Any],
         block: int = launch.BLOCK,
@@ -566,9 +567,10 @@ class GpuExecutor(Executor):
         kernel: SimtKernel,
         blocks: int,
         arguments: Sequence[Any],
-        dtype: DTypeLike,
+        dtype: Dtype,
         index: DTypeLike = np.int32,
-        stored: Any = None,
+        stored: np.dtype[Any] | None = None,
+        /,
         **constants: int,
     ) -> None:
         """Launch a kernel of ``backends/simt`` on arguments as its signature has them.
@@ -600,9 +602,9 @@ class GpuExecutor(Executor):
         kernel: SimtKernel,
         dtype: DTypeLike,
         index: DTypeLike,
-        stored: Any,
+        stored: np.dtype[Any] | None,
         constants: Mapping[str, int],
-    ) -> Any:
+    ) -> Function:
         """Return a loaded kernel of ``backends/simt`` for these dtypes and constants."""
         return self.device.simt_function(
             kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants

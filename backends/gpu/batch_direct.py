@@ -81,7 +81,7 @@ class Chosen:
         return "N" in self.constants
 
 
-def chosen_kernel(layout: Layout, dtype: Any, entries: int, warp: int) -> Chosen:
+def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, warp: int) -> Chosen:
     """Return the kernel for matrices of a layout.
 
     Parameters
@@ -142,12 +142,12 @@ class Once:
     own_alone: bool
 
 
-def once_kernel(layout: Layout, dtype: Any, warp: int) -> Once | None:
+def once_kernel(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
     """Return the kernel that solves systems of a layout at once, or None."""
     return _tridiagonal(layout, dtype, warp) or _elimination(layout, dtype, warp)
 
 
-def _elimination(layout: Layout, dtype: Any, warp: int) -> Once | None:
+def _elimination(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
     """Return the kernel that has rows in registers, for small dense matrices."""
     n, itemsize = layout.n, np.dtype(dtype).itemsize
     if not layout.is_dense or layout.repeats or n * itemsize > ROW_BYTES:
@@ -163,7 +163,7 @@ def _elimination(layout: Layout, dtype: Any, warp: int) -> Once | None:
     return Once(simt.batch_elimination(block, resident), {"N": n}, 1, places, True)
 
 
-def _tridiagonal(layout: Layout, dtype: Any, warp: int) -> Once | None:
+def _tridiagonal(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
     """Return the kernel in which lanes share a tridiagonal system.
 
     The matrix has three diagonals in its own order, no entry twice, and fits the registers of a
@@ -281,7 +281,7 @@ def _solve_once(executor: GpuExecutor, ready: _Ready, once: Once, systems: Facto
     )  # fmt: skip
     blocks = -(-count // once.together)
     executor.launch_simt(
-        once.kernel, blocks, given, s.values.dtype, index=s.indptr.dtype, **once.constants
+        once.kernel, blocks, given, s.values.dtype, s.indptr.dtype, **once.constants
     )
     verdicts.tell(s.verdicts)
     if x is not s.x:
@@ -340,5 +340,5 @@ def _launch(
         blocks = min(together, matrices - first)
         arguments = (first, *shape, ready.places, int(made.repeats), *given)
         executor.launch_simt(
-            chosen.kernel, blocks, arguments, values.dtype, index=index, **chosen.constants
+            chosen.kernel, blocks, arguments, values.dtype, index, **chosen.constants
         )

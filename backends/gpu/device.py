@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.operation import Operation
 from ..unified import wrappers
@@ -14,6 +14,9 @@ from ..unified.wrappers import SimtKernel
 from . import launch
 from .compile_threads import CompileThreads
 from .function import Function
+
+if TYPE_CHECKING:
+    from .types import LoadedKernel
 
 #: The name of a kernel, and the function that returns the text of its program.
 Program = tuple[str, Callable[[], str]]
@@ -82,20 +85,20 @@ class GpuDevice:
         """Return the definitions with which a multiprocessor holds ``blocks`` blocks."""
         return {}
 
-    def resident_blocks(self, function: Any, block: int) -> int:
+    def resident_blocks(self, function: LoadedKernel, block: int) -> int:
         """Return how many blocks of a kernel the device holds at once; here, at the most."""
         return self.multiprocessors * launch.RESIDENT * launch.BLOCK // block
 
-    def allow_shared(self, function: Any, nbytes: int) -> None:
+    def allow_shared(self, function: LoadedKernel, nbytes: int) -> None:
         """Let a kernel have that much shared memory; not asked for more than ``shared_bytes``."""
         raise NotImplementedError
 
-    def function(self, symbol: str, text: Callable[[], str]) -> Any:
+    def function(self, symbol: str, text: Callable[[], str]) -> Function:
         """Return a kernel by its name, loading the program that ``text`` returns if need be."""
         found = self._functions.get(symbol)
         return found if found is not None else self._load(symbol, text)
 
-    def _load(self, symbol: str, text: Callable[[], str]) -> Any:
+    def _load(self, symbol: str, text: Callable[[], str]) -> Function:
         with self._lock, self.handle:
             source = text()
             key = hashlib.sha256(source.encode()).hexdigest()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import DeviceError, OutOfDeviceMemory, WollemiError
+
+if TYPE_CHECKING:
+    from .types import DeviceHandle
 
 #: Codes after which a process cannot use the device any more (cudaError_t).
 LOST = {
@@ -48,7 +51,7 @@ class Here:
 
     __slots__ = ("device", "nbytes", "what", "where")
 
-    def __init__(self, device: Any, where: str, what: str, nbytes: int = 0) -> None:
+    def __init__(self, device: DeviceHandle, where: str, what: str, nbytes: int = 0) -> None:
         self.device, self.where, self.what, self.nbytes = device, where, what, nbytes
 
     def __enter__(self) -> None:
@@ -58,7 +61,7 @@ class Here:
             self._translate(error)
             raise
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.device.__exit__(kind, error, trace)
         if isinstance(error, Exception) and not isinstance(error, WollemiError):
             self._translate(error)

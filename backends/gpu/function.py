@@ -11,9 +11,12 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .types import DriverKernel, KernelArgument, Stream
 
 #: Bytes of a slot; the driver is told where each argument begins.
 SLOT = 8
@@ -31,9 +34,9 @@ class Slots(threading.local):
     """
 
     count = 0
-    memory: Any = None
-    places: Any = None
     address = 0
+    memory: ctypes.Array[ctypes.c_uint64]
+    places: ctypes.Array[ctypes.c_void_p]
 
     def reserve(self, count: int) -> None:
         """Reserve memory for ``count`` arguments."""
@@ -80,7 +83,7 @@ class Function:
 
     slots = Slots()
 
-    def __init__(self, loaded: Any) -> None:
+    def __init__(self, loaded: DriverKernel) -> None:
         from cupy.cuda import driver, get_current_stream
 
         self._launch, self._stream = driver.launchKernel, get_current_stream
@@ -92,9 +95,9 @@ class Function:
         self,
         grid: tuple[int],
         block: tuple[int],
-        arguments: Sequence[Any],
+        arguments: Sequence[KernelArgument],
         shared: int = 0,
-        stream: Any = None,
+        stream: Stream | None = None,
         cooperative: bool = False,
     ) -> None:
         """Launch it, on the current stream if none is given."""
@@ -117,7 +120,7 @@ class Function:
         layout: Struct,
         blocks: int,
         block: int,
-        arguments: Sequence[Any],
+        arguments: Sequence[KernelArgument],
         shared: int = 0,
         stream: int | None = None,
     ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...core.executor import Array
 from ..simt.gmres import Steps, register
 from ..simt.kernels import gmres_project
@@ -12,7 +14,7 @@ from .launch import BLOCK, FEW, RESIDENT, Grid, map_grid, row_blocks, tile_group
 from .table import kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
+    from .types import Dtype
 
 #: Rows of the basis that a work-item reads side by side, of numbers of at most 8 bytes and of
 #: others: ``rows_ahead`` of ``gram_schmidt.hpp``.
@@ -27,12 +29,12 @@ class CudaSteps(Steps):
         kernel: SimtKernel,
         grid: int,
         arguments: tuple[Any, ...],
-        dtype: DTypeLike,
-        stored: Any = None,
+        dtype: Dtype,
+        stored: np.dtype[Any] | None = None,
         **constants: int,
     ) -> None:
         """Launch a kernel on arguments as its signature has them."""
-        self.executor.launch_simt(kernel, grid, arguments, dtype, stored=stored, **constants)
+        self.executor.launch_simt(kernel, grid, arguments, dtype, np.int32, stored, **constants)
 
     def elements(self, rows: int, k: int) -> int:
         """Return a work-item for each element."""

@@ -8,7 +8,7 @@ row, or several blocks share it. See ``simt/long_rows.hpp``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from . import launch
 from .base import GpuExecutor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike
 
     from ...core.formats.csr import Csr
+    from ..unified.wrappers import SimtKernel
+    from .types import Dtype, LaunchOperand
 
 #: Columns of a window, and entries of a range, at most: as many as shared memory holds. Tests have
 #: fewer, so that rows of small matrices have several.
@@ -101,12 +105,17 @@ def add_up(
     _launch(executor, simt.refill_long, long, given, data.dtype, indices.dtype)
 
 
-def _pattern(A: Any, B: Any) -> tuple[Array, ...]:
+def _pattern(A: Csr, B: Csr) -> tuple[Array, ...]:
     return A.indptr, A.indices, B.indptr, B.indices
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, long: LongRows, given: Any, value: Any, index: DTypeLike
+    executor: GpuExecutor,
+    kernel: SimtKernel,
+    long: LongRows,
+    given: Sequence[LaunchOperand],
+    value: Dtype,
+    index: DTypeLike,
 ) -> None:
     blocks = launch.row_blocks(long.count * long.shares, 1)
     executor.launch_simt(kernel, blocks, given, value, index)

@@ -15,6 +15,7 @@ from .table import kernel
 
 if TYPE_CHECKING:
     from ...core.executor import Array
+    from .function import Function
 
 
 def run_map(executor: GpuExecutor, operation: Operation, arguments: tuple[Any, ...]) -> None:
@@ -27,7 +28,7 @@ def run_map(executor: GpuExecutor, operation: Operation, arguments: tuple[Any, .
 def launch_map(
     executor: GpuExecutor,
     operation: Operation,
-    function: Any,
+    function: Function,
     arguments: tuple[Any, ...],
     further: tuple[Any, ...] = (),
 ) -> None:
@@ -59,7 +60,7 @@ def finish(
 def _launch(
     executor: GpuExecutor,
     operation: Operation,
-    function: Any,
+    function: Function,
     extents: tuple[int, int],
     arguments: tuple[Any, ...],
     slots: tuple[Any, ...],

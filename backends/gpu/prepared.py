@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ...core.calls import SpmvCall
     from ...core.executor import Array
     from .base import GpuExecutor
+    from .types import LaunchOperand, LoadedKernel
 
 
 class Prepared:
@@ -63,13 +65,13 @@ class Prepared:
     def __init__(
         self,
         executor: GpuExecutor,
-        function: Any,
+        function: LoadedKernel,
         kernel: SimtKernel,
         blocks: int,
-        arguments: Sequence[Any],
+        arguments: Sequence[LaunchOperand],
         dtype: np.dtype[Any],
         *,
-        last: Sequence[Any] = (),
+        last: Sequence[LaunchOperand] = (),
         data: Array | None = None,
         in_lines: bool = False,
     ) -> None:
@@ -121,7 +123,7 @@ class Straight:
         The launch.
     """
 
-    __slots__ = ("block", "blocks", "data", "dtype", "function", "layout", "values", "x", "y")
+    __slots__ = ("block", "blocks", "data", "dtype", "function", "packed", "values", "x", "y")
 
     def __init__(self, prepared: Prepared) -> None:
         self.function, self.dtype, self.data = prepared.function, prepared.dtype, prepared.data
@@ -134,29 +136,34 @@ class Straight:
         flat = flatten(prepared.others, given, prepared.dtype)
         self.values = [*prepared.head, *flat, *prepared.tail]
         self.x, self.y = self.values.index(_X), self.values.index(_Y)
-        known = isinstance(self.function, Function)
-        self.layout = packing(*map(type, self.values)) if known else None
+        layout = packing(*map(type, self.values))
+        #: The launch of packed arguments; None where their layout is not known.
+        self.packed = (
+            partial(self.function.launch_packed, layout)
+            if layout is not None and isinstance(self.function, Function)
+            else None
+        )
 
     def launch(self, x: int, y: int) -> None:
         """Launch it for vectors at these addresses."""
         values = self.values.copy()
         values[self.x], values[self.y] = x, y
-        if self.layout is None:
+        if self.packed is None:
             self.function((self.blocks,), (self.block,), values)
         else:
-            self.function.launch_packed(self.layout, self.blocks, self.block, values)
+            self.packed(self.blocks, self.block, values)
 
 
 def prepare(
     executor: GpuExecutor,
     kernel: SimtKernel,
     blocks: int,
-    arguments: Sequence[Any],
-    dtype: Any,
+    arguments: Sequence[LaunchOperand],
+    dtype: np.dtype[Any],
     index: DTypeLike = np.int32,
-    stored: Any = None,
+    stored: np.dtype[Any] | None = None,
     *,
-    last: Sequence[Any] = (),
+    last: Sequence[LaunchOperand] = (),
     data: Array | None = None,
     in_lines: bool = False,
     **constants: int,

@@ -29,7 +29,12 @@ from . import launch
 from .base import GpuExecutor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike
+
+    from ..unified.wrappers import SimtKernel
+    from .types import LaunchOperand
 
 #: Entries from which passes pay; fewer are sorted a key at a time. Both are mostly launches below a
 #: million: of 4096 entries 254 and 363 microseconds, of 2^17 214 and 295 (H100, 26 November).
@@ -411,7 +416,12 @@ def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, blocks: int, given: Any, index: DTypeLike, **constants: int
+    executor: GpuExecutor,
+    kernel: SimtKernel,
+    blocks: int,
+    given: Sequence[LaunchOperand],
+    index: DTypeLike,
+    **constants: int,
 ) -> None:
     """Launch a kernel that knows no values."""
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)

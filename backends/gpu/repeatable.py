@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.executor import Array
+
+if TYPE_CHECKING:
+    from .types import KernelArgument, LoadedKernel
 
 #: The index of an array that is none of the arguments.
 MADE = -1
@@ -16,10 +19,10 @@ MADE = -1
 class Launch:
     """A kernel with its launch arguments."""
 
-    function: Any
+    function: LoadedKernel
     grid: tuple[int]
     block: tuple[int]
-    arguments: Sequence[Any]
+    arguments: Sequence[KernelArgument]
     shared: int
 
     def __call__(self) -> None:
@@ -38,7 +41,7 @@ class Repeatable(NamedTuple):
     arrays: Sequence[Array | None]
 
 
-def places_of(told: Any, arrays: Sequence[Array | None]) -> list[int | None] | None:
+def places_of(told: object, arrays: Sequence[Array | None]) -> list[int | None] | None:
     """Return which of ``arrays`` each array of a kernel's is, or None if it cannot be repeated.
 
     The index of an omitted argument is None: its address is 0.

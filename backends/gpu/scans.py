@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .table import kernel
 
 if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
+    from .types import LaunchOperand
 
 #: Parts that a running sum is made of, at most, and numbers of a part, at least: a block adds up
 #: one, and another block all of these. Where work-items had parts, three launches for a million
@@ -33,7 +34,7 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     lengths = lengths.astype(index, copy=False)
     totals = executor.allocate((parts,), index)
 
-    def step(kernel: SimtKernel, blocks: int, *given: Any) -> None:
+    def step(kernel: SimtKernel, blocks: int, *given: LaunchOperand) -> None:
         executor.launch_simt(kernel, blocks, given, np.float32, index)
 
     step(simt.scan_block_totals, parts, m, lengths, totals)

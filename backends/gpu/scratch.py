@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
 
 
 class Scratch:
     """Memory for partial sums, which one launch after the other on a stream may use."""
 
     def __init__(self) -> None:
-        self.buffer: Any = None
-        self.counter: Any = None
+        self.buffer: Array | None = None
+        self.counter: Array | None = None
         self.slots: dict[Any, Any] = {}
 
     def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:

@@ -13,7 +13,7 @@ multiplication for NVIDIA Pascal GPU, ICPP 2017, for groups by row size and tabl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from ..simt import kernels as simt
 from . import launch, long_rows
 from .base import GpuExecutor
 from .long_rows import LongRows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..unified.wrappers import SimtKernel
+    from .types import Dtype
 
 #: Columns that a row of the product may have for a group of lanes.
 LONGEST = simt.PRODUCT_LANES[-1] * simt.PRODUCT_CELLS
@@ -242,7 +248,7 @@ def _deal(
     executor.launch_simt(simt.deal_rows, blocks, given, np.float32, index, BY_LENGTH=by_length)
 
 
-def _dealt(found: Any, rows: Array, m: int) -> Dealt:
+def _dealt(found: Sequence[int] | np.ndarray, rows: Array, m: int) -> Dealt:
     counts = [int(count) for count in found[:LISTS]]
     lists = [
         None if count in (0, m) else rows[at * m : at * m + count]
@@ -253,11 +259,11 @@ def _dealt(found: Any, rows: Array, m: int) -> Dealt:
 
 def _launch(
     executor: GpuExecutor,
-    kernel: Any,
+    kernel: SimtKernel,
     lanes: int,
     given: tuple[Any, ...],
     made: tuple[Array, ...],
-    value: Any,
+    value: Dtype,
 ) -> None:
     blocks = launch.row_blocks(given[0], kernel.block // lanes)
     index = given[3].dtype

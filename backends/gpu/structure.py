@@ -10,7 +10,7 @@ indices nor a fixed order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ from . import launch, radix, sparse_products
 from .base import GpuExecutor
 from .scans import scan_pointers
 from .table import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ...core.formats.coo import Coo
+    from ...core.formats.csr import Csr
+    from ..unified.wrappers import SimtKernel
+    from .types import LaunchOperand
 
 #: Products of entries that are expanded at once: 2^26 take 3 GiB in float64, sorting included.
 EXPANDED = 1 << 26
@@ -37,7 +45,7 @@ def rows_of(executor: GpuExecutor, indptr: Array, count: int) -> Array:
     return radix.rows_of_entries(executor, indptr, count).astype(np.int64, copy=False)
 
 
-def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: Any) -> Array:
+def pointers(executor: GpuExecutor, row: Array, rows: int, dtype: DTypeLike) -> Array:
     """Return where each row begins in a sorted array of rows, and where the last one ends."""
     xp = executor.xp
     return xp.searchsorted(row, xp.arange(rows + 1, dtype=row.dtype)).astype(dtype)
@@ -81,7 +89,7 @@ def compressed(
     executor: GpuExecutor,
     shape: tuple[int, int],
     parts: list[tuple[Array, Array, Array]],
-    *wide: Any,
+    *wide: np.dtype[Any],
 ) -> tuple[Array, Array, Array]:
     """Return indptr, indices, data of compressed entries that come in parts, by rows."""
     xp = executor.xp
@@ -126,7 +134,7 @@ class Buckets(NamedTuple):
     lanes: int | None
 
 
-def bucketed(executor: GpuExecutor, keys: Array, buckets: int, dtype: Any) -> Buckets:
+def bucketed(executor: GpuExecutor, keys: Array, buckets: int, dtype: DTypeLike) -> Buckets:
     """Count the entries with each key."""
     count = int(keys.size)
     counts = executor.zeros((buckets + 1,), np.int32)  # and the longest at the end
@@ -145,7 +153,7 @@ def sorted_places(
     buckets: Buckets,
     lanes: int,
     count: int,
-    dtype: Any,
+    dtype: DTypeLike,
     place: Callable[[Array], None],
 ) -> tuple[Array, Array]:
     """Return the items of each entry, sorted by key and position, and this order.
@@ -167,7 +175,9 @@ def sorted_places(
     return numbers, order
 
 
-def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given: Any) -> None:
+def _by_index(
+    executor: GpuExecutor, kernel: SimtKernel, items: int, dtype: DTypeLike, *given: LaunchOperand
+) -> None:
     """Launch a kernel for ``items`` items; the number is its first argument."""
     value = np.float32  # of which these kernels have none
     blocks = launch.row_blocks(items, kernel.block)
@@ -176,11 +186,11 @@ def _by_index(executor: GpuExecutor, kernel: Any, items: int, dtype: Any, *given
 
 def _by_rows(
     executor: GpuExecutor,
-    kernel: Any,
+    kernel: SimtKernel,
     rows: int,
     lanes: int,
-    dtype: Any,
-    *given: Any,
+    dtype: DTypeLike,
+    *given: LaunchOperand,
     **constants: int,
 ) -> None:
     """Launch a kernel in which a group of lanes shares each row."""
@@ -193,7 +203,7 @@ PLACING_LANES = 4
 
 
 @kernel(operations.coo_to_csr)
-def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
+def coo_to_csr(executor: GpuExecutor, A: Coo) -> tuple[Array, Array, Array]:
     """Sort entries by row: by passes if they are many, else each short row by itself."""
     entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
     if radix.pays(entries):
@@ -213,7 +223,7 @@ def coo_to_csr(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
 
 
 @kernel(operations.csr_sort)
-def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
+def csr_sort(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
     """Order the entries of each row by column, then where they were; all of them if one is long."""
     dtype = A.indices.dtype
     longest = executor.xp.zeros(1, np.int32)
@@ -230,7 +240,7 @@ def csr_sort(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
 
 
 @kernel(operations.csr_sum_duplicates)
-def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array]:
+def csr_sum_duplicates(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array]:
     """Make one entry of each position; a sum that is 0 stays."""
     row = rows_of(executor, A.indptr, A.nnz)
     part = compress(executor, row, A.indices, A.data, A.shape[1])
@@ -238,7 +248,7 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Arr
 
 
 @kernel(operations.csr_transpose)
-def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, Array]:
+def csr_transpose(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array, Array]:
     """Sort entries by column: by passes if they are many, else each short column by itself."""
     dtype, (m, n) = A.indices.dtype, A.shape
     entries = radix.Entries(A.indices, n, None, A.indptr, m, A.data)
@@ -260,7 +270,7 @@ def csr_transpose(executor: GpuExecutor, A: Any) -> tuple[Array, Array, Array, A
 
 
 @kernel(operations.csr_matmul)
-def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+def csr_matmul(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
     """Give each row a group of lanes or a block; expand and sort terms if B has duplicates."""
     B = B.sort()
     if sparse_products.can_multiply(A, B):
@@ -268,7 +278,7 @@ def csr_matmul(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Arr
     return expanded(executor, A, B)
 
 
-def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array]:
+def expanded(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Array]:
     """Let every entry (i, p) of A meet the entries of row p of B, some rows of A at a time."""
     xp = executor.xp
     shape = (A.shape[0], B.shape[1])
@@ -290,7 +300,7 @@ def expanded(executor: GpuExecutor, A: Any, B: Any) -> tuple[Array, Array, Array
 
 
 @kernel(operations.csr_matmul_values)
-def csr_matmul_values(executor: GpuExecutor, A: Any, B: Any, C: Any) -> tuple[Array]:
+def csr_matmul_values(executor: GpuExecutor, A: Csr, B: Csr, C: Csr) -> tuple[Array]:
     """Add the terms up at their positions, which are searched in the rows of C."""
     B = B.sort()
     if not (B.has_canonical_format and C.has_canonical_format):
@@ -317,7 +327,7 @@ def chunks(before: np.ndarray[Any, Any], most: int = EXPANDED) -> list[tuple[int
 
 
 def _expanded(
-    executor: GpuExecutor, row: Array, begin: Array, length: Array, data: Array, B: Any
+    executor: GpuExecutor, row: Array, begin: Array, length: Array, data: Array, B: Csr
 ) -> tuple[Array, Array, Array]:
     xp = executor.xp
     ends = xp.cumsum(length)
@@ -330,7 +340,7 @@ def _expanded(
 
 @kernel(operations.csr_add)
 def csr_add(
-    executor: GpuExecutor, A: Any, B: Any, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Csr, B: Csr, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
     """Merge sorted rows; else take the entries of both, and add up entries of one position."""
     made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None

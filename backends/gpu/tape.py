@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.calls import SpmvCall
 from ...core.operation import Operation, Parameter
@@ -100,7 +100,7 @@ def address(array: Array) -> int:
     return int(array.data.ptr)
 
 
-def is_contiguous(vector: Any) -> bool:
+def is_contiguous(vector: Array) -> bool:
     """Return whether the elements of a block of one vector lie side by side."""
     return int(vector.shape[0]) < 2 or vector.strides[0] == vector.itemsize
 

@@ -39,7 +39,7 @@ def substitute(
             executor.device.multiprocessors,
             (*arguments, done),
             data.dtype,
-            index=indptr.dtype,
+            indptr.dtype,
         )
         return
-    executor.launch_simt(simt.triangular_substitute, 1, arguments, data.dtype, index=indptr.dtype)
+    executor.launch_simt(simt.triangular_substitute, 1, arguments, data.dtype, indptr.dtype)

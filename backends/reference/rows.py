@@ -246,10 +246,19 @@ def multiply(executor: Executor, *arguments: Any) -> None:
 
 
 @kernel(operations.count_union)
-def count_union(executor: Executor, begin: Array, *arguments: Any) -> None:
+def count_union(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
     """Count the positions of each row."""
-    *pair, lengths, total = arguments
-    row, _, _ = union(begin, *pair)
+    row, _, _ = union(begin, end, indices, other_begin, other_end, other_indices)
     lengths[:] = np.bincount(row, minlength=begin.size)
     total[0] = row.size
 
@@ -281,10 +290,21 @@ def add(
 
 
 @kernel(operations.merge)
-def merge(executor: Executor, begin: Array, *arguments: Any) -> None:
-    """Say which entries are in the columns of both patterns."""
-    *pair, _, new_indices, first, second = arguments
-    _, new_indices[:], sides = union(begin, *pair)
+def merge(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    target: Array,
+    new_indices: Array,
+    first: Array,
+    second: Array,
+) -> None:
+    """Find the entries of both matrices in each column of the union."""
+    _, new_indices[:], sides = union(begin, end, indices, other_begin, other_end, other_indices)
     for entry, (at, e) in zip((first, second), sides, strict=True):
         entry[:] = -1
         entry[at] = e

@@ -109,7 +109,7 @@ class SimtKernel:
     signature: str
     template: str = "{T}, {I}"
     block: int = 256
-    variants: tuple[Mapping[str, object], ...] = ({},)
+    variants: tuple[Mapping[str, int], ...] = ({},)
     resident: int = 0
     text: str = ""
 

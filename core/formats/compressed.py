@@ -106,8 +106,7 @@ class CompressedRows(Matrix):
         ------
         InvalidArgument
             If the executor has no algorithm of that name; the message lists the available ones. If
-            the algorithm cannot run for this matrix. If ``columns`` is no number of columns. If the
-            algorithm cannot run for this matrix. If ``columns`` is no number of columns.
+            the algorithm cannot run for this matrix. If ``columns`` is no number of columns.
         UnsupportedOperation
             For a :class:`StoredCsr` and another product than spmv, or another dtype: a Csr computes
             these.

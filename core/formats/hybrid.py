@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..capture import COPIES
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
@@ -65,6 +64,7 @@ class Hybrid(Matrix):
 
     ell: Ell
     coo: Coo
+    _data: Array
 
     def __init__(
         self,
@@ -83,16 +83,35 @@ class Hybrid(Matrix):
 
     @classmethod
     def _from_parts(cls, ell: Ell, coo: Coo) -> Self:
+        """Return the matrix of two parts, with a copy of the values of both in one array."""
+        cut = int(ell.data.size)
+        data = ell.executor.allocate((cut + coo.nnz,), ell.dtype)
+        ell.executor.copy_into(data[:cut].reshape(ell.data.shape), ell.data)
+        ell.executor.copy_into(data[cut:], coo.data)
+        return cls._with_values(ell, coo, data)
+
+    @classmethod
+    def _with_values(cls, ell: Ell, coo: Coo, data: Array) -> Self:
+        """Return the matrix with the patterns of two parts and the values of an array."""
+        cut = int(ell.data.size)
+        part = ell._with_data(data[:cut].reshape(ell.data.shape))
+        return cls._made(part, coo._with_data(data[cut:]), data)
+
+    @classmethod
+    def _made(cls, ell: Ell, coo: Coo, data: Array) -> Self:
         matrix = cls.__new__(cls)
         matrix.executor, matrix.shape, matrix.dtype = ell.executor, ell.shape, ell.dtype
-        matrix.ell, matrix.coo = ell, coo
+        matrix.ell, matrix.coo, matrix._data = ell, coo, data
         return matrix
 
     @property
     def data(self) -> Array:
-        """The values of both parts, ELL first (a copy)."""
-        self.executor.refuse_capture(COPIES)
-        return self.executor.xp.concatenate([self.ell.data.reshape(-1), self.coo.data])
+        """The values of both parts, ELL first, with its padding; the parts are views of it."""
+        return self._data
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        self.update_values(values)
 
     @property
     def device(self) -> Any:
@@ -130,14 +149,10 @@ class Hybrid(Matrix):
         return self.ell._values_version + self.coo._values_version
 
     def _twin(self) -> Self:
-        return self._from_parts(self.ell, self.coo)
+        return self._made(self.ell, self.coo, self._data)
 
     def _with_data(self, data: Array) -> Self:
-        cut = int(self.ell.data.size)
-        shape = self.ell.data.shape
-        return self._from_parts(
-            self.ell._with_data(data[:cut].reshape(shape)), self.coo._with_data(data[cut:])
-        )
+        return self._with_values(self.ell, self.coo, data)
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values, in the order of :attr:`data`, and keep the pattern."""

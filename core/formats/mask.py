@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -259,7 +259,7 @@ class Mask(Assembled):
         made.__dict__.update(self.__dict__, dtype=asked)
         return made
 
-    def plan_for(self, *arguments: Any, **named: Any) -> Any:
+    def plan_for(self, product: str = "", *options: object, **named: object) -> NoReturn:
         """Say that masks have no plans."""
         raise UnsupportedOperation(
             "a mask has no plan: there is nothing to look for in its entries; "

@@ -40,9 +40,7 @@ def _of_vectors(
     The step is on the device, so the cost cannot depend on it. ``first`` is the position of a
     vector among the arguments. ``count`` is the number of vectors of the basis and of others that
     are moved if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` the
-    number of operations for each. ``count`` says how many vectors of the basis and how many others
-    are moved if there are ``j + 1`` of the basis, which is half of it on average, and ``flops`` how
-    many operations there are for each.
+    number of operations for each.
     """
 
     def cost(*arguments: Any) -> Cost:

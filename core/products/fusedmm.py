@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..call_kernels import run_call
 from ..calls import FusedmmCall, TracedCall
 from ..edge_functions.trace import EdgeFunction
 from ..errors import InvalidArgument
+from ..executor import Array
 from ..factors import real_number
 from ..formats import Csr
 from ..formats.mask import Mask
@@ -21,7 +24,7 @@ from ..operations import masks
 from ..operations import products as operations
 from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
-from .mask_parts import is_for_heads, merged, require_no_out, runs_of
+from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
 from .operands import Operand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_tensor
@@ -29,17 +32,29 @@ from .tensors import differentiable, in_likeness, is_tensor
 #: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
 
+#: The result, and with ``return_lse`` the logarithms of totals.
+Results: TypeAlias = Array | tuple[Array, Array]
+
+
+class Options(NamedTuple):
+    """The options of :func:`fusedmm` that every way to compute it takes."""
+
+    edge: str | EdgeFunction | None
+    alpha: float
+    use_values: bool
+    kernel: str
+
 
 def fusedmm(
-    A: Any,
-    C: Any,
-    B: Any,
-    D: Any,
+    A: object,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
     *,
     edge: str | EdgeFunction | None = None,
     alpha: float = 1.0,
     use_values: bool = False,
-    out: Any = None,
+    out: Array | None = None,
     kernel: str = "auto",
     return_lse: bool = False,
 ) -> Any:
@@ -104,14 +119,21 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    given = {"edge": edge, "alpha": alpha, "use_values": use_values, "kernel": kernel}
-    return _of_any(A, C, B, D, given, out, return_lse)
+    return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse)
 
 
-def _of_any(A: Any, C: Any, B: Any, D: Any, given: dict[str, Any], out: Any, lse: bool) -> Any:
+def _of_any(
+    A: object,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
+    options: Options,
+    out: Array | None,
+    return_lse: bool,
+) -> Results:
     """Return the product with a matrix, a mask or several, of arrays or tensors."""
     if is_for_heads(A) or isinstance(A, MaskUnion):
-        return _of_masks(A, C, B, D, given, out, lse)
+        return _of_masks(A, C, B, D, options, out, return_lse)
     if isinstance(A, Mask):
         if not is_tensor(C):
             A = A.beside(executor_beside(A.executor, C, B, D, out))
@@ -119,37 +141,67 @@ def _of_any(A: Any, C: Any, B: Any, D: Any, given: dict[str, Any], out: Any, lse
         A = as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
-        return tensors.fusedmm(A, C, B, D, **given, return_lse=lse)
+        return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)
     matrix = A if isinstance(A, Mask) else as_csr(A)
-    edge, alpha, use_values, kernel = given.values()
-    asked = (matrix, C, B, D, edge, alpha, use_values, out, kernel, lse)
+    asked = (matrix, C, B, D, options, out, return_lse)
     return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
 
 
 def _of_masks(
-    A: Any, C: Any, B: Any, D: Any, given: dict[str, Any], out: Any, return_lse: bool
-) -> Any:
+    A: SeveralMasks,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
+    options: Options,
+    out: Array | None,
+    return_lse: bool,
+) -> Results:
     """Return the product with a union of masks, or with a mask for each head."""
     require_no_out(out)
     if is_tensor(C):
+        given = options._asdict()
         return tensor_handler().fusedmm(A, C, B, D, **given, return_lse=return_lse)
     if isinstance(A, MaskUnion):
-        place = executor_beside(A.executor, C, B, D)
-        parts = [part.beside(place) for part in A.parts]
-        softmax = return_lse or _ends_with_softmax(given["edge"], A, C)
-        found = [fusedmm(part, C, B, D, **given, return_lse=softmax) for part in parts]
-        if not softmax:
-            return sum(found[1:], start=found[0])
-        xp = np if isinstance(found[0][0], np.ndarray) else parts[0].executor.xp
-        made, logs = merged(xp, *zip(*found, strict=True))
-        made = made.astype(found[0][0].dtype)
-        return (made, logs) if return_lse else made
-    heads = max(int(np.shape(x)[0]) if len(np.shape(x)) == 3 else 1 for x in (C, B, D))
+        return _of_union(A, C, B, D, options, return_lse)
+    return _of_heads(A, C, B, D, options, return_lse)
+
+
+def _of_union(
+    A: MaskUnion,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
+    options: Options,
+    return_lse: bool,
+) -> Results:
+    place, given = executor_beside(A.executor, C, B, D), options._asdict()
+    parts = [part.beside(place) for part in A.parts]
+    softmax = return_lse or _ends_with_softmax(options.edge, A, C)
+    found = [fusedmm(part, C, B, D, **given, return_lse=softmax) for part in parts]
+    if not softmax:
+        return sum(found[1:], start=found[0])
+    xp = np if isinstance(found[0][0], np.ndarray) else parts[0].executor.xp
+    made, logs = merged(xp, *zip(*found, strict=True))
+    made = made.astype(found[0][0].dtype)
+    return (made, logs) if return_lse else made
+
+
+def _of_heads(
+    A: Sequence[Mask | MaskUnion],
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
+    options: Options,
+    return_lse: bool,
+) -> Results:
+    given = options._asdict()
+    dense: list[Array] = [np.asarray(x) if isinstance(x, (list, tuple)) else x for x in (C, B, D)]
+    heads = max(int(x.shape[0]) if x.ndim == 3 else 1 for x in dense)
     results: list[Any] = []
     for mask, run in runs_of(A, heads if heads > 1 else len(A)):
-        apart = [len(np.shape(x)) == 3 and np.shape(x)[0] > 1 for x in (C, B, D)]
-        left, right, added = (x[run] if its else x for x, its in zip((C, B, D), apart, strict=True))
-        left = left if len(np.shape(left)) == 3 else left[None]
+        apart = [x.ndim == 3 and x.shape[0] > 1 for x in dense]
+        left, right, added = (x[run] if its else x for x, its in zip(dense, apart, strict=True))
+        left = left if left.ndim == 3 else left[None]
         found = fusedmm(mask, left, right, added, **given, return_lse=return_lse)
         results += [found] * (1 if any(apart) else run.stop - run.start)
     if not return_lse:
@@ -158,7 +210,7 @@ def _of_masks(
     return _joined(outs), _joined(logs)
 
 
-def _joined(parts: Any) -> Any:
+def _joined(parts: Sequence[Array]) -> Array:
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):
@@ -166,7 +218,7 @@ def _joined(parts: Any) -> Any:
     return executor_owning(parts[0], home(parts[0])).xp.concatenate(parts)
 
 
-def _ends_with_softmax(edge: Any, A: MaskUnion, C: Any) -> bool:
+def _ends_with_softmax(edge: str | EdgeFunction | None, A: MaskUnion, C: ArrayLike) -> bool:
     if not callable(edge):
         return bool(edge == "softmax")
     leading = np.shape(C)[:-2]
@@ -175,16 +227,14 @@ def _ends_with_softmax(edge: Any, A: MaskUnion, C: Any) -> bool:
 
 def _of_arrays(
     A: Csr | Mask,
-    C: Any,
-    B: Any,
-    D: Any,
-    edge: str | EdgeFunction | None,
-    alpha: float,
-    use_values: bool,
-    out: Any,
-    kernel: str,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
+    options: Options,
+    out: Array | None,
     return_lse: bool,
-) -> Any:
+) -> Results:
+    edge, alpha, use_values, kernel = options
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = _checked_edge(edge)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from types import ModuleType
+from typing import TypeAlias, TypeGuard
 
 from ..errors import InvalidArgument, ShapeMismatch
+from ..executor import Array
 from ..formats.mask import Mask
 from ..formats.mask_union import MaskUnion
 
+#: A union of masks, or a mask for each head.
+SeveralMasks: TypeAlias = MaskUnion | Sequence[Mask | MaskUnion]
 
-def is_for_heads(A: Any) -> bool:
+
+def is_for_heads(A: object) -> TypeGuard[Sequence[Mask | MaskUnion]]:
     """Return whether ``A`` is a sequence of masks, one for each head."""
     return (
         isinstance(A, (list, tuple))
@@ -21,7 +26,7 @@ def is_for_heads(A: Any) -> bool:
     )
 
 
-def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Any, slice]]:
+def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Mask | MaskUnion, slice]]:
     """Return the masks and the ranges of heads that each is for.
 
     Raises
@@ -41,7 +46,7 @@ def runs_of(masks: Sequence[Mask | MaskUnion], heads: int) -> list[tuple[Any, sl
     return found
 
 
-def merged(xp: Any, outs: Sequence[Any], logs: Sequence[Any]) -> tuple[Any, Any]:
+def merged(xp: ModuleType, outs: Sequence[Array], logs: Sequence[Array]) -> tuple[Array, Array]:
     """Return the softmax over the union of disjoint parts of a pattern.
 
     Parameters
@@ -74,7 +79,7 @@ def merged(xp: Any, outs: Sequence[Any], logs: Sequence[Any]) -> tuple[Any, Any]
     return out, xp.where(total == 0, math.inf, base + xp.log(there))
 
 
-def require_no_out(out: Any) -> None:
+def require_no_out(out: Array | None) -> None:
     """Raise InvalidArgument if a result of several masks is to be written to given memory."""
     if out is not None:
         raise InvalidArgument(

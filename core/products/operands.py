@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..dtypes import ML_DTYPES, is_narrow, name_of, stored_dtype
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedDtype
@@ -21,7 +22,7 @@ from ..operands import Target, as_batch, is_host, native, to_host
 from .tensors import is_pattern
 
 
-def as_csr(A: Any) -> Csr:
+def as_csr(A: object) -> Csr:
     """Return ``A`` by compressed rows; other libraries' matrices are taken as ``wl.Csr`` does.
 
     Raises
@@ -46,7 +47,7 @@ def as_csr(A: Any) -> Csr:
     raise InvalidMatrix(f"A: expected a sparse matrix, got {type(A).__name__}; make it a wl.Csr")
 
 
-def rows_of_operand(B: Any) -> int:
+def rows_of_operand(B: ArrayLike) -> int:
     """Return the number of rows of a dense operand, 0 of a number."""
     shape = np.shape(B)
     return int(shape[-2 if len(shape) > 1 else -1]) if shape else 0
@@ -68,7 +69,7 @@ class Operand:
     """
 
     def __init__(
-        self, executor: Executor, given: Any, rows: int, what: str, *, vector: bool = False
+        self, executor: Executor, given: ArrayLike, rows: int, what: str, *, vector: bool = False
     ) -> None:
         self.what = what
         array = self._take(executor, given)
@@ -82,7 +83,7 @@ class Operand:
             array = array[:, None]
         self.batch = array if dimensions == 3 else as_batch(array)
 
-    def _take(self, executor: Executor, given: Any) -> Array:
+    def _take(self, executor: Executor, given: ArrayLike) -> Array:
         owned = executor.owns(given)
         self.from_host = not owned and is_host(given)
         if owned and (type(given) is np.ndarray or not isinstance(given, np.ndarray)):
@@ -124,7 +125,7 @@ class Values(Operand):
         How many entries there are.
     """
 
-    def __init__(self, executor: Executor, given: Any, count: int) -> None:
+    def __init__(self, executor: Executor, given: ArrayLike, count: int) -> None:
         self.what = "values"
         array = self._take(executor, given)
         if array.ndim not in (1, 2) or array.shape[-1] != count:
@@ -154,7 +155,7 @@ def _has_layout(block: Array, item: int) -> bool:
     return bool(rows <= 1 or columns == 0 or (step >= item and step % item == 0))
 
 
-def _native(executor: Executor, given: Any, what: str) -> Array:
+def _native(executor: Executor, given: ArrayLike, what: str) -> Array:
     if isinstance(given, np.ndarray) and is_narrow(given.dtype):
         return executor.from_host(given)  # bfloat16 is a number that NumPy does not know as one
     return native(executor, given, what)
@@ -222,7 +223,7 @@ class Result:
     def __init__(
         self,
         executor: Executor,
-        out: Any,
+        out: Array | None,
         shape: tuple[int, ...],
         batch: tuple[int, ...],
         dtype: np.dtype[Any],
@@ -249,7 +250,7 @@ class Result:
             array = array[:, None]
         self.array = array if array.ndim == len(batch) else array[None]
 
-    def give(self, from_host: bool) -> Any:
+    def give(self, from_host: bool) -> Array:
         """Return the user's result after the kernel has run."""
         if self.out is None:
             array = self.array.reshape(self.shape)

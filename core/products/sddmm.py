@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from ..calls import SddmmCall
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
@@ -15,14 +18,14 @@ from .tensors import differentiable, is_tensor
 
 
 def sddmm(
-    A: Any,
-    C: Any,
-    B: Any,
+    A: object,
+    C: ArrayLike,
+    B: ArrayLike,
     alpha: float = 1.0,
     beta: float = 0.0,
     *,
     use_values: bool = False,
-    out: Any = None,
+    out: Csr | Array | None = None,
     kernel: str = "auto",
 ) -> Any:
     """Return ``S_ij = alpha * <C_i, B_j> [* A_ij] + beta * out_ij`` on the pattern of ``A``.
@@ -72,8 +75,15 @@ def sddmm(
 
 
 def _of_arrays(
-    A: Csr, C: Any, B: Any, alpha: float, beta: float, use_values: bool, out: Any, kernel: str
-) -> Any:
+    A: Csr,
+    C: ArrayLike,
+    B: ArrayLike,
+    alpha: float,
+    beta: float,
+    use_values: bool,
+    out: Csr | Array | None,
+    kernel: str,
+) -> Csr | Array:
     executor = A.executor
     left, right = Operand(executor, C, A.shape[0], "C"), Operand(executor, B, A.shape[1], "B")
     require_equal_columns(left, right)
@@ -109,7 +119,7 @@ def same_pattern(A: Csr, S: Csr) -> bool:
     return A.indices is S.indices and A.indptr is S.indptr
 
 
-def pattern_values(A: Csr, dtype: Any, blocks: int) -> Array:
+def pattern_values(A: Csr, dtype: np.dtype[Any], blocks: int) -> Array:
     """Return the values of ``A`` for each block of a batch."""
     data = A.data if A.data.dtype == dtype else A.data.astype(dtype)
     return A.executor.xp.broadcast_to(data[None], (blocks, A.nnz))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..calls import SpmmCall, SpmvCall
+from ..executor import Array
 from ..factors import number
 from ..formats import Csr
 from ..formats.stored import StoredCsr
@@ -21,13 +23,13 @@ _COMPLEX = np.zeros(1, np.complex64)
 
 
 def spmm(
-    A: Any,
-    B: Any,
+    A: object,
+    B: ArrayLike,
     *,
-    out: Any = None,
+    out: Array | None = None,
     alpha: complex = 1.0,
     beta: complex = 0.0,
-    values: Any = None,
+    values: ArrayLike | None = None,
     kernel: str = "auto",
 ) -> Any:
     """Return ``alpha * A @ B + beta * out``.
@@ -97,8 +99,14 @@ def spmm(
 
 
 def _of_arrays(
-    A: Csr, B: Any, out: Any, alpha: complex, beta: complex, values: Any, kernel: str
-) -> Any:
+    A: Csr,
+    B: ArrayLike,
+    out: Array | None,
+    alpha: complex,
+    beta: complex,
+    values: ArrayLike | None,
+    kernel: str,
+) -> Array:
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)
@@ -119,7 +127,9 @@ def _kinds(*factors: complex) -> list[Any]:
     return [_COMPLEX for factor in factors if isinstance(factor, complex)]
 
 
-def _by_stored_values(A: StoredCsr, B: Any, out: Any, alpha: complex, beta: complex) -> Any:
+def _by_stored_values(
+    A: StoredCsr, B: ArrayLike, out: Array | None, alpha: complex, beta: complex
+) -> Array:
     """Return alpha A B + beta out by the products with vectors, which convert stored values."""
     executor, (m, n) = A.executor, A.shape
     dense = Operand(executor, B, n, "B", vector=True)

@@ -6,7 +6,7 @@ PyTorch is not imported here: who hands over a tensor has done so.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -15,13 +15,16 @@ from ..formats.mask import Mask
 from ..libraries import loaded_tensor_handler, tensor_handler
 
 if TYPE_CHECKING:
-    from ..libraries import TensorHandler
+    from numpy.typing import ArrayLike
+
+    from ..executor import Array
+    from ..libraries import PatternOfTensors, TensorHandler
 
 #: The complex dtypes of matrices.
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 
 
-def is_tensor(operand: Any) -> bool:
+def is_tensor(operand: object) -> bool:
     """Return whether an operand is a tensor of PyTorch's.
 
     Examples
@@ -34,13 +37,13 @@ def is_tensor(operand: Any) -> bool:
     return torch is not None and isinstance(operand, torch.Tensor)
 
 
-def is_pattern(operand: Any) -> bool:
+def is_pattern(operand: object) -> TypeGuard[PatternOfTensors]:
     """Return whether an operand is a :class:`wollemi.interop.torch.Pattern` of tensors."""
     handler = loaded_tensor_handler()
     return handler is not None and isinstance(operand, handler.Pattern)
 
 
-def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
+def known_product(A: object, B: object, alpha: object, beta: object) -> Any:
     """Return ``A @ B`` for a tensor like that of a product before, or None: the shortest way."""
     torch_there = sys.modules.get("torch")
     if torch_there is None or type(B) is not torch_there.Tensor:
@@ -51,7 +54,7 @@ def known_product(A: Any, B: Any, alpha: Any, beta: Any) -> Any:
     return None if handler is None else handler.spmm_again(A, B, alpha, beta)
 
 
-def differentiable(A: Any, *operands: Any) -> TensorHandler | None:
+def differentiable(A: object, *operands: ArrayLike | None) -> TensorHandler | None:
     """Return the handler with differentiable products for these operands, or None.
 
     It takes tensors of real floating-point numbers that are where ``A`` is. Others are arrays
@@ -63,8 +66,8 @@ def differentiable(A: Any, *operands: Any) -> TensorHandler | None:
     there = floating = asks = False
     real = together = True
     # Each call goes through this, and the compiler of PyTorch guards each name in it: one loop.
-    ours = isinstance(A, (Csr, Mask))
-    on_host = ours and A.executor.xp is np
+    matrix = A if isinstance(A, (Csr, Mask)) else None
+    on_host = matrix is not None and matrix.executor.xp is np
     for operand in operands:
         if operand is None:
             continue
@@ -76,9 +79,9 @@ def differentiable(A: Any, *operands: Any) -> TensorHandler | None:
         real = real and not dtype.is_complex
         together = together and operand.is_cpu == on_host
         asks = asks or operand.requires_grad
-    if ours:
-        real = real and A.dtype not in _COMPLEX
-        together = together or (isinstance(A, Mask) and A._follows)
+    if matrix is not None:
+        real = real and matrix.dtype not in _COMPLEX
+        together = together or (isinstance(matrix, Mask) and matrix._follows)
     else:
         together = True
     if there and ((real and floating and together) or asks):
@@ -86,7 +89,7 @@ def differentiable(A: Any, *operands: Any) -> TensorHandler | None:
     return None
 
 
-def in_likeness(result: Any, operand: Any, out: Any = None) -> Any:
+def in_likeness(result: Array, operand: ArrayLike, out: Array | None = None) -> Array:
     """Return a new result as a tensor where the operand is one, else as it is."""
     if out is not None or not is_tensor(operand):
         return result

@@ -55,6 +55,17 @@ def test_transposes_multiply(
     assert near(there.H @ y, dense.conj().T @ y, size)
 
 
+def test_the_data_of_a_hybrid_matrix_are_its_memory(
+    executor: wl.Executor, rng: np.random.Generator
+) -> None:
+    A = matrix(SQUARE, "float64", "int32", rng).to(executor).asformat("hybrid")
+    dense, values = A.to_dense(), np.array(executor.to_host(A.data))
+    executor.copy_into(A.data, 2 * values)
+    assert close(A, 2 * dense)
+    A.data = values
+    assert close(A, dense) and np.array_equal(executor.to_host(A.data), values)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_new_values_arrive(executor: wl.Executor, rng: np.random.Generator, format: str) -> None:
     A = matrix(SQUARE, "float64", "int32", rng).to(executor).asformat(format)

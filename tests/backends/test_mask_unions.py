@@ -80,6 +80,8 @@ def test_each_head_has_a_mask(executor: Any, union: MaskUnion) -> None:
         shared[2], wl.fusedmm(union.tocsr(), Q[0], Q[0], Q[0], edge="softmax"), atol=1e-12
     )
     assert shared.shape == (HEADS, N, K)
+    lists = (Q[0].tolist() for _ in range(3))
+    np.testing.assert_allclose(wl.fusedmm(masks, *lists, edge="softmax"), shared, atol=1e-12)
     with pytest.raises(ShapeMismatch, match="a mask for each of 3 heads"):
         wl.fusedmm(masks[:2], Q, Q, Q)
     with pytest.raises(ShapeMismatch, match="masks of shapes"):

@@ -23,6 +23,7 @@ from ..table import kernel
 
 if TYPE_CHECKING:
     from ....core.operator import LinearOperator
+    from ...gpu.types import Stream
     from ..runtime.executor import CudaExecutor
 
 #: How far a replay may be from a call, in units of rounding of the largest element: atomic sums
@@ -89,7 +90,7 @@ def _numbers(rng: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Any:
 
 
 def _recorded(
-    executor: CudaExecutor, A: LinearOperator, stream: Any, x: Array, y: Array
+    executor: CudaExecutor, A: LinearOperator, stream: Stream, x: Array, y: Array
 ) -> tuple[Any, OwnMemory]:
     """Return the graph of a call, and the memory of its temporaries."""
     memory = OwnMemory(executor.xp.cuda)
@@ -107,7 +108,7 @@ def _recorded(
     return graph, memory
 
 
-def _compare(found: Any, want: Any) -> None:
+def _compare(found: np.ndarray, want: np.ndarray) -> None:
     largest = float(np.max(np.abs(want), initial=0.0))
     limit = ROUNDINGS * float(np.finfo(real_dtype(want.dtype)).eps) * largest
     if not np.isfinite(largest) or np.max(np.abs(found - want), initial=0.0) <= limit:

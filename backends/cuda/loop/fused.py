@@ -29,6 +29,7 @@ from ..peers.exchange import Exchange
 
 if TYPE_CHECKING:
     from ....core.executor import Array
+    from ...gpu.types import KernelArgument
 
 REAL = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
 _CELL = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64"}
@@ -82,7 +83,7 @@ class Arguments:
             self._known[key] = name
         return self._known[key]
 
-    def plain(self, kind: str, value: Any) -> str:
+    def plain(self, kind: str, value: KernelArgument) -> str:
         """Add a number and return its name."""
         name = f"a{len(self.declared)}"
         self.declared.append(f"{kind} {name}")
@@ -99,7 +100,7 @@ class Arguments:
             self._known[distance] = self.plain("wl::i64", row_distance(array))
         return f"{{{name}, {self._known[distance]}}}"
 
-    def number(self, value: Any, dtype: np.dtype[Any]) -> str:
+    def number(self, value: complex, dtype: np.dtype[Any]) -> str:
         """Add a scalar of the dtype of values and return its expression."""
         parts = [self.plain(REAL[self.value], part) for part in scalar("T", value, dtype)]
         made = ", ".join(parts)
@@ -267,7 +268,7 @@ class Totals:
     """
 
     half: str
-    memory: Any
+    memory: Array
 
 
 def product_and_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from .persistent import persistent_kernel
 from .schedule import Phase, all_vectors, phases_of, plan, row_arrays
 from .shapes import LARGE_BLOCK, MOST_ROWS, rematerializes, shapes, with_shared
 from .shared_memory import counts_barriers, mailboxes_of_many, mailboxes_of_sums, matrices_of
+
+if TYPE_CHECKING:
+    from typing import SupportsInt
+
+    from ...gpu.types import LoadedKernel
 
 #: Rows of a matrix that one work-item has in a product of the one kernel.
 LONGEST_ROW = 64
@@ -218,7 +223,7 @@ class PersistentKernel:
         assert self.counted is not None
         builder.part(lambda: self._launch(limit, address(self.counted)))
 
-    def _launch(self, limit: int, number: Any) -> None:
+    def _launch(self, limit: int, number: int | np.uint32) -> None:
         shape, cooperative = self.shape, not self.shape.cluster
         given = [*self.values, number, limit]
         self.function((shape.blocks,), (shape.block,), given, self.shared, None, cooperative)
@@ -406,20 +411,20 @@ class Turns:
         """Say how many turns there may be."""
         self._limit((1,), (1,), (address(self._counts), turns, self._all))
 
-    def begin(self, condition: Any) -> None:
+    def begin(self, condition: SupportsInt) -> None:
         """Set a condition before the first turn."""
         self._set(self._begin, condition)
 
-    def end(self, condition: Any) -> None:
+    def end(self, condition: SupportsInt) -> None:
         """Count a turn and set the condition of the next."""
         self._set(self._end, condition)
 
-    def _set(self, kernel: Any, condition: Any) -> None:
+    def _set(self, kernel: LoadedKernel, condition: SupportsInt) -> None:
         given = (np.uint64(int(condition)), self._running, address(self._counts))
         kernel((1,), (1,), given)
 
 
-def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
+def built(owner: object, builder: GraphBuilder, add_to: Callable[[GraphBuilder], None]) -> int:
     """Return a graph that ``add_to(builder)`` fills; it lives as long as its owner."""
     try:
         add_to(builder)
@@ -432,7 +437,7 @@ def built(owner: Any, builder: GraphBuilder, add_to: Any) -> Any:
     return graph
 
 
-def launch_graph(executor: CudaExecutor, graph: Any) -> None:
+def launch_graph(executor: CudaExecutor, graph: int) -> None:
     """Launch a graph on the current stream."""
     stream = int(executor.xp.cuda.get_current_stream().ptr)
     checked(runtime().cudaGraphLaunch(graph, stream))

@@ -27,6 +27,7 @@ from .shared_memory import (
 
 if TYPE_CHECKING:
     from ....core.executor import Array
+    from ....core.formats.compressed import CompressedRows
 
 #: Members of a status that no operation writes but through its other members.
 _READ_ONLY = ("history", "threshold")
@@ -240,7 +241,7 @@ class _Text:
         """Return the pointer to a vector that all blocks can read."""
         return f"g{self.names[where]}" if where in self.stored else self.global_names[where]
 
-    def _matrix(self, matrix: Any) -> str:
+    def _matrix(self, matrix: CompressedRows) -> str:
         """Return the name of a matrix, defined before the first round."""
         if id(matrix) in self.matrices:
             return self.matrices[id(matrix)]

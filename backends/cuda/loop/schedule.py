@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....core.calls import SpmvCall
 from ....core.dtypes import name_of
@@ -21,6 +21,9 @@ from ....core.operation import Operation, parse_signature
 from ....core.operations import gmres
 from ....core.program import Call
 from ...gpu.tape import Step, address, is_vector
+
+if TYPE_CHECKING:
+    from ....core.executor import Array
 
 #: Vectors that a gather may take to form one: with four, a product has four times the gathers.
 MOST_SOURCES = 4
@@ -61,16 +64,16 @@ class Arnoldi:
     The basis may be stored in a lower dtype than all else has.
     """
 
-    basis: Any
-    w: Any
-    before: Any
-    after: Any
-    hessenberg: Any
-    cosine: Any
-    sine: Any
-    g: Any
-    count: Any
-    step: Any
+    basis: Array
+    w: Array
+    before: Array
+    after: Array
+    hessenberg: Array
+    cosine: Array
+    sine: Array
+    g: Array
+    count: Array
+    step: Array
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from ...gpu.tape import address
 from .schedule import Arnoldi, Phase, Plan, row_arrays
 
 if TYPE_CHECKING:
+    from ....core.formats.compressed import CompressedRows
     from ....core.formats.csr import Csr
 
 
@@ -70,11 +71,12 @@ def matrix_bytes(matrix: Csr, slots: int) -> int:
     return width * slots * (matrix.dtype.itemsize + 4) + 32
 
 
-def pattern_bytes(matrix: Any, slots: int) -> int:
+def pattern_bytes(matrix: CompressedRows, slots: int) -> int:
     """Return the shared memory for the offsets that rows share; 0 for other matrices."""
     state = matrix.plan.state
     if not isinstance(state, packed.Packed) or state.code != packed.PATTERN:
         return 0
+    assert state.offsets is not None
     return 4 * int(state.offsets.size) + slots + 32
 
 

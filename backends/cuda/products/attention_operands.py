@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from ....core.executor import Array
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter, Operand
 
+if TYPE_CHECKING:
+    from ..runtime.device import CudaDevice
 
-def obstacle(device: Any, dtype: str, columns: int, most: int) -> str | None:
+
+def obstacle(device: CudaDevice, dtype: str, columns: int, most: int) -> str | None:
     """Return why a device does not multiply operands of a dtype and width, or None.
 
     Parameters

@@ -34,7 +34,8 @@ from .dense_library import is_captured, is_taken, multiply, taken
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ....core.formats.base import Matrix
+    from numpy.typing import DTypeLike
+
     from ....core.formats.csr import Csr
     from ...gpu.products.adapter import Adapter
 
@@ -96,7 +97,7 @@ class DenseProduct(GpuAlgorithm):
     name: ClassVar[str] = "dense"
     copies: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
@@ -105,7 +106,7 @@ class DenseProduct(GpuAlgorithm):
             return "the library counts rows and columns in 32 bits"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that it is faster, if it should be."""
         statistics, columns = facts.statistics, facts.columns
         constants = on.executor.constants
@@ -143,7 +144,7 @@ class DenseProduct(GpuAlgorithm):
         alpha, beta = call.alpha, call.beta
         executor, (batch, m, k), n = on.executor, C.shape, A.shape[1]
         held = np.dtype(np.float64 if C.dtype.itemsize == 8 else np.float32)
-        weights: Any = on.weights(values)[0]
+        weights: Array = on.weights(values)[0]
         one = batch == 1 or values.strides[0] == 0
         dense = _dense_of(on, A, weights[0]) if one else None
         for b in range(batch):
@@ -201,8 +202,8 @@ def launch(
     kernel: SimtKernel,
     items: int,
     arguments: tuple[Any, ...],
-    dtype: Any,
-    index: Any,
+    dtype: np.dtype[Any],
+    index: DTypeLike,
     **constants: int,
 ) -> None:
     """Launch a kernel of ``dense.hpp`` on the given number of work-items."""

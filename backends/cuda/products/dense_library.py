@@ -15,7 +15,9 @@ from ....core.errors import DeviceError
 from ....core.executor import Array
 
 if TYPE_CHECKING:
-    from ...gpu.base import GpuExecutor
+    from types import ModuleType
+
+    from ..runtime.executor import CudaExecutor
 
 #: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
 LARGEST_DISTANCE = 2**31 - 1
@@ -46,13 +48,19 @@ def is_captured() -> bool:
     return bool(runtime.streamIsCapturing(get_current_stream().ptr))
 
 
-def taken(executor: GpuExecutor, block: Array) -> Array:
+def taken(executor: CudaExecutor, block: Array) -> Array:
     """Return a block as cuBLAS takes it: itself, or a copy."""
     return block if is_taken(block) else executor.copy(block)
 
 
 def multiply(
-    executor: GpuExecutor, A: Array, B: Array, C: Array, alpha: complex, *, transposed: bool = False
+    executor: CudaExecutor,
+    A: Array,
+    B: Array,
+    C: Array,
+    alpha: complex,
+    *,
+    transposed: bool = False,
 ) -> None:
     """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
 
@@ -91,7 +99,7 @@ def multiply(
 
 
 @contextmanager
-def _in_mode(cublas: Any, handle: int) -> Iterator[None]:
+def _in_mode(cublas: ModuleType, handle: int) -> Iterator[None]:
     """Have the library add up as promised; the handle is CuPy's, which others use."""
     before = cublas.getMathMode(handle)
     cublas.setMathMode(handle, MODE)
@@ -101,7 +109,7 @@ def _in_mode(cublas: Any, handle: int) -> Iterator[None]:
         cublas.setMathMode(handle, before)
 
 
-def _multiply_captured(executor: Any, stream: int, arguments: tuple[Any, ...]) -> None:
+def _multiply_captured(executor: CudaExecutor, stream: int, arguments: tuple[Any, ...]) -> None:
     """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured.
 
     The workspace is memory of the capture: the library's own would be shared with later products.

@@ -12,7 +12,7 @@ depends on its row of ``C`` and its row of ``B`` alone, so infinities and NaN ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from .dense_library import multiply, taken
 from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from ...gpu.base import GpuExecutor
     from ...gpu.products.adapter import Adapter
@@ -79,7 +78,7 @@ class SampledDense(GpuAlgorithm):
     name: ClassVar[str] = "dense"
     tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
@@ -88,7 +87,7 @@ class SampledDense(GpuAlgorithm):
             return "the library counts rows and columns in 32 bits"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that it is faster, if it should be with values too."""
         if facts.dtype not in CHOSEN or facts.columns % EACH or not facts.columns:
             return None
@@ -120,6 +119,7 @@ class SampledDense(GpuAlgorithm):
         pieces = on.pieces(A, PIECE, sampled=True)
         if rows >= m:
             return Panels(rows, pieces, [0, pieces.items])
+        assert pieces.target is not None
         xp = on.executor.xp
         tops = xp.arange(0, m, rows).astype(A.indices.dtype)
         first = on.executor.to_host(xp.searchsorted(pieces.target[: pieces.items], tops))

@@ -6,7 +6,7 @@ tiles on tensor cores replace both gathers, and storing the samples costs less t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts, multiply
 from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
@@ -19,7 +19,6 @@ from .constants import TileConstants, by_columns
 from .sddmm_tile import Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
 
 
@@ -33,13 +32,13 @@ class TwoSteps(FusedAlgorithm):
         """Return the density from which the rule takes it."""
         return by_columns(on.executor.constants.of(TileConstants).same_density, columns)
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it does not do here."""
         if facts.dtype not in ("float32", "float64"):
             return f"samples would be rounded to {facts.dtype} between the products"
         return None
 
-    def reason(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why two steps are faster, or None."""
         if A.is_lean or facts.density < self.from_density(on, facts.columns):
             return None
@@ -73,7 +72,7 @@ class StepsOrPass(TwoSteps):
         """Return 0: tiles are asked."""
         return 0.0
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why, or None."""
         why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"

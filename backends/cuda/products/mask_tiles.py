@@ -6,7 +6,7 @@ tiles share, and two numbers for each tile of 8192 positions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class _Made(NamedTuple):
 _MADE: Key[_Made] = Key("tiles of a mask")
 
 
-def _tiles_of(on: Adapter, A: Any) -> _Made:
+def _tiles_of(on: Adapter, A: Mask) -> _Made:
     """Return the lists that are made once for a mask."""
 
     def make() -> _Made:

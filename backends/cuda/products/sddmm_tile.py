@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from ...gpu.device import GpuDevice
+    from ..runtime.device import CudaDevice
 
 _TEXT = FOLDERS
 
@@ -195,7 +195,7 @@ class Tile(GpuAlgorithm):
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
-    def missing(self, device: Any) -> str | None:
+    def missing(self, device: CudaDevice) -> str | None:
         """Return the feature that a device lacks."""
         if device.capability != (9, 0):
             return "it is made of words of compute capability 9.0"
@@ -205,7 +205,7 @@ class Tile(GpuAlgorithm):
         """Return the kernel that multiplies tiles of a width."""
         return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
         missing = self.missing(on.executor.device)
         if missing:
@@ -222,7 +222,7 @@ class Tile(GpuAlgorithm):
             return "the matrix has too many tiles"
         return None
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         m, n = A.shape
         rules = on.executor.constants.of(TileConstants)
@@ -337,7 +337,7 @@ class TileMma(Tile):
 
     name: ClassVar[str] = "tile-mma"
 
-    def missing(self, device: Any) -> str | None:
+    def missing(self, device: CudaDevice) -> str | None:
         """Return the feature that a device lacks."""
         if device.capability < (8, 0):
             return "it is made of words of compute capability 8.0"
@@ -357,7 +357,7 @@ class TileMma(Tile):
 SORTED: Key[bool] = Key("sorted rows")
 
 
-def sorted_rows(xp: Any, A: Any) -> bool:
+def sorted_rows(xp: ModuleType, A: Csr) -> bool:
     """Return whether the columns of each row are in rising order, looked at once for a pattern."""
 
     def look() -> bool:
@@ -375,7 +375,7 @@ def launch(
     kernel: SimtKernel,
     blocks: int,
     arguments: tuple[Any, ...],
-    dtype: Any,
+    dtype: np.dtype[Any],
     index: DTypeLike,
     shared: int = 0,
     **constants: int,

@@ -24,11 +24,9 @@ from ..headers import FOLDERS
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from numpy.typing import DTypeLike
-
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from ...gpu.products.adapter import Adapter
+    from ...gpu.types import Dtype
 
 slab_spmm = SimtKernel(
     "slab_spmm",
@@ -154,7 +152,7 @@ class Slab(GpuAlgorithm):
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype not in DTYPES:
             return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
@@ -172,7 +170,7 @@ class Slab(GpuAlgorithm):
     def _count(self, on: Adapter, facts: Facts) -> int:
         return -(-facts.statistics.columns // max(self._height(on), 1))
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that rows of ``B`` are used again and again, if they are."""
         of_slab = facts.statistics.mean / max(self._count(on, facts), 1)
         if (
@@ -246,7 +244,7 @@ class Slab(GpuAlgorithm):
         value: str,
         blocks: int,
         arguments: tuple[Any, ...],
-        dtype: DTypeLike,
+        dtype: Dtype,
         shared: int,
         **constants: int,
     ) -> None:

@@ -24,7 +24,6 @@ from .sddmm_tile import launch
 from .slab_lists import BATCH, PANEL, Lists, lists_of, transposed_lists_of
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from ...gpu.device import GpuDevice
 
@@ -156,11 +155,11 @@ class SlabAttention(FusedAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why slabs do not do here."""
         return obstacle(on, A, facts)
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return None: how many blocks there are in a batch decides, see :class:`SlabsOrRows`."""
         return None
 
@@ -280,7 +279,7 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
     )  # fmt: skip
 
 
-def obstacle(on: Adapter, A: Matrix, facts: Facts) -> str | None:
+def obstacle(on: Adapter, A: Csr, facts: Facts) -> str | None:
     """Return why slabs do not do on a device, for a pattern and operands."""
     device = on.executor.device
     found = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])

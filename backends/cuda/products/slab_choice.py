@@ -20,9 +20,8 @@ from .tile_attention import TilesOrRows
 from .tile_pattern import COLUMNS, ROWS, filled
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
-    from ...gpu.device import GpuDevice
+    from ..runtime.device import CudaDevice
 
 #: The divisor of the count of columns, for copies of 16 bytes.
 OF_VECTOR = 8
@@ -86,7 +85,7 @@ class Sizes(NamedTuple):
         """Return the microseconds of the kernels by rows."""
         return row_times.time_of(self.of_rows, self.rules.rows, gradients=gradients, same=same)
 
-    def by_tiles(self, device: GpuDevice, tiles: int, *, gradients: bool) -> float:
+    def by_tiles(self, device: CudaDevice, tiles: int, *, gradients: bool) -> float:
         """Return the microseconds of ``tiles`` dense tiles a head."""
         shapes = tile_shapes.shapes_for(device, self.rules.tiles)
         most = min(ceil(self.n / COLUMNS), tiles)
@@ -102,7 +101,7 @@ class SlabsOrRows(SlabAttention):
     name: ClassVar[str] = "slabs-or-rows"
     by_rule: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why slabs are faster on a full device, or None."""
         device = on.executor.device
         rules: SlabAttentionConstants = on.executor.constants.of(SlabAttentionConstants)
@@ -169,7 +168,7 @@ def are_wide(*columns: int, rules: SlabAttentionConstants = SLAB_ATTENTION) -> b
     return all(count >= rules.least_columns and count % OF_VECTOR == 0 for count in columns)
 
 
-def are_many(A: Matrix, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
+def are_many(A: Csr, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
     """Return whether rows and columns have some entries on average."""
     return bool(A.nnz >= rules.least_mean * max(A.shape))
 
@@ -182,7 +181,7 @@ def _columns_are_even(A: Csr, rules: SlabAttentionConstants) -> bool:
     return A._pattern.get(_EVEN, even)
 
 
-def sizes_of(on: Adapter, A: Matrix, batch: int, k: int, p: int) -> Sizes:
+def sizes_of(on: Adapter, A: Csr, batch: int, k: int, p: int) -> Sizes:
     """Return the sizes of a product with a pattern."""
     device = on.executor.device
     m, n = A.shape
@@ -190,7 +189,7 @@ def sizes_of(on: Adapter, A: Matrix, batch: int, k: int, p: int) -> Sizes:
     return Sizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors, rules)
 
 
-def tiles_of(on: Adapter, A: Matrix) -> int:
+def tiles_of(on: Adapter, A: Csr) -> int:
     """Return how many dense tiles a pattern has, estimated from some panels of rows."""
     part = filled(on.executor.xp, A, on.executor.to_host)
     return ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))

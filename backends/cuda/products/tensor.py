@@ -23,7 +23,8 @@ from .constants import TensorCoreConstants
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
+    from numpy.typing import DTypeLike
+
     from ....core.formats.csr import Csr
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -39,8 +40,9 @@ def run_kernel(
     kernel: SimtKernel,
     blocks: int,
     arguments: tuple[Any, ...],
-    dtype: Any,
-    index: Any = np.int32,
+    dtype: np.dtype[Any],
+    index: DTypeLike = np.int32,
+    /,
     shared: int = 0,
     overlapped: bool = False,
     **constants: int,
@@ -187,7 +189,7 @@ class TensorCores(GpuAlgorithm):
     name = "tensor-cores"
     copies = True
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return the missing requirement: Hopper, a dtype, or enough entries to pay for masks."""
         capability = on.executor.device.capability
         if capability != (9, 0):
@@ -202,7 +204,7 @@ class TensorCores(GpuAlgorithm):
             return f"rows of {facts.statistics.longest} entries are too long for it"
         return None
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it is faster, where measurements show it and no position repeats."""
         reason = tensor_choice.reason(
             facts, on.waves, on.executor.constants.of(TensorCoreConstants), on.rules
@@ -224,7 +226,7 @@ class TensorCores(GpuAlgorithm):
             )
         return pattern
 
-    def _pattern(self, on: Adapter, A: Any) -> TilePattern | None:
+    def _pattern(self, on: Adapter, A: Csr) -> TilePattern | None:
         return A._pattern.get(
             _TILES, lambda: tile_pattern(on.executor.xp, A.indptr, A.indices, A.shape[1])
         )

@@ -50,9 +50,9 @@ class TilePattern(NamedTuple):
 
     blocks: int
     steps: int
-    masks: Any
-    starts: Any
-    order: Any
+    masks: Array
+    starts: Array
+    order: Array
     most: int
 
     @property

@@ -5,7 +5,7 @@ TCA-SpMM is of Electronics 2024, 13(20), 3981. No rule chooses it; ask for it by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts
 from ....core.calls import SpmmCall
@@ -18,7 +18,6 @@ from ...unified.wrappers import SimtKernel
 from .tensor import run_kernel
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
 
 tca_spmm = SimtKernel(
@@ -60,7 +59,7 @@ class Tca(GpuAlgorithm):
     dtypes: ClassVar[tuple[str, ...]] = ("float16", "bfloat16")
     remedy: ClassVar[str] = "'tca-tf32' rounds float32 to TF32"
 
-    def objection(self, on: Adapter, A: Any, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return the missing requirement: tensor cores for this dtype."""
         capability = on.executor.device.capability
         if capability < (8, 0):
@@ -69,7 +68,7 @@ class Tca(GpuAlgorithm):
             return f"it multiplies {' and '.join(self.dtypes)}, not {facts.dtype}; {self.remedy}"
         return None
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 
@@ -111,6 +110,7 @@ class Tca(GpuAlgorithm):
             WHOLE=int(k % width == 0),
         )  # fmt: skip
         if items.lines:
+            assert items.cut_rows is not None
             cuts = int(items.cut_rows.size)
             on.launch(
                 ml.spmm_join,

@@ -36,9 +36,8 @@ from .tile_shapes import (
 )
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
-    from ...gpu.device import GpuDevice
+    from ..runtime.device import CudaDevice
 
 _TILES = (
     "order: in i32[l], starts: in i32[l], columns: in i32[l], masks: in i32[l], words: in u8[l]"
@@ -113,7 +112,7 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
     return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
 
 
-def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> Made:
+def kernel_for(device: CudaDevice, kernel: SimtKernel, width: int) -> Made:
     """Return a kernel for a device and a width of rows."""
     shapes = shapes_for(device)
     return made_for(kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups)
@@ -162,11 +161,11 @@ class TileAttention(FusedAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why tiles do not do here."""
         return obstacle(on, facts.dtype, facts.columns)
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
         return None
 
@@ -218,7 +217,7 @@ class TilesOrRows(TileAttention):
     source: ClassVar[str] = ""
     by_rule: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why tiles are faster, or None."""
         if A.nnz == 0 or A.nnz * BYTES_TO_PLAN > on.executor.free_memory():
             return None

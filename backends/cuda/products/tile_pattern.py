@@ -13,6 +13,7 @@ from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from ....core.formats.csr import Csr
@@ -177,7 +178,7 @@ TILES: Key[Tiles] = Key("tiles")
 TRANSPOSED_TILES: Key[Tiles] = Key("tiles of the transposed pattern")
 
 
-def tiles_of(xp: Any, A: Any) -> Tiles:
+def tiles_of(xp: ModuleType, A: Csr) -> Tiles:
     """Return the tiles of a matrix by compressed rows, made once for its pattern."""
     return A._pattern.get(
         TILES, lambda: make_tiles(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape)
@@ -192,7 +193,7 @@ def transposed_tiles_of(xp: ModuleType, A: Csr) -> Tiles:
     )
 
 
-def filled(xp: Any, A: Any, to_host: Any) -> float:
+def filled(xp: ModuleType, A: Csr, to_host: Callable[[Array], HostArray]) -> float:
     """Return the share of entries among the positions of the tiles, from some panels of rows."""
     panels = -(-A.shape[0] // ROWS)
     across = max(-(-A.shape[1] // COLUMNS), 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import row_times
 from .constants import (
@@ -13,6 +13,9 @@ from .constants import (
     TileAttentionConstants,
 )
 from .tile_pattern import COLUMNS, ROWS
+
+if TYPE_CHECKING:
+    from ..runtime.device import CudaDevice
 
 #: Columns of dense operands that there are kernels for.
 WIDTHS = (32, 64, 128)
@@ -100,7 +103,7 @@ WARPGROUPS = Shapes(
 )
 
 
-def shapes_for(device: Any, rules: TileAttentionConstants = TILE_ATTENTION) -> Shapes:
+def shapes_for(device: CudaDevice, rules: TileAttentionConstants = TILE_ATTENTION) -> Shapes:
     """Return the shapes of the kernels that a device runs, and their times by its constants."""
     shapes = WARPGROUPS if device.capability == (9, 0) else WARPS
     return shapes._replace(rules=rules)

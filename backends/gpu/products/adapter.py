@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....core.executor import Array
 from ....core.store import Key
 from ...unified.wrappers import SimtKernel
 from ..constants import RowProductConstants
 from . import choice as ml_choice
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike
+
+    from ....core.formats.csr import Csr
 
 _PIECES: Key[ml_choice.Pieces] = Key("pieces of rows")
 
@@ -69,13 +75,13 @@ class Adapter(ABC):
         kernel: SimtKernel,
         items: int,
         arguments: tuple[Any, ...],
-        dtype: Any,
-        index: Any,
+        dtype: np.dtype[Any],
+        index: DTypeLike,
         **constants: int,
     ) -> None:
         """Launch a kernel on a number of work-items."""
 
-    def pieces(self, A: Any, piece: int, *, sampled: bool) -> ml_choice.Pieces:
+    def pieces(self, A: Csr, piece: int, *, sampled: bool) -> ml_choice.Pieces:
         """Return the row segments of waves, once for a pattern; whole rows if ``piece`` is 0."""
         if not piece:
             return ml_choice.Pieces(A.shape[0], A.indptr)
@@ -83,7 +89,7 @@ class Adapter(ABC):
             _PIECES.of_size(piece, sampled), lambda: self.cut(A.indptr, piece, sampled=sampled)
         )
 
-    def read(self, array: Array, index: Any) -> Operand:
+    def read(self, array: Array, index: np.dtype[Any]) -> Operand:
         """Return an operand with a row stride that fits the index type."""
         made = self.operand(array)
         if abs(made.rows) > _LARGEST[index.itemsize]:
@@ -127,7 +133,7 @@ class Adapter(ABC):
         """Return results of entries, which are neighbours, and the distance of blocks."""
         return self.of_rows(results)
 
-    def lines(self, count: int, dtype: Any) -> int:
+    def lines(self, count: int, dtype: np.dtype[Any]) -> int:
         """Return the address of memory for ``count`` sums."""
         return self.scratch(count * max(dtype.itemsize, 4)) if count else 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....core.algorithm import facts_of
 from ....core.executor import Array
@@ -23,7 +23,7 @@ def launch(
     on: Adapter,
     kernel: SimtKernel,
     join: SimtKernel,
-    A: Any,
+    A: Csr,
     heads: int,
     given: tuple[Array, ...],
     made: tuple[Array | None, ...],
@@ -83,6 +83,7 @@ def launch(
         **constants,
     )  # fmt: skip
     if state.lines:
+        assert state.cut_rows is not None
         cuts = int(state.cut_rows.size)
         of_cuts = (cuts, *sizes, state.cut_rows, state.first_line, state.lines, partial, *results)
         on.launch(join, cuts * int(k) * batch, of_cuts, dtype, index, **constants)

@@ -10,7 +10,7 @@ where rows differ. The device has the constants: :class:`..constants.RowProductC
 from __future__ import annotations
 
 from math import ceil, floor, log2
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -339,11 +339,11 @@ class Pieces(NamedTuple):
     """
 
     items: int
-    bounds: Any
-    target: Any = None
+    bounds: Array
+    target: Array | None = None
     lines: int = 0
-    cut_rows: Any = None
-    first_line: Any = None
+    cut_rows: Array | None = None
+    first_line: Array | None = None
 
 
 def cut_rows(xp: ModuleType, indptr: Array, piece: int, *, sampled: bool) -> Pieces:

@@ -97,7 +97,7 @@ class Adapter(adapter.Adapter):
         kernel: SimtKernel,
         items: int,
         arguments: tuple[Any, ...],
-        dtype: Any,
+        dtype: np.dtype[Any],
         index: DTypeLike,
         **constants: int,
     ) -> None:
@@ -232,7 +232,7 @@ def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
 @kernel(operations.csr_edge_function)
 def csr_edge_function(
     executor: GpuExecutor,
-    A: Any,
+    A: Csr,
     S: Array,
     of_rows: Array | None,
     of_columns: Array | None,

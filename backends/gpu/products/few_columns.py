@@ -15,7 +15,6 @@ from . import choice as ml_choice
 from .algorithm import GpuAlgorithm
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from .adapter import Adapter
 
@@ -26,13 +25,13 @@ class FewColumns(GpuAlgorithm):
     name: ClassVar[str] = "subwarp"
     repeats: ClassVar[bool] = True
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.dtype in ML_DTYPES:
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that rows are alike and columns few, if so."""
         s, columns = facts.statistics, facts.columns
         if not 1 < columns <= on.rules.kept_columns or ml_choice.is_skewed(s, on.waves, on.rules):

@@ -13,7 +13,6 @@ from .algorithm import GpuAlgorithm
 from .spmm_kernels import by_rows
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from .adapter import Adapter
 
@@ -27,7 +26,7 @@ class OneColumn(GpuAlgorithm):
 
     name: ClassVar[str] = "spmv"
 
-    def objection(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why it cannot run here."""
         if facts.columns != 1:
             return f"it is for one column, not {facts.columns}"
@@ -35,7 +34,7 @@ class OneColumn(GpuAlgorithm):
             return f"products with vectors are not for {facts.dtype}"
         return None
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that there is one column, if there is."""
         return "one column is a vector: the kernel of A @ x"
 

@@ -152,6 +152,7 @@ class FusedmmRowSplit(_Rows, FusedAlgorithm):
             **constants,
         )  # fmt: skip
         if state.lines:
+            assert state.cut_rows is not None
             cuts = int(state.cut_rows.size)
             on.launch(
                 ml.fusedmm_join,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
@@ -11,6 +11,7 @@ from .adapter import Adapter, Operand
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
+    from ..types import LaunchOperand
 
 #: Blocks of a batch that a group of lanes goes through side by side; the same in ``edge.hpp``.
 SIDE_BY_SIDE = 4
@@ -32,7 +33,12 @@ def weigh_gradients(on: Adapter, A: Csr, edge: str, weights: Array, gradients: A
 
 
 def _by_edges(
-    on: Adapter, kernel: SimtKernel, A: Csr, edge: str, samples: tuple[Array, ...], *rest: Any
+    on: Adapter,
+    kernel: SimtKernel,
+    A: Csr,
+    edge: str,
+    samples: tuple[Array, ...],
+    *rest: LaunchOperand,
 ) -> None:
     """Launch a kernel that goes over the stored samples of each row; the last array changes."""
     batch, rows = samples[-1].shape[0], A.shape[0]

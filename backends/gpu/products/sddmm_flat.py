@@ -16,7 +16,6 @@ from .dots import dot_constants, itemsize
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from .adapter import Adapter
 
@@ -57,7 +56,7 @@ class Flat(GpuAlgorithm):
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return why entries should be split, or None."""
         s = facts.statistics
         nbytes = facts.columns * itemsize(facts.dtype)

@@ -22,7 +22,6 @@ from .sddmm_flat import planned_rows, rows_of
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ....core.formats.base import Matrix
     from ....core.formats.csr import Csr
     from .adapter import Adapter
 
@@ -63,7 +62,7 @@ class Entry(GpuAlgorithm):
     by_rule: ClassVar[bool] = False
     repeats: ClassVar[bool] = True
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 
@@ -108,7 +107,7 @@ class SmL2(GpuAlgorithm):
     #: Bytes of a row that a tile keeps at a time: 64 columns of float32.
     slice_bytes: ClassVar[int] = 256
 
-    def reason(self, on: Adapter, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return None: it is there to be measured against."""
         return None
 

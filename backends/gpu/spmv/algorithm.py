@@ -11,7 +11,7 @@ from .. import launch
 from ..constants import SpmvConstants
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
+    from ....core.formats.compressed import CompressedRows
     from ..base import GpuExecutor
     from ..prepared import Prepared
     from .measured import Measured
@@ -66,12 +66,12 @@ class VectorAlgorithm(Algorithm):
     #: Whether it multiplies several vectors, with any distance between their elements.
     takes_blocks: ClassVar[bool] = False
 
-    def reason(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
+    def reason(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
         """Return the rule's reason, if it selects this algorithm."""
         choice = measured(facts).choice
         return choice.reason if choice.kernel == self.name else None
 
-    def launch(self, on: GpuExecutor, A: Matrix, state: Any) -> Prepared | None:
+    def launch(self, on: GpuExecutor, A: CompressedRows, state: Any) -> Prepared | None:
         """Return the one launch that multiplies vectors in lines; None if it takes several."""
         return None
 

@@ -31,7 +31,7 @@ from .multiply import (
 from .row_blocks import RowBlocks
 
 if TYPE_CHECKING:
-    from ....core.formats.base import Matrix
+    from ....core.formats.compressed import CompressedRows
     from ....core.formats.csr import Csr
 
 #: Positions that 32-bit indices of packed copies can tell.
@@ -69,14 +69,14 @@ class Stream(VectorAlgorithm):
     row_kernel: ClassVar[RowKernel | None] = RowKernel.STREAM
     block: ClassVar[int] = simt.csr_stream.block
 
-    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
         """Return that there are too many rows, if so."""
         return None if A.shape[0] < _LARGEST else "it counts rows in 32 bits"
 
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
-    def launch(self, on: GpuExecutor, A: Matrix, state: None) -> Prepared:
+    def launch(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
         """Return the launch."""
         return stream(on, A)
 
@@ -91,7 +91,7 @@ class CsrAdaptive(VectorAlgorithm):
     name: ClassVar[str] = "csr-adaptive"
     source: ClassVar[str] = "Greathouse and Daga (2014)"
 
-    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
         """Return that there are no rows, if so."""
         return None if A.shape[0] else "it has no rows"
 
@@ -99,7 +99,7 @@ class CsrAdaptive(VectorAlgorithm):
         """Find the row blocks."""
         return row_blocks_of(on, A)
 
-    def launch(self, on: GpuExecutor, A: Matrix, state: RowBlocks) -> Prepared | None:
+    def launch(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> Prepared | None:
         """Return the launch, if no row is cut."""
         return row_blocks_launch(on, state, A)
 
@@ -115,13 +115,13 @@ class _Packed(VectorAlgorithm):
     alone: ClassVar[bool] = True
     row_kernel: ClassVar[RowKernel | None] = RowKernel.PACKED
 
-    def objection(self, on: GpuExecutor, A: Matrix, facts: Facts) -> str | None:
+    def objection(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> str | None:
         """Return that indices are too large for it, if so."""
         if max(*A.shape, A.nnz) >= _LARGEST:
             return "packed copies have 32-bit indices"
         return None
 
-    def launch(self, on: GpuExecutor, A: Matrix, state: packed.Packed) -> Prepared | None:
+    def launch(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> Prepared | None:
         """Return the launch, if x need not be sorted and no row is cut or empty."""
         alone = not state.cached and state.empty_rows is None and state.cut_rows is None
         return packed_launch(on, state, A.dtype, 0) if alone else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,12 @@ from .multiply import multiply_row_blocks, scale, subwarp
 from .row_blocks import RowBlocks
 
 if TYPE_CHECKING:
+    from ....core.formats.coo import Coo
+    from ....core.formats.csc import Csc
     from ....core.formats.csr import Csr
+    from ....core.formats.ell import Ell
+    from ....core.formats.hybrid import Hybrid
+    from ....core.formats.sellp import Sellp
 
 
 @kernel(operations.csr_diagonal)
@@ -46,7 +51,7 @@ def csr_diagonal(executor: GpuExecutor, A: Csr, d: Array) -> None:
 
 @kernel(operations.csc_spmv)
 def csc_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Csc, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Use the copy by rows that the matrix keeps."""
     csr_spmv(executor, A.by_rows, x, y, alpha, beta)
@@ -62,7 +67,7 @@ class CooPlan(NamedTuple):
 
 @kernel(operations.coo_spmv)
 def coo_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Coo, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Find where rows begin, once; then the product is that of a CSR matrix that is not packed."""
     m, k = y.shape
@@ -71,7 +76,9 @@ def coo_spmv(
     if A.nnz == 0:
         scale(executor, y, beta)
         return
-    plan, call = coo_plan(executor, A), SpmvCall(A, x, y, alpha, beta)
+    plan = coo_plan(executor, A)
+    # The launches read the values of the matrix alone.
+    call = SpmvCall(A, x, y, alpha, beta)  # type: ignore[arg-type]
     cut = k > 1 and selection.one_by_one(plan.statistics, k, executor.constants.of(SpmvConstants))
     if plan.row_blocks is not None and (k == 1 or cut):
         multiply_row_blocks(executor, plan.row_blocks, plan.indptr, A.col, call)
@@ -83,12 +90,12 @@ def coo_spmv(
 _COO: Key[CooPlan] = Key("rows of a Coo")
 
 
-def coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
+def coo_plan(executor: GpuExecutor, matrix: Coo) -> CooPlan:
     """Return the plan for the rows of a Coo; it is stored with the matrix."""
     return matrix._pattern.get(_COO, lambda: _coo_plan(executor, matrix))
 
 
-def _coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
+def _coo_plan(executor: GpuExecutor, matrix: Coo) -> CooPlan:
     xp, rules = executor.xp, executor.constants.of(SpmvConstants)
     m, n = matrix.shape
     places = xp.arange(m + 1, dtype=matrix.row.dtype)
@@ -107,7 +114,7 @@ def _coo_plan(executor: GpuExecutor, matrix: Any) -> CooPlan:
 
 @kernel(operations.ell_spmv)
 def ell_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Ell, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a work-item have a row of a column."""
     m, k = y.shape
@@ -123,7 +130,7 @@ def ell_spmv(
 
 @kernel(operations.hybrid_spmv)
 def hybrid_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Hybrid, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a work-item have a row of both parts, if the longest remainder is not long."""
     (m, k), ell, coo = y.shape, A.ell, A.coo
@@ -151,7 +158,7 @@ def hybrid_spmv(
 
 @kernel(operations.sellp_spmv)
 def sellp_spmv(
-    executor: GpuExecutor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
+    executor: GpuExecutor, A: Sellp, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
     """Let a work-item have a lane of a slice of a column."""
     m, k = y.shape

@@ -21,6 +21,7 @@ from .row_blocks import RowBlocks
 if TYPE_CHECKING:
     import numpy as np
 
+    from ....core.formats.compressed import CompressedRows
     from ....core.formats.csr import Csr
 
 _ROW_BLOCKS: Key[RowBlocks] = Key("row blocks")
@@ -106,7 +107,9 @@ def multiply_row_blocks(
         )
 
 
-def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: Any) -> Prepared | None:
+def row_blocks_launch(
+    executor: GpuExecutor, row_blocks: RowBlocks, A: CompressedRows
+) -> Prepared | None:
     """Return the launch for vectors in lines; None if rows are cut, which takes scratch memory."""
     if row_blocks.cut:
         return None
@@ -126,7 +129,7 @@ def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: Any) -> P
     )
 
 
-def stream(executor: GpuExecutor, A: Any) -> Prepared:
+def stream(executor: GpuExecutor, A: CompressedRows) -> Prepared:
     """Return the launch that loads short rows side by side into shared memory."""
     m = A.shape[0]
     # Every block has its rows: with a loop the next rows would wait for the last of these.

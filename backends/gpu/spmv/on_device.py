@@ -23,6 +23,9 @@ from ..scans import running_sum
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from ...unified.wrappers import SimtKernel
+    from ..types import LaunchOperand
+
 #: Rows are sorted within this number of slices: 1024 rows keep adjacent reads of x adjacent.
 WINDOW = 32
 #: Marks the padding of lanes as not computed.
@@ -30,7 +33,12 @@ UNKNOWN = 9.9
 
 
 def _launch(
-    executor: GpuExecutor, kernel: Any, items: int, index: DTypeLike, *given: Any, **constants: int
+    executor: GpuExecutor,
+    kernel: SimtKernel,
+    items: int,
+    index: DTypeLike,
+    *given: LaunchOperand,
+    **constants: int,
 ) -> None:
     """Launch a kernel over indices, without values, on a number of work-items."""
     blocks = launch.row_blocks(items, kernel.block)

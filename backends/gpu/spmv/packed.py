@@ -67,17 +67,19 @@ class Packed:
     """
 
     width = 0
-    target: Any = None
-    offsets: Any = None
+    start: Array
+    length: Array
+    target: Array | None = None
+    offsets: Array | None = None
     pattern_width = 0
-    column: Any = None
-    cut_rows: Any = None
-    cut_first: Any = None
-    cut_last: Any = None
+    column: Array | None = None
+    cut_rows: Array | None = None
+    cut_first: Array | None = None
+    cut_last: Array | None = None
     many_pieces = 0
     pieces = 0
-    empty_rows: Any = None
-    gathered: Any = None
+    empty_rows: Array | None = None
+    gathered: Array | None = None
     cached = 0
     #: The addresses of the last new values, and the launch that copied them.
     _refill: tuple[Any, Any, int, list[Any]] | None = None
@@ -86,8 +88,6 @@ class Packed:
         self.executor = executor
         self.code = code
         self.dtype = matrix.data.dtype
-        self.start: Any = None
-        self.length: Any = None
 
     def pack(self, matrix: Csr, numbers: on_device.Numbers | None = None) -> Packed:
         """Lay out the slices of ``length`` and fill them.
@@ -366,7 +366,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
     return made.pack(matrix)
 
 
-def _order(xp: ModuleType, size: Any, cut: Any, warp: int) -> Any:
+def _order(xp: ModuleType, size: Array, cut: Array, warp: int) -> Array:
     """Return an order of pieces: cut rows first, then rows within windows, or all by size."""
     pieces, rows = xp.flatnonzero(cut), xp.flatnonzero(~cut)
     near = xp.concatenate([pieces, rows[window_order(xp, size[rows], warp)]])
@@ -375,14 +375,14 @@ def _order(xp: ModuleType, size: Any, cut: Any, warp: int) -> Any:
     return xp.argsort(-size, kind="stable")
 
 
-def _repeated(xp: ModuleType, counts: Any) -> Any:
+def _repeated(xp: ModuleType, counts: Array) -> Array:
     """Return each index as often as ``counts`` says."""
     ends = xp.cumsum(counts)
     total = int(ends[-1]) if ends.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=ends.dtype), side="right")
 
 
-def by_count(executor: GpuExecutor, matrix: Csr) -> tuple[Any, Any]:
+def by_count(executor: GpuExecutor, matrix: Csr) -> tuple[Array, Array]:
     """Return the columns by falling number of entries, and the rank of each column."""
     xp, count = executor.xp, on_device.column_counts(executor, matrix.indices, matrix.shape[1])
     order = xp.argsort(-count, kind="stable").astype(np.int32)
@@ -420,7 +420,7 @@ def row_patterns(
     return on_device.RowPatterns(reach, *found)
 
 
-def alike(xp: ModuleType, hashes: Any, most: int) -> tuple[Any, Any] | None:
+def alike(xp: ModuleType, hashes: Array, most: int) -> tuple[Array, Array] | None:
     """Return which rows have one hash, and a model of each; None if more than ``most`` differ."""
     # A look at some rows first: sorting the hashes of all is the larger part of making a plan.
     if int(xp.unique(hashes[:: max(1, hashes.size // 65536)]).size) > most:
@@ -431,6 +431,6 @@ def alike(xp: ModuleType, hashes: Any, most: int) -> tuple[Any, Any] | None:
     return pattern.reshape(-1).astype(np.uint8), model.astype(np.int64)
 
 
-def taken(xp: ModuleType, numbers: Array, places: Any) -> Any:
+def taken(xp: ModuleType, numbers: Array, places: Array) -> Array:
     """Return the numbers at some positions."""
     return numbers[places]

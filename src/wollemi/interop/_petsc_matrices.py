@@ -20,7 +20,11 @@ from ..core.linop import LinOp
 from ..core.operator import as_linop
 
 if TYPE_CHECKING:
-    from ..core.executor import Executor
+    from collections.abc import Callable
+
+    from petsc4py.PETSc import Mat, Vec
+
+    from ..core.executor import Executor, HostArray
 
 #: Types that PETSc converts to compressed rows, without the prefix of one process.
 _CONVERTED = ("baij", "sbaij", "sell", "nest", "is", "maij", "constantdiagonal")
@@ -40,7 +44,7 @@ class Reference:
     A Python object of petsc4py is no such reference: after ``mat.destroy()`` it refers to nothing.
     """
 
-    def __init__(self, thing: Any) -> None:
+    def __init__(self, thing: Mat) -> None:
         self.handle: int = thing.handle
         _check(_library().PetscObjectReference(ctypes.c_void_p(self.handle)))
         finalize(self, _release, self.handle).atexit = False
@@ -83,7 +87,7 @@ def petsc() -> Any:
     return PETSc
 
 
-def from_petsc(mat: Any, *, executor: Executor | str | None = None) -> LinOp:
+def from_petsc(mat: Mat, *, executor: Executor | str | None = None) -> LinOp:
     """Return a matrix of petsc4py as a matrix or an operator.
 
     Parameters
@@ -134,7 +138,7 @@ def from_petsc(mat: Any, *, executor: Executor | str | None = None) -> LinOp:
     return as_linop(_operator(mat), executor)
 
 
-def _require_local(mat: Any) -> None:
+def _require_local(mat: Mat) -> None:
     """Raise InvalidMatrix unless a matrix is assembled and all its rows are on this process."""
     if mat.getComm().getSize() > 1:
         raise InvalidMatrix(
@@ -146,12 +150,12 @@ def _require_local(mat: Any) -> None:
         raise InvalidMatrix("the matrix of PETSc is not assembled: call mat.assemble() first")
 
 
-def _sharing(mat: Any, executor: Executor | str | None) -> Csr:
+def _sharing(mat: Mat, executor: Executor | str | None) -> Csr:
     arrays = csr_arrays(mat)
     return Csr(tuple(arrays), shape=tuple(mat.getSize()), executor=executor, copy=False)
 
 
-def csr_arrays(mat: Any) -> CsrArrays:
+def csr_arrays(mat: Mat) -> CsrArrays:
     """Return the compressed rows of a sequential ``aij`` matrix, in the memory of PETSc."""
     PETSc, library = petsc(), _library()
     owner = Reference(mat)
@@ -185,7 +189,7 @@ def _array(
     return np.asarray(_Memory(owner, address, length, dtype))
 
 
-def pattern_version(mat: Any) -> int:
+def pattern_version(mat: Mat) -> int:
     """Return a number that changes when the pattern of a matrix of PETSc changes."""
     state = ctypes.c_int64()
     _check(_library().MatGetNonzeroState(ctypes.c_void_p(mat.handle), ctypes.byref(state)))
@@ -208,14 +212,18 @@ def _check(code: int) -> None:
         raise petsc().Error(code)
 
 
-def _operator(mat: Any) -> Any:
+def _operator(mat: Mat) -> Any:
     """Return the products of a matrix of PETSc as an operator of SciPy."""
     right, left = mat.createVecs()
     return vector_map(mat.getSize(), right, left, mat.mult, mat.multHermitian)
 
 
 def vector_map(
-    shape: tuple[int, int], right: Any, left: Any, forward: Any, adjoint: Any = None
+    shape: tuple[int, int],
+    right: Vec,
+    left: Vec,
+    forward: Callable[[Vec, Vec], None],
+    adjoint: Callable[[Vec, Vec], None] | None = None,
 ) -> Any:
     """Return functions of two vectors of PETSc, the second overwritten, as an operator of SciPy.
 
@@ -230,7 +238,9 @@ def vector_map(
     """
     from scipy.sparse.linalg import LinearOperator
 
-    def image(function: Any, source: Any, target: Any, x: Any) -> Any:
+    def image(
+        function: Callable[[Vec, Vec], None], source: Vec, target: Vec, x: HostArray
+    ) -> HostArray:
         source.setArray(np.ravel(x))
         function(source, target)
         return target.getArray(readonly=True).copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -25,19 +25,23 @@ from .patterns import Held, sparse_of
 from .primitives import as_blocks, define, given, total
 from .solves import solve
 
+if TYPE_CHECKING:
+    from ...core.executor import HostArray
+    from ...core.settings import Settings
+
 METHODS = ("factors", "lanczos")
 
 
 def log_determinant(
-    A: Any,
+    A: object,
     *,
     values: jax.Array | None = None,
     method: str = "factors",
     probes: int = 32,
     steps: int = 64,
     seed: int = 0,
-    solver: Any = "auto",
-    M: Any = "auto",
+    solver: str | Settings = "auto",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> Any:
     """Return ``log |det A|``, with first and second derivatives for the values of ``A``.
@@ -111,7 +115,7 @@ def log_determinant(
 def _each(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that calls a function of the host for the values of each block."""
 
-    def kernel(A: Csr, blocks: int, *operands: Any) -> Any:
+    def kernel(A: Csr, blocks: int, *operands: HostArray) -> Any:
         whole = [np.broadcast_to(x, (blocks, *x.shape[1:])) for x in operands]
         found = [function(A, *rows) for rows in zip(*whole, strict=True)]
         return np.asarray(found, operands[0].dtype).reshape(blocks, *np.shape(found[:1])[1:])
@@ -148,19 +152,21 @@ derivative_p = _defined("inverse_derivative", determinant.inverse_derivative, 2,
 
 
 def _log_determinant_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **known: Any
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
 ) -> tuple[Any, Any]:
     out, t = log_determinant_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else (inverse_p.bind(*primals, **known) * t).sum(-1))
 
 
-def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any], **known: Any) -> tuple[Any, Any]:
+def _inverse_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
+) -> tuple[Any, Any]:
     out, t = inverse_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else -derivative_p.bind(*primals, t, **known))
 
 
 def _derivative_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **known: Any
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
 ) -> tuple[Any, Any]:
     out = derivative_p.bind(*primals, **known)
     if given(tangents[-2]) is not None:
@@ -169,7 +175,7 @@ def _derivative_jvp(
     return out, total(out, None if t is None else derivative_p.bind(*primals[:-1], t, **known))
 
 
-def _derivative_transpose(g: jax.Array, *primals: Any, **known: Any) -> list[Any]:
+def _derivative_transpose(g: jax.Array, *primals: jax.Array, **known: object) -> list[Any]:
     *others, direction = primals
     rest: list[Any] = [None] * len(others)
     if type(g) is ad.Zero:
@@ -196,11 +202,11 @@ def _estimated(
     signs = np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1
 
     @jax.custom_jvp
-    def estimate(v: Any) -> Any:
+    def estimate(v: jax.Array) -> jax.Array:
         return quadrature(lambda Q: spmm(A, Q, values=v), jnp.asarray(signs, v.dtype), steps)
 
     @estimate.defjvp
-    def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def derivative(primals: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> Any:
         (v,), (t,) = primals, tangents
         Z = jnp.asarray(signs, v.dtype)
         X = solve(A, Z, values=v, **how)
@@ -227,7 +233,7 @@ def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> Any:
     steps = min(steps, n)
     tiny = jnp.finfo(Z.dtype).eps * 100
 
-    def step(carry: Any, _: Any) -> Any:
+    def step(carry: tuple[jax.Array, ...], _: object) -> Any:
         before, now, beta = carry
         moved = multiply(now) - beta * before
         alpha = (now * moved).sum(0)

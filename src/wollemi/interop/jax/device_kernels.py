@@ -7,7 +7,7 @@ of launches alone are repeated without Python; others run in Python at every cal
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,22 +19,27 @@ from ...core.operations import products as operations
 from ...core.operations import vector
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ...core.executor import Executor
     from ...core.operation import Operation
 
 #: ``kernel(A, operands, out, **options)`` returns the steps that compute a result.
 DeviceKernel = Callable[..., Sequence[Step]]
 
 
-def _for_all(on: Any, x: Array, blocks: int) -> Array:
+def _for_all(on: Executor, x: Array, blocks: int) -> Array:
     return on.xp.broadcast_to(x, (blocks, *x.shape[1:]))
 
 
-def _product(operation: Operation, A: Csr, arrays: Sequence[Array | None], *scalars: Any) -> Step:
+def _product(
+    operation: Operation, A: Csr, arrays: Sequence[Array | None], *scalars: complex | str
+) -> Step:
     arguments = (A, *arrays, *scalars)
     return lambda: A.executor.run_repeatably(operation, arguments, arrays) is not None
 
 
-def _copied(on: Any, source: Array, target: Array, order: Array | None = None) -> Step:
+def _copied(on: Executor, source: Array, target: Array, order: Array | None = None) -> Step:
     """Return the step that copies numbers of entries, in another order if one is given."""
 
     def copy() -> bool:
@@ -107,7 +112,7 @@ def softmax(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
     return [_copied(A.executor, scores, out), weigh]
 
 
-def apart(on: Any, work: Callable[[], None]) -> Step:
+def apart(on: Executor, work: Callable[[], None]) -> Step:
     """Return the step that does work of the host and of many kernels on the usual stream.
 
     Solvers capture graphs, which they do not on a stream of another library. The device finishes
@@ -124,6 +129,6 @@ def apart(on: Any, work: Callable[[], None]) -> Step:
     return step
 
 
-def _ones(A: Csr, count: int, dtype: Any) -> Array:
+def _ones(A: Csr, count: int, dtype: DTypeLike) -> Array:
     ones = A.executor.from_host(np.ones((1, count, 1), np.float32))
     return ones.astype(dtype)

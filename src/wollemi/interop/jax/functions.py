@@ -6,7 +6,7 @@ transforms of JAX go.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -17,8 +17,20 @@ from .messages import EdgeFunction, Entries
 from .patterns import Sparse, sparse_of
 from .products import edge_weights, fusedmm_p, sddmm_p, spmm_p
 
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+    from jax.typing import ArrayLike
 
-def spmm(A: Any, B: Any, *, values: Any = None, alpha: float = 1.0, kernel: str = "auto") -> Any:
+
+def spmm(
+    A: object,
+    B: ArrayLike,
+    *,
+    values: ArrayLike | None = None,
+    alpha: float = 1.0,
+    kernel: str = "auto",
+) -> Any:
     """Return ``alpha * A @ B``, with derivatives for the values of ``A`` and for ``B``.
 
     Parameters
@@ -69,13 +81,13 @@ def spmm(A: Any, B: Any, *, values: Any = None, alpha: float = 1.0, kernel: str 
 
 
 def sddmm(
-    A: Any,
-    C: Any,
-    B: Any,
+    A: object,
+    C: ArrayLike,
+    B: ArrayLike,
     alpha: float = 1.0,
     *,
     use_values: bool = False,
-    values: Any = None,
+    values: ArrayLike | None = None,
     kernel: str = "auto",
 ) -> Any:
     """Return ``S_ij = alpha * <C_i, B_j> [* A_ij]`` on the pattern of ``A``, with derivatives.
@@ -123,16 +135,16 @@ def sddmm(
 
 
 def fusedmm(
-    A: Any,
-    C: Any,
-    B: Any,
-    D: Any,
+    A: object,
+    C: ArrayLike,
+    B: ArrayLike,
+    D: ArrayLike,
     *,
     edge: str | EdgeFunction | None = None,
     alpha: float = 1.0,
     use_values: bool = False,
-    values: Any = None,
-    bias: Any = None,
+    values: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
     kernel: str = "auto",
 ) -> Any:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij] [+ bias_ij]) D_j``, with derivatives.
@@ -207,18 +219,20 @@ def fusedmm(
     return made.reshape(*lead, *made.shape[1:])
 
 
-def _lead_of(x: Any, lead: tuple[int, ...]) -> tuple[int, ...]:
+def _lead_of(x: jax.Array, lead: tuple[int, ...]) -> tuple[int, ...]:
     """Return the leading axes of an operand that may be one block for all."""
     return lead if x.shape[0] != 1 else (1,) * len(lead)
 
 
-def _weights_of(sparse: Sparse, values: Any, use_values: bool, dtype: Any) -> Any:
+def _weights_of(
+    sparse: Sparse, values: ArrayLike | None, use_values: bool, dtype: np.dtype[Any]
+) -> jax.Array | None:
     if values is not None:
         return sparse.checked(values)
     return sparse.values(dtype) if use_values else None
 
 
-def check_dense(what: str, array: Any, rows: int, columns: int | None = None) -> None:
+def check_dense(what: str, array: jax.Array, rows: int, columns: int | None = None) -> None:
     """Raise ShapeMismatch unless an operand has these rows, and these columns if they are told."""
     fits = array.ndim >= 2 and array.shape[-2] == rows
     if not fits or (columns is not None and array.shape[-1] != columns):
@@ -228,7 +242,7 @@ def check_dense(what: str, array: Any, rows: int, columns: int | None = None) ->
         )
 
 
-def of_one_dtype(what: str, *arrays: Any) -> list[Any]:
+def of_one_dtype(what: str, *arrays: jax.Array) -> list[jax.Array]:
     """Return arrays in their common dtype, None as it is.
 
     Raises

@@ -11,6 +11,7 @@ import numpy as np
 from .patterns import matrix_of
 
 if TYPE_CHECKING:
+    from ...core.executor import HostArray
     from .patterns import Held
 
 #: Of an operand or a result: one number an entry, one a row, or a dense matrix.
@@ -44,7 +45,9 @@ class HostKernel:
     operands: tuple[str, ...]
     result: str
 
-    def __call__(self, *given: Any, pattern: Held | None, columns: int, **options: Any) -> Any:
+    def __call__(
+        self, *given: HostArray, pattern: Held | None, columns: int, **options: Any
+    ) -> Any:
         """Return the result for operands as the primitive has them."""
         arrays = [np.ascontiguousarray(x) for x in given]
         if pattern is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -10,6 +10,10 @@ from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.formats import Csr
 from ...solvers.differentiable.systems import Assembled
 from .patterns import Held, Sparse, sparse_of
+
+if TYPE_CHECKING:
+    import jax
+    from jax.typing import ArrayLike
 
 
 def held_of(A: Csr) -> Held:
@@ -35,7 +39,7 @@ def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
     return sparse.held
 
 
-def weights_of(sparse: Sparse, values: Any, function: str) -> Any:
+def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> Any:
     """Return the given values, or the values of the matrix, of float32 or float64.
 
     Raises
@@ -49,7 +53,7 @@ def weights_of(sparse: Sparse, values: Any, function: str) -> Any:
     return found
 
 
-def assembled_values(made: Assembled, *numbers: Any) -> Any:
+def assembled_values(made: Assembled, *numbers: jax.Array) -> jax.Array:
     """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
     whole = jnp.concatenate(numbers, axis=-1)
     zeros = jnp.zeros((*whole.shape[:-1], made.pattern.nnz), whole.dtype)

@@ -7,7 +7,7 @@ of solves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -18,15 +18,20 @@ from .known import assembled_values, known_pattern, weights_of
 from .patterns import sparse_of
 from .solves import solve
 
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+
+    from ...core.settings import Settings
+
 
 def least_squares(
-    A: Any,
-    b: Any,
+    A: object,
+    b: ArrayLike,
     *,
-    values: Any = None,
+    values: ArrayLike | None = None,
     damp: float = 0.0,
-    solver: Any = "direct",
-    M: Any = "auto",
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
@@ -90,7 +95,15 @@ def least_squares(
         jnp.full((*ones, n), last, dtype),
     )
     right = jnp.pad(block, ((0, 0), (0, n), (0, 0)))
-    options = {"solver": solver, "M": M, "rtol": rtol, "atol": atol, "maxiter": maxiter}
-    x = solve(system.pattern, right, values=numbers, **options)[:, m:]
+    x = solve(
+        system.pattern,
+        right,
+        values=numbers,
+        solver=solver,
+        M=M,
+        rtol=rtol,
+        atol=atol,
+        maxiter=maxiter,
+    )[:, m:]
     x = x.reshape(*lead, *x.shape[1:])
     return x[..., 0] if vector else x

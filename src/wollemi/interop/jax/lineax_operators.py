@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -25,6 +25,11 @@ from .known import known_pattern, weights_of
 from .patterns import Held, sparse_of
 from .primitives import as_blocks, define, given, total
 from .solves import solve
+
+if TYPE_CHECKING:
+    from lineax import AbstractLinearOperator
+
+    from ...core.settings import Settings
 
 
 class SparseLinearOperator(lx.AbstractLinearOperator):
@@ -53,7 +58,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
     tags: frozenset[object] = eqx.field(static=True)
 
     def __init__(
-        self, A: Any, tags: object | frozenset[object] = (), values: jax.Array | None = None
+        self, A: object, tags: object | frozenset[object] = (), values: jax.Array | None = None
     ) -> None:
         sparse = sparse_of(A)
         self.matrix = known_pattern(sparse, "SparseLinearOperator")
@@ -66,7 +71,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         """The pattern, on an executor of the host."""
         return self.matrix.on_host
 
-    def mv(self, vector: Any) -> Any:
+    def mv(self, vector: jax.Array) -> jax.Array:
         """Return the product with a vector.
 
         Parameters
@@ -129,7 +134,7 @@ class Preconditioner(lx.AbstractLinearOperator):
     held: Held = eqx.field(static=True)
     made: Made = eqx.field(static=True)
 
-    def __init__(self, A: Csr, M: Any = "jacobi") -> None:
+    def __init__(self, A: Csr, M: str | Settings = "jacobi") -> None:
         if not isinstance(A, Csr):
             raise InvalidArgument(f"A: expected a wl.Csr, got {type(A).__name__}")
         if A.shape[0] != A.shape[1]:
@@ -137,7 +142,7 @@ class Preconditioner(lx.AbstractLinearOperator):
         self.held = known_pattern(sparse_of(A), "Preconditioner")
         self.made = Made(A, M)
 
-    def mv(self, vector: Any) -> Any:
+    def mv(self, vector: jax.Array) -> jax.Array:
         """Return the preconditioner times a vector.
 
         Parameters
@@ -167,7 +172,7 @@ class Preconditioner(lx.AbstractLinearOperator):
 class Made:
     """A preconditioner on each executor that it was asked for on; it is equal to itself alone."""
 
-    def __init__(self, A: Csr, M: Any) -> None:
+    def __init__(self, A: Csr, M: str | Settings) -> None:
         self._matrix, self._settings = A, M
         self.dtype = np.dtype(A.dtype)
         self._on: dict[str, LinOp] = {}
@@ -210,13 +215,13 @@ precondition_p = define(
 
 
 def _precondition_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **params: object
 ) -> tuple[Any, Any]:
     out, t = precondition_p.bind(*primals, **params), given(tangents[0])
     return out, total(out, None if t is None else precondition_p.bind(t, **params))
 
 
-def _precondition_transpose(g: jax.Array, r: jax.Array, **params: Any) -> list[Any]:
+def _precondition_transpose(g: jax.Array, r: jax.Array, **params: object) -> list[Any]:
     if type(g) is ad.Zero:
         return [ad.Zero(r.aval)]
     return [as_blocks(precondition_p.bind(g, **params), r.aval.shape[0])]
@@ -245,13 +250,15 @@ class Solver(lx.AbstractLinearSolver):
         If a system is not solved. Within compiled functions JAX raises an error with its text.
     """
 
-    solver: Any = eqx.field(static=True, default="auto")
-    M: Any = eqx.field(static=True, default="auto")
+    solver: str | Settings = eqx.field(static=True, default="auto")
+    M: str | Settings = eqx.field(static=True, default="auto")
     rtol: float | None = eqx.field(static=True, default=None)
     atol: float = eqx.field(static=True, default=0.0)
     maxiter: int | None = eqx.field(static=True, default=None)
 
-    def init(self, operator: Any, options: dict[str, Any]) -> SparseLinearOperator:
+    def init(
+        self, operator: AbstractLinearOperator, options: dict[str, Any]
+    ) -> SparseLinearOperator:
         """Return the operator, which must be a :class:`SparseLinearOperator`.
 
         Parameters
@@ -270,7 +277,7 @@ class Solver(lx.AbstractLinearSolver):
         return operator
 
     def compute(
-        self, state: SparseLinearOperator, vector: Any, options: dict[str, Any]
+        self, state: SparseLinearOperator, vector: jax.Array, options: dict[str, Any]
     ) -> tuple[Any, Any, dict[str, Any]]:
         """Solve the system.
 
@@ -283,7 +290,12 @@ class Solver(lx.AbstractLinearSolver):
         options : dict
             Ignored.
         """
-        how = {"solver": self.solver, "M": self.M, "rtol": self.rtol, "atol": self.atol}
+        how: dict[str, Any] = {
+            "solver": self.solver,
+            "M": self.M,
+            "rtol": self.rtol,
+            "atol": self.atol,
+        }
         x = solve(state.pattern, vector, values=state.values, maxiter=self.maxiter, **how)
         return x, lx.RESULTS.successful, {}
 
@@ -307,7 +319,7 @@ def _tagged(tag: object) -> Callable[[SparseLinearOperator], bool]:
     return lambda operator: tag in operator.tags
 
 
-def _never(operator: Any) -> bool:
+def _never(operator: AbstractLinearOperator) -> bool:
     return False
 
 

@@ -59,7 +59,9 @@ class NativeCall:
     columns_of: int = -1
     transposed: bool = False
 
-    def bound(self, held: Held, operands: Any, kernel: str) -> ForeignProduct | None:
+    def bound(
+        self, held: Held, operands: Sequence[jax.core.ShapedArray], kernel: str
+    ) -> ForeignProduct | None:
         """Return a held pattern with its plan, made once; None if the executor has no handlers."""
         of_plan = operands[self.columns_of]
         columns = of_plan.shape[2] if self.product != WHOLE_ROWS else 1
@@ -173,7 +175,7 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
     """Return a function that runs a primitive eagerly by a program compiled for its operands."""
     of_arguments: dict[Any, Any] = {}
 
-    def eager(*operands: Any, **params: Any) -> Any:
+    def eager(*operands: jax.Array, **params: Any) -> Any:
         held = params["pattern"]
         compiled = of_arguments if held is None else held.compiled
         key = primitive, *params.items()
@@ -187,7 +189,7 @@ def _compiled(primitive: Primitive) -> Callable[..., Any]:
 def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that computes on the host at once, so that errors are wollemi's."""
 
-    def eager(*given: Any, **params: Any) -> Any:
+    def eager(*given: jax.Array, **params: Any) -> Any:
         devices = {device for x in given if isinstance(x, jax.Array) for device in x.devices()}
         if any(device.platform != "cpu" for device in devices):
             return compiled(*given, **params)
@@ -199,7 +201,13 @@ def _at_once(kernel: HostKernel, compiled: Callable[..., Any]) -> Callable[..., 
 
 
 def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]:
-    def lowered(ctx: Any, *values: Any, pattern: Held, columns: int, **options: Any) -> Any:
+    def lowered(
+        ctx: mlir.LoweringRuleContext,
+        *values: mlir.ir.Value,
+        pattern: Held,
+        columns: int,
+        **options: Any,
+    ) -> Any:
         on = host_executor() if pattern is None else pattern.on_host.executor
         if native is not None and on.foreign_handlers() and register_handlers():
             return _call_native(ctx, values, native, on, pattern, columns, options)
@@ -218,8 +226,8 @@ def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]
 
 
 def _call_native(
-    ctx: Any,
-    values: jax.Array,
+    ctx: mlir.LoweringRuleContext,
+    values: Sequence[mlir.ir.Value],
     native: NativeCall,
     on: Executor,
     pattern: Held | None,
@@ -259,7 +267,13 @@ def _call_native(
 
 
 def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Callable[..., Any]:
-    def lowered(ctx: Any, *values: Any, pattern: Held, columns: int, **options: Any) -> Any:
+    def lowered(
+        ctx: mlir.LoweringRuleContext,
+        *values: mlir.ir.Value,
+        pattern: Held,
+        columns: int,
+        **options: Any,
+    ) -> Any:
         if device is None or ctx.module_context.lowering_parameters.for_export:
             raise ExecutorMismatch(
                 f"{kernel.name}: a program that is exported for {backend} cannot bring its "
@@ -281,7 +295,9 @@ def _on_gpu(kernel: HostKernel, device: DeviceKernel | None, backend: str) -> Ca
     return lowered
 
 
-def _call_bound(ctx: Any, values: jax.Array, bound: ForeignProduct) -> Any:
+def _call_bound(
+    ctx: mlir.LoweringRuleContext, values: Sequence[mlir.ir.Value], bound: ForeignProduct
+) -> Any:
     ctx.module_context.add_keepalive(bound.owner)
     return jax.ffi.ffi_lowering("wollemi_device")(ctx, *values, call=np.int64(bound.name))
 
@@ -296,7 +312,7 @@ def host_array(address: int, described: ArrayShape) -> Any:
 
 
 def _elsewhere(kernel: HostKernel) -> Callable[..., Any]:
-    def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
+    def lowered(ctx: mlir.LoweringRuleContext, *values: mlir.ir.Value, **params: Any) -> Any:
         raise ExecutorMismatch(
             f"{kernel.name}: compiled for {', '.join(ctx.module_context.platforms)}, which wollemi "
             "does not know; move the operands with jax.device_put(x, jax.devices('cpu')[0])"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from ...core.executor import Executor
 from ...core.formats.base import checked_shape
 from ...core.formats.csr import Csr
 
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO, BCSR
 
-def matrix_from(arg: Any, executor: Executor | str | None, copy: bool) -> Csr:
+
+def matrix_from(arg: BCOO | BCSR, executor: Executor | str | None, copy: bool) -> Csr:
     """Return the entries of a ``BCOO`` or a ``BCSR`` by compressed rows, in memory of their own.
 
     Entries of one position are added up. Padding of JAX, outside of the shape or after the last

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -50,22 +51,22 @@ class Entries:
         A = sparse.held.matrix
         return sparse.scatter(jnp.asarray(A.executor.to_host(A.indices)))
 
-    def of_rows(self, x: Any) -> Any:
+    def of_rows(self, x: jax.Array) -> jax.Array:
         """Return numbers of rows, shape (..., m), for each entry, shape (..., nse)."""
         return jnp.asarray(x)[..., self.rows]
 
-    def of_columns(self, x: Any) -> Any:
+    def of_columns(self, x: jax.Array) -> jax.Array:
         """Return numbers of columns, shape (..., n), for each entry, shape (..., nse)."""
         return jnp.asarray(x)[..., self.columns]
 
-    def softmax(self, s: Any) -> Any:
+    def softmax(self, s: jax.Array) -> jax.Array:
         """Return the softmax over the entries of each row, shape (..., nse)."""
         sparse = self._sparse
         flat = sparse.checked(s, "s")
         made = softmax_p.bind(*sparse.arrays, flat.reshape(-1, flat.shape[-1]), **sparse.params)
         return sparse.scatter(made.reshape(flat.shape))
 
-    def sum(self, x: Any) -> Any:
+    def sum(self, x: jax.Array) -> jax.Array:
         """Return the sum over the entries of each row, shape (..., m)."""
         sparse = self._sparse
         flat = sparse.checked(x, "x")

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,10 @@ from ...core.registry import host_executor
 from ...core.store import Key
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from jax.experimental.sparse import BCOO, BCSR
+    from numpy.typing import DTypeLike
 
 #: How many patterns that were arguments of compiled functions are remembered.
 REMEMBERED = 16
@@ -118,9 +121,9 @@ class Sparse(NamedTuple):
     """
 
     held: Held | None
-    arrays: tuple[Any, ...]
+    arrays: tuple[jax.Array, ...]
     shape: tuple[int, int]
-    stored: Any
+    stored: jax.Array | None
     nse: int
     gather: Callable[[Any], Any]
     scatter: Callable[[Any], Any]
@@ -141,7 +144,7 @@ class Sparse(NamedTuple):
             )
         return self.gather(values)
 
-    def values(self, dtype: Any) -> Any:
+    def values(self, dtype: DTypeLike) -> jax.Array:
         """Return the values of ``A`` in the order of the pattern; ``dtype`` is that of ones."""
         return self.gather(jnp.ones(self.nse, dtype) if self.stored is None else self.stored)
 
@@ -150,7 +153,7 @@ def _same(values: jax.Array) -> Any:
     return values
 
 
-def sparse_of(A: Any) -> Sparse:
+def sparse_of(A: object) -> Sparse:
     """Return a matrix of wollemi, a :class:`Pattern`, a ``BCOO`` or a ``BCSR``.
 
     Raises
@@ -165,22 +168,26 @@ def sparse_of(A: Any) -> Sparse:
     if isinstance(A, Pattern):
         return _by_rows(A.indptr, A.indices, A.shape, None, _same)
     if is_jax_sparse(A):
-        if A.n_batch or A.n_dense or len(A.shape) != 2:
-            raise InvalidMatrix(
-                f"A: a {type(A).__name__} of shape {tuple(A.shape)} with {A.n_batch} axes of a "
-                f"batch and {A.n_dense} dense ones is no matrix; take one, and use jax.vmap over "
-                "the values"
-            )
-        if type(A).__name__ == "BCSR":
-            own = (A.indices, A.indptr)
-            return _by_rows(
-                A.indptr, A.indices, A.shape, A.data, lambda v: type(A)((v, *own), shape=A.shape)
-            )
-        return _by_places(A)
+        return _of_jax(cast("BCOO | BCSR", A))
     raise InvalidArgument(
         f"A: expected a wl.Csr, a Pattern, a BCOO or a BCSR, got {type(A).__name__}; make a dense "
         "one sparse with jax.experimental.sparse.BCSR.fromdense"
     )
+
+
+def _of_jax(A: BCOO | BCSR) -> Sparse:
+    if A.n_batch or A.n_dense or len(A.shape) != 2:
+        raise InvalidMatrix(
+            f"A: a {type(A).__name__} of shape {tuple(A.shape)} with {A.n_batch} axes of a "
+            f"batch and {A.n_dense} dense ones is no matrix; take one, and use jax.vmap over "
+            "the values"
+        )
+    if type(A).__name__ == "BCSR":
+        own = (A.indices, A.indptr)
+        return _by_rows(
+            A.indptr, A.indices, A.shape, A.data, lambda v: type(A)((v, *own), shape=A.shape)
+        )
+    return _by_places(A)
 
 
 def _values_of(A: Csr) -> Any:
@@ -238,7 +245,7 @@ def _of_one_index_type(indptr: jax.Array, indices: jax.Array) -> tuple[Any, Any]
     return indptr.astype(wide), indices.astype(wide)
 
 
-def _is_known(*arrays: Any) -> bool:
+def _is_known(*arrays: object) -> bool:
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
 
 
@@ -248,7 +255,9 @@ _found: dict[tuple[Any, ...], tuple[tuple[weakref.ref[Any], ...], Any]] = {}
 _lock = threading.Lock()
 
 
-def _once(kind: str, arrays: tuple[Any, ...], shape: Any, make: Callable[[], Any]) -> Any:
+def _once(
+    kind: str, arrays: tuple[jax.Array, ...], shape: tuple[int, int], make: Callable[[], Any]
+) -> Any:
     key = (kind, *map(id, arrays), shape)
     known = _found.get(key)
     if known is not None and all(
@@ -275,7 +284,11 @@ def _padded(values: jax.Array, nse: int) -> Any:
 
 
 def _by_rows(
-    indptr: jax.Array, indices: jax.Array, shape: Any, data: jax.Array, like: Callable[[Any], Any]
+    indptr: jax.Array,
+    indices: jax.Array,
+    shape: Sequence[int],
+    data: jax.Array | None,
+    like: Callable[[Any], Any],
 ) -> Sparse:
     shape, nse = (int(shape[0]), int(shape[1])), int(indices.shape[0])
     if indptr.shape != (shape[0] + 1,):
@@ -299,13 +312,13 @@ def _by_rows(
     )
 
 
-def _by_places(A: Any) -> Sparse:
+def _by_places(A: BCOO) -> Sparse:
     shape, nse = (int(A.shape[0]), int(A.shape[1])), int(A.data.shape[0])
 
     def like(values: jax.Array) -> Any:
         return type(A)((values, A.indices), shape=shape)
 
-    arrays: tuple[Any, ...] = ()
+    arrays: tuple[jax.Array, ...] = ()
     held: Held | None = None
     if _is_known(A.indices):
         held, order = _once("places", (A.indices,), shape, lambda: _compressed(A.indices, shape))

@@ -22,6 +22,8 @@ from .host_kernels import HostKernel, blocks_of
 from .lowering import NativeCall
 
 if TYPE_CHECKING:
+    from jax.core import ShapedArray
+
     from .patterns import Held
 
 
@@ -46,7 +48,9 @@ def define(
     """
     primitive = Primitive(f"wollemi_{kernel.name}")
 
-    def abstract(*avals: Any, pattern: Held | None, columns: int, **options: Any) -> Any:
+    def abstract(
+        *avals: ShapedArray, pattern: Held | None, columns: int, **options: object
+    ) -> ShapedArray:
         if pattern is None:
             rows, entries = avals[0].shape[0] - 1, avals[1].shape[0]
             avals = avals[2:]
@@ -64,7 +68,9 @@ def define(
 def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
     """Return the rule that folds the axis of ``vmap`` into the blocks of operands."""
 
-    def batch(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
+    def batch(
+        args: Sequence[jax.Array], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, int]:
         of_pattern = 0 if params["pattern"] is not None else 2
         moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
         if any(d is not None for d in dims[:of_pattern]):
@@ -93,12 +99,15 @@ def _folded(x: jax.Array, batched: bool, size: int, blocks: int) -> Any:
 
 
 def _one_by_one(
-    primitive: Primitive, args: Sequence[Any], dims: Sequence[Any], params: dict[str, Any]
+    primitive: Primitive,
+    args: Sequence[jax.Array],
+    dims: Sequence[int | None],
+    params: dict[str, Any],
 ) -> Any:
     """Run a batch of different patterns, one after the other."""
     batched = [x for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def one(given: Any) -> Any:
+    def one(given: Sequence[jax.Array]) -> jax.Array:
         ahead = iter(given)
         return primitive.bind(
             *(x if d is None else next(ahead) for x, d in zip(args, dims, strict=True)), **params
@@ -110,12 +119,12 @@ def _one_by_one(
 # ---- derivatives
 
 
-def given(tangent: Any) -> Any:
+def given(tangent: jax.Array | ad.Zero) -> jax.Array | None:
     """Return a tangent, or None where it is zero."""
     return None if type(tangent) is ad.Zero else tangent
 
 
-def total(out: jax.Array, *terms: Any) -> Any:
+def total(out: jax.Array, *terms: jax.Array | None) -> jax.Array | ad.Zero:
     """Return the sum of the given terms, as a tangent of ``out``."""
     there = [term for term in terms if term is not None]
     return sum(there[1:], start=there[0]) if there else ad.Zero.from_primal_value(out)
@@ -129,7 +138,9 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
     """
     count = len(transposes)
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(
+        primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **params: Any
+    ) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         first = len(primals) - count
         terms = [
@@ -139,7 +150,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
         ]
         return out, total(out, *terms)
 
-    def transpose(gradient: jax.Array, *primals: Any, **params: Any) -> list[Any]:
+    def transpose(gradient: jax.Array, *primals: jax.Array, **params: Any) -> list[Any]:
         first = len(primals) - count
         found: list[Any] = [None] * len(primals)
         others = [None if ad.is_undefined_primal(x) else x for x in primals[first:]]

@@ -23,6 +23,7 @@ from .primitives import define, given, multilinear, total
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...core.executor import HostArray
     from .patterns import Held
 
 
@@ -49,7 +50,9 @@ def _sddmm_kernel(A: Csr, blocks: int, C: jax.Array, B: jax.Array, *, kernel: st
     return out
 
 
-def _fusedmm_kernel(A: Csr, blocks: int, *dense: Any, edge: str, alpha: float, kernel: str) -> Any:
+def _fusedmm_kernel(
+    A: Csr, blocks: int, *dense: HostArray, edge: str, alpha: float, kernel: str
+) -> HostArray:
     arrays = [_for_all(x, blocks) for x in dense]
     values = arrays.pop(0) if len(arrays) == 4 else None
     C, B, D = arrays
@@ -170,12 +173,16 @@ multilinear(sum_p, lambda g, p, o, **params: spread_p.bind(*p, g, **params))
 multilinear(spread_p, lambda g, p, o, **params: sum_p.bind(*p, g, **params))
 
 
-def _softmax_derivative(p: Any, t: Any, pattern: Any, params: dict[str, Any]) -> Any:
+def _softmax_derivative(
+    p: jax.Array, t: jax.Array, pattern: Sequence[jax.Array], params: dict[str, Any]
+) -> Any:
     """Return the derivative of the softmax with result ``p``, applied to ``t``."""
     return p * (t - spread_p.bind(*pattern, sum_p.bind(*pattern, p * t, **params), **params))
 
 
-def _softmax_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+def _softmax_jvp(
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **params: Any
+) -> tuple[Any, Any]:
     *pattern, _ = primals
     p = softmax_p.bind(*primals, **params)
     t = given(tangents[-1])
@@ -185,7 +192,9 @@ def _softmax_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
 ad.primitive_jvps[softmax_p] = _softmax_jvp
 
 
-def edge_weights(edge: str, s: Any, pattern: Any, params: dict[str, Any]) -> Any:
+def edge_weights(
+    edge: str, s: jax.Array, pattern: Sequence[jax.Array], params: dict[str, Any]
+) -> Any:
     """Return f(s) for the entries of each row."""
     if edge == "sigmoid":
         return jax.nn.sigmoid(s)

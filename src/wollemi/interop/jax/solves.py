@@ -8,7 +8,7 @@ section 2.2.3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,14 +26,21 @@ from .patterns import sparse_of
 from .primitives import as_blocks, define, given
 from .products import spmm_p, transposed_p
 
+if TYPE_CHECKING:
+    import jax
+    from jax.typing import ArrayLike
+
+    from ...core.executor import HostArray
+    from ...core.settings import Settings
+
 
 def solve(
-    A: Any,
-    b: Any,
+    A: object,
+    b: ArrayLike,
     *,
-    values: Any = None,
-    solver: Any = "auto",
-    M: Any = "auto",
+    values: ArrayLike | None = None,
+    solver: str | Settings = "auto",
+    M: str | Settings = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
@@ -103,7 +110,9 @@ def solve(
     return x[..., 0] if vector else x
 
 
-def _solve_kernel(A: Csr, blocks: int, values: Any, b: Any, *, how: str, adjoint: bool) -> Any:
+def _solve_kernel(
+    A: Csr, blocks: int, values: HostArray, b: HostArray, *, how: str, adjoint: bool
+) -> Any:
     if adjoint:
         A, order = A.transposed_pattern()
         values = np.take(values, order, axis=1)
@@ -118,7 +127,7 @@ def _solve_kernel(A: Csr, blocks: int, values: Any, b: Any, *, how: str, adjoint
     return solved_together(A, on.copy(values), on.copy(whole), how)
 
 
-def _one(A: Csr, values: Any, b: Any, how: str) -> Any:
+def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> Any:
     # The data that a solver stores must not refer to memory of XLA's.
     on = A.executor
     matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
@@ -158,7 +167,12 @@ solve_p = define(
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, adjoint: bool, how: str, **known: Any
+    primals: Sequence[jax.Array],
+    tangents: Sequence[jax.Array],
+    *,
+    adjoint: bool,
+    how: str,
+    **known: object,
 ) -> tuple[Any, Any]:
     *pattern, values, _ = primals
     x = solve_p.bind(*primals, adjoint=adjoint, how=how, **known)
@@ -173,7 +187,9 @@ def _jvp(
     return x, solve_p.bind(*pattern, values, right, adjoint=adjoint, how=how, **known)
 
 
-def _transpose(gradient: Any, *primals: Any, adjoint: bool, how: str, **known: Any) -> list[Any]:
+def _transpose(
+    gradient: jax.Array, *primals: jax.Array, adjoint: bool, how: str, **known: object
+) -> list[Any]:
     *pattern, values, b = primals
     rest: list[Any] = [None] * (len(primals) - 1)
     if type(gradient) is ad.Zero:

@@ -26,6 +26,8 @@ from .primitives import batching_rule, multilinear
 from .products import sum_p
 
 if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+
     pass
 
 
@@ -41,10 +43,12 @@ class SparseProduct(NamedTuple):
     """
 
     pattern: Csr
-    values: Any
+    values: jax.Array
 
 
-def matmul(A: Any, B: jax.Array, *, A_values: Any = None, B_values: Any = None) -> SparseProduct:
+def matmul(
+    A: object, B: object, *, A_values: ArrayLike | None = None, B_values: ArrayLike | None = None
+) -> SparseProduct:
     """Return the sparse product ``A @ B``, with derivatives for the values of both.
 
     Parameters
@@ -88,7 +92,9 @@ def matmul(A: Any, B: jax.Array, *, A_values: Any = None, B_values: Any = None) 
     return _product(first, second, a, b)
 
 
-def galerkin(A: Any, P: Any, *, A_values: Any = None, P_values: Any = None) -> SparseProduct:
+def galerkin(
+    A: object, P: object, *, A_values: ArrayLike | None = None, P_values: ArrayLike | None = None
+) -> SparseProduct:
     """Return the coarse matrix ``P.T @ A @ P``, with derivatives for the values of both.
 
     Parameters
@@ -114,7 +120,7 @@ def galerkin(A: Any, P: Any, *, A_values: Any = None, P_values: Any = None) -> S
     return _product(restriction, half.pattern, p[..., order], half.values)
 
 
-def _product(A: Csr, B: Csr, a: Any, b: jax.Array) -> SparseProduct:
+def _product(A: Csr, B: Csr, a: jax.Array, b: jax.Array) -> SparseProduct:
     held = HeldTerms.of(A, B)
     a, b = of_one_dtype("matmul", a, b)
     (a, b), lead = folded((a, 1), (b, 1))

@@ -9,7 +9,7 @@ eigenvectors*, 1985).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,16 +31,23 @@ from .primitives import define, given, total
 from .products import spmm_p
 from .solves import solve_p
 
+if TYPE_CHECKING:
+    import jax
+    from jax.typing import ArrayLike
+
+    from ...core.executor import HostArray
+    from ...core.settings import Settings
+
 
 def eigsh(
-    A: Any,
+    A: object,
     k: int = 6,
     which: str = "LM",
     sigma: float | None = None,
     *,
-    values: Any = None,
-    solver: Any = "direct",
-    M: Any = "auto",
+    values: ArrayLike | None = None,
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Any, Any]:
     """Return ``k`` eigenpairs of a symmetric matrix, with derivatives for its values.
@@ -101,13 +108,13 @@ def eigsh(
 
 
 def svds(
-    A: Any,
+    A: object,
     k: int = 6,
     which: str = "LM",
     *,
-    values: Any = None,
-    solver: Any = "direct",
-    M: Any = "auto",
+    values: ArrayLike | None = None,
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Any, Any, Any]:
     """Return ``k`` singular triplets, with derivatives for the values of ``A``.
@@ -165,7 +172,7 @@ def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any],
         matrix._pattern = A._pattern
         return function(matrix, how)
 
-    def kernel(A: Csr, blocks: int, values: Any, *, how: str, system: str) -> Any:
+    def kernel(A: Csr, blocks: int, values: HostArray, *, how: str, system: str) -> Any:
         return np.stack([one(A, v, how) for v in values])
 
     def steps(
@@ -194,7 +201,13 @@ triplets_p = define(
 )
 
 
-def _tangent(held: Held, values: Any, pairs: Any, t_values: Any, system: str) -> Any:
+def _tangent(
+    held: Held,
+    values: jax.Array,
+    pairs: jax.Array,
+    t_values: jax.Array,
+    system: str,
+) -> Any:
     """Return the tangents of eigenpairs, one bordered system for each.
 
     Parameters
@@ -234,8 +247,8 @@ def _tangent(held: Held, values: Any, pairs: Any, t_values: Any, system: str) ->
 
 
 def _eigenpairs_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[jax.Array],
+    tangents: Sequence[jax.Array],
     *,
     pattern: Held,
     columns: int,
@@ -250,8 +263,8 @@ def _eigenpairs_jvp(
 
 
 def _triplets_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[jax.Array],
+    tangents: Sequence[jax.Array],
     *,
     pattern: Held,
     columns: int,

@@ -34,7 +34,7 @@ class Given(NamedTuple):
     values: Tensor
 
 
-def given(A: Any, values: Tensor | None, function: str, name: str = "values") -> Given:
+def given(A: object, values: Tensor | None, function: str, name: str = "values") -> Given:
     """Return a matrix, or a sparse tensor, with the values that a function was given for it.
 
     Raises

@@ -16,6 +16,7 @@ from ...core.program import recording
 from .memory import for_kernels, native_of, numpy_of, on_its_stream
 
 if TYPE_CHECKING:
+    from ...core.executor import Executor
     from ...core.operation import Operation
 
 #: A tensor, and the number of its axes without the batch axes.
@@ -29,7 +30,9 @@ Repeat = Callable[[Sequence[int]], None]
 MOST_LAYOUTS = 256
 
 
-def run(operation: Operation, A: Csr | Mask, tensors: Sequence[Given], *scalars: Any) -> None:
+def run(
+    operation: Operation, A: Csr | Mask, tensors: Sequence[Given], *scalars: float | str
+) -> None:
     """Run a kernel on tensors, each with its number of axes without the batch axes."""
     on = A.executor
     if on.xp is np:
@@ -108,7 +111,7 @@ def _first(tensors: Sequence[Given]) -> Tensor:
     return next(t for t, _ in tensors if t is not None)
 
 
-def _arrays(on: Any, tensors: Sequence[Given]) -> list[list[Array | None]]:
+def _arrays(on: Executor, tensors: Sequence[Given]) -> list[list[Array | None]]:
     """Return the operands of each call as native arrays."""
     return [
         [

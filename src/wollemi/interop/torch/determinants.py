@@ -22,19 +22,21 @@ from .solves import solve
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
+    from ...core.settings import Settings
+
 METHODS = ("factors", "lanczos")
 
 
 def log_determinant(
-    A: Any,
+    A: object,
     *,
     values: Tensor | None = None,
     method: str = "factors",
     probes: int = 32,
     steps: int = 64,
     seed: int = 0,
-    solver: Any = "auto",
-    M: Any = "auto",
+    solver: str | Settings = "auto",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> Tensor:
     """Return ``log |det A|``, with first and second derivatives for the values of ``A``.
@@ -97,11 +99,10 @@ def log_determinant(
         found: Tensor = _LogDeterminant.apply(weights, matrix)
         return found
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
-    signs = np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1
-    Z = torch.from_numpy(signs).to(weights)
+    mean = (weights + weights[mirrored]) / 2  # symmetric for all values that are given
+    Z = torch.from_numpy(np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1)
     how = {"solver": solver, "M": M, "rtol": rtol}
-    # The matrix is symmetric for all values that are given.
-    estimate: Tensor = _Estimate.apply((weights + weights[mirrored]) / 2, matrix, Z, steps, how)
+    estimate: Tensor = _Estimate.apply(mean, matrix, Z.to(weights), steps, how)
     return estimate
 
 

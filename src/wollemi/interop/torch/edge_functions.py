@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -34,15 +34,21 @@ from .segments import (
     softmax_derivative,
 )
 
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+    from .messages import EdgeFunction
+    from .types import Gradients, Inputs, Tangents
+
 _LOG = logging.getLogger("wollemi")
 _TOLD: set[str] = set()
 
 #: The inputs of a program, an array for each kind; empty where there is none of it.
-Inputs = tuple[Tensor, Tensor, Tensor]
+ProgramInputs = tuple[Tensor, Tensor, Tensor]
 
 
 def traced_or_none(
-    edge: Any,
+    edge: EdgeFunction | str,
     shape: tuple[int, int],
     of_scores: tuple[int, ...],
     *,
@@ -77,7 +83,10 @@ def traced_or_none(
 
 
 def traced_of_mask(
-    edge: Any, shape: tuple[int, int], of_scores: tuple[int, ...], softcap: float | None
+    edge: EdgeFunction | str,
+    shape: tuple[int, int],
+    of_scores: tuple[int, ...],
+    softcap: float | None,
 ) -> Traced:
     """Return the trace of an edge function of a mask.
 
@@ -107,7 +116,7 @@ def _before(bias: Tensor | None, softcap: float | None) -> Callable[[Tracing, Sy
     return function
 
 
-def _softmax(s: Any, entries: Entries) -> Any:
+def _softmax(s: Tensor, entries: Entries) -> Tensor:
     return entries.softmax(s)
 
 
@@ -172,7 +181,9 @@ def _function_fake(
     return s.new_empty((*s.shape[:-1], outputs, s.shape[-1]))
 
 
-def _function_backward(inputs: Any, needs: Any, out: Tensor, gradient: Tensor) -> tuple[Any, ...]:
+def _function_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, s, of_rows, of_columns, of_entries, function = inputs
     counts = program_of(function).counts
     more = torch.cat([of_entries, gradient.to(of_entries.dtype)], -2)
@@ -213,7 +224,7 @@ def _summed_by_columns(indptr: Tensor, indices: Tensor, x: Tensor, columns: int)
     return operators.spmm_transposed(indptr, indices, x, ones, columns, "auto")[..., 0]
 
 
-def _function_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
+def _function_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
     indptr, indices, s, *given, function = inputs
     _, _, t_s, *t_given, _ = tangents
     moved = [torch.zeros_like(x) if t is None else t for x, t in zip(given, t_given, strict=True)]
@@ -224,7 +235,7 @@ def _function_jvp(inputs: Any, tangents: Any, out: Tensor) -> Tensor:
     return edge_function(indptr, indices, s, rows, columns, entries, text)
 
 
-edge_function: Any = define(
+edge_function: OpOverload = define(
     "edge_function(Tensor indptr, Tensor indices, Tensor s, Tensor of_rows, Tensor of_columns, "
     "Tensor of_entries, str function) -> Tensor",
     kernel=_function_kernel,
@@ -283,7 +294,7 @@ def _traced_fake(
     return out, log_totals_like(C)
 
 
-def _weights(inputs: Any) -> tuple[Tensor, Tensor, Tensor, bool]:
+def _weights(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor, bool]:
     """Return the products, the scores, and the weights of the entries, made of operators."""
     indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     dots = alpha * operators.sddmm(indptr, indices, C, B, "auto")
@@ -295,8 +306,8 @@ def _weights(inputs: Any) -> tuple[Tensor, Tensor, Tensor, bool]:
 
 
 def _traced_backward(
-    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+) -> Gradients:
     narrow = inputs[3].dtype
     if narrow.itemsize < 4 and gradient.is_cpu:  # as the gradients of named functions
         wide = [x.float() if isinstance(x, Tensor) and x.dtype is narrow else x for x in inputs]
@@ -324,7 +335,7 @@ def _traced_backward(
     return None, None, d_values, d_C, d_B, d_D, d_rows, d_columns, d_entries, None, None, None
 
 
-def _traced_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+def _traced_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
     indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *t_given, _, _, _ = tangents
     pattern, n = (indptr, indices), B.shape[-2]
@@ -348,7 +359,7 @@ def _traced_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any
     )
 
 
-_fusedmm_traced: Any = define(
+_fusedmm_traced: OpOverload = define(
     "fusedmm_traced(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "Tensor of_rows, Tensor of_columns, Tensor of_entries, float alpha, str function, str kernel) "
     "-> (Tensor, Tensor)",
@@ -368,7 +379,7 @@ def _differentiable(*tensors: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in given)
 
 
-def _log_totals(inputs: Any) -> Tensor:
+def _log_totals(inputs: Inputs) -> Tensor:
     """Return the logarithms of the totals of a softmax, made of differentiable operators."""
     indptr, indices, values, C, B, _, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     pattern, n = (indptr, indices), B.shape[-2]
@@ -425,7 +436,7 @@ def _mask_fake(
     )
 
 
-def _listed(inputs: Any) -> tuple[Any, ...]:
+def _listed(inputs: Inputs) -> tuple[Any, ...]:
     """Return the arguments of the product of a pattern with the entries of a mask."""
     first, last, C, B, D, of_rows, of_columns, alpha, function, _ = inputs
     indptr, indices = masks.entries_of(first, last)
@@ -434,19 +445,19 @@ def _listed(inputs: Any) -> tuple[Any, ...]:
 
 
 def _mask_backward(
-    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
 ) -> tuple[Any, ...]:
     asked = (False, False, False, *needs[2:7], False, False, False, False)
     made = _traced_backward(_listed(inputs), asked, found, gradient)
     return (None, None, *made[3:8], None, None, None)
 
 
-def _mask_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+def _mask_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
     listed = (None, None, None, *tangents[2:7], None, None, None, None)
     return _traced_jvp(_listed(inputs), listed, found)
 
 
-_mask_fusedmm_traced: Any = define(
+_mask_fusedmm_traced: OpOverload = define(
     "mask_fusedmm_traced(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
     "Tensor of_rows, Tensor of_columns, float alpha, str function, str kernel) "
     "-> (Tensor, Tensor)",

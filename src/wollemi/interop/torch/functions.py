@@ -19,7 +19,7 @@ from ...core.formats.mask import Mask, refuse_without_entries
 from ...core.formats.mask_union import MaskUnion
 from ...core.libraries import graph_handler
 from ...core.products.fusedmm import EDGES, refuse_lse
-from ...core.products.mask_parts import is_for_heads, merged, runs_of
+from ...core.products.mask_parts import SeveralMasks, is_for_heads, merged, runs_of
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -34,7 +34,7 @@ from .messages import EdgeFunction, check_options, weigh
 from .patterns import Pattern, owned_pattern
 
 
-def pattern_of(A: Any) -> Csr:
+def pattern_of(A: object) -> Csr:
     """Return the pattern of a sparse torch tensor as a :class:`wollemi.Csr`.
 
     A CSR tensor shares its memory with it, and it is kept for as long as the tensor lives. Its
@@ -60,7 +60,7 @@ _matrices: Any = torch.utils.weak.WeakIdKeyDictionary()
 
 @eager_for_tensors
 def spmm(
-    A: Any,
+    A: object,
     B: Tensor,
     *,
     out: Tensor | None = None,
@@ -116,7 +116,7 @@ def spmm(
 
 @eager_for_tensors
 def spmm_anew(
-    A: Any,
+    A: object,
     B: Tensor,
     out: Tensor | None,
     alpha: float,
@@ -158,7 +158,7 @@ def spmm_anew(
 
 @eager_for_tensors
 def sddmm(
-    A: Any,
+    A: object,
     C: Tensor,
     B: Tensor,
     alpha: float = 1,
@@ -211,7 +211,7 @@ def sddmm(
 
 @eager_for_tensors
 def fusedmm(
-    A: Any,
+    A: object,
     C: Tensor,
     B: Tensor,
     D: Tensor,
@@ -290,7 +290,7 @@ def fusedmm(
 
 
 def _fusedmm_of_entries(
-    A: Any,
+    A: object,
     C: Tensor,
     B: Tensor,
     D: Tensor,
@@ -343,7 +343,7 @@ def _fusedmm_of_entries(
 
 
 def _fusedmm_of_masks(
-    A: Any, C: Tensor, B: Tensor, D: Tensor, options: dict[str, Any], return_lse: bool
+    A: SeveralMasks, C: Tensor, B: Tensor, D: Tensor, options: dict[str, Any], return_lse: bool
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the product with a union of masks, or with a mask for each head."""
     if isinstance(A, MaskUnion):
@@ -426,7 +426,7 @@ def _together(given: dict[str, tuple[Any, int]]) -> list[Any]:
 # ---- factors, shapes and dtypes
 
 
-def _factor(alpha: Any, operation: str) -> float:
+def _factor(alpha: object, operation: str) -> float:
     if isinstance(alpha, Tensor) and alpha.requires_grad:
         raise InvalidArgument(
             f"alpha: {operation} has no gradient for it; multiply C by alpha instead, which has one"
@@ -440,7 +440,7 @@ def _weights_of(sparse: Sparse, values: Tensor | None, use_values: bool) -> Tens
     return sparse.values() if use_values else None
 
 
-def _check_tensor(what: str, given: Any) -> None:
+def _check_tensor(what: str, given: object) -> None:
     if not isinstance(given, Tensor):
         raise InvalidArgument(
             f"{what}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "

@@ -9,7 +9,7 @@ may be asked for, :mod:`.operators` makes gradients of operators that have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...core.operation import Operation
+    from .types import Gradients, Inputs
 
 #: The arguments that have gradients: values, C, B, D.
 _DIFFERENTIABLE = slice(2, 6)
@@ -50,7 +51,7 @@ def log_totals_like(C: Tensor) -> Tensor:
 
 
 def fusedmm_gradients(
-    inputs: tuple[Any, ...],
+    inputs: Inputs,
     needs: Sequence[bool],
     gradient: Tensor,
     out: Tensor | None = None,
@@ -76,9 +77,9 @@ def fusedmm_gradients(
     return (None, None, *found_or_none(found, wanted), None, None, None)
 
 
-def found_or_none(found: Any, wanted: list[bool]) -> Any:
+def found_or_none(found: Sequence[Tensor], wanted: list[bool]) -> Gradients:
     """Return gradients, None for the ones that were not requested."""
-    return (x if want else None for x, want in zip(found, wanted, strict=True))
+    return tuple(x if want else None for x, want in zip(found, wanted, strict=True))
 
 
 def _kernel(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -47,7 +47,7 @@ class Seen(Generic[T]):
             return  # nothing tells when one is written into
         key = (id(first), id(second), number)
 
-        def forget(_: Any) -> None:
+        def forget(_: object) -> None:
             self._entries.pop(key, None)
 
         refs = (weakref.ref(first, forget), weakref.ref(second, forget))

@@ -60,7 +60,7 @@ class Known(NamedTuple):
     shape: tuple[int, int]
 
 
-def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
+def spmm_again(A: Any, B: Tensor, alpha: object, beta: object) -> Tensor | None:
     """Return ``A @ B`` if it is like a product before, else None.
 
     Parameters
@@ -89,7 +89,7 @@ def spmm_again(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     return result
 
 
-def spmm_traced(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
+def spmm_traced(A: object, B: Tensor, alpha: object, beta: object) -> Tensor | None:
     """Return ``A @ B`` as PyTorch's compiler is to see it, or None where there is more to decide.
 
     The compiler guards each name that it meets, and a call pays for each guard: the checks of a
@@ -111,7 +111,7 @@ def spmm_traced(A: Any, B: Any, alpha: Any, beta: Any) -> Tensor | None:
     return found
 
 
-def remember(A: Any, values: Tensor, B: Tensor, result: Tensor) -> None:
+def remember(A: object, values: Tensor, B: Tensor, result: Tensor) -> None:
     """Note that ``result = A @ B`` was computed by the kernel of the rule, if that can be repeated.
 
     Parameters
@@ -142,7 +142,7 @@ def remember(A: Any, values: Tensor, B: Tensor, result: Tensor) -> None:
     tensors.products[_state(B)] = Known(repeat, values, addresses[0], remainders, shape)
 
 
-def _are_plain(alpha: Any, beta: Any) -> bool:
+def _are_plain(alpha: object, beta: object) -> bool:
     numbers = type(alpha) in (int, float) and type(beta) in (int, float)
     return numbers and alpha == 1 and beta == 0
 

@@ -109,7 +109,7 @@ def check_dense(what: str, tensor: Tensor) -> None:
         )
 
 
-def sparse_of(A: Any, device: torch.device) -> Sparse:
+def sparse_of(A: object, device: torch.device) -> Sparse:
     """Return a matrix of wollemi, a :class:`Pattern` or a sparse tensor of any layout.
 
     Raises
@@ -164,7 +164,7 @@ def eager_for_tensors(
     )
 
     @wraps(function)
-    def called(A: Any, *arguments: P.args, **options: P.kwargs) -> Tensor:
+    def called(A: object, *arguments: P.args, **options: P.kwargs) -> Tensor:
         if isinstance(A, Tensor):
             found: Tensor = eager(A, *arguments, **options)
             return found

@@ -7,7 +7,7 @@ solves.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,15 +18,18 @@ from .assembled import assembled_values, given
 from .captured import refuse_solve
 from .solves import solve
 
+if TYPE_CHECKING:
+    from ...core.settings import Settings
+
 
 def least_squares(
-    A: Any,
+    A: object,
     b: Tensor,
     *,
     values: Tensor | None = None,
     damp: float = 0.0,
-    solver: Any = "direct",
-    M: Any = "auto",
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
@@ -88,6 +91,14 @@ def least_squares(
         system, weights.new_full((m,), first), weights, weights, weights.new_full((n,), last)
     )
     right = torch.nn.functional.pad(block, (0, 0, 0, n))
-    options = {"solver": solver, "M": M, "rtol": rtol, "atol": atol, "maxiter": maxiter}
-    x = solve(system.pattern, right, values=numbers, **options)[..., m:, :]
+    x = solve(
+        system.pattern,
+        right,
+        values=numbers,
+        solver=solver,
+        M=M,
+        rtol=rtol,
+        atol=atol,
+        maxiter=maxiter,
+    )[..., m:, :]
     return x[..., 0] if vector else x

@@ -7,7 +7,7 @@ entries: they list the entries of the mask, which takes memory that no other ope
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -25,6 +25,14 @@ from .identities import Seen, identity
 from .memory import borrowed, executor_of, numpy_of, tensor_of
 from .patterns import faked, of_one_size, outside_of_transforms, with_id
 from .register import define, define_without_derivatives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch._C import DispatchKeySet
+    from torch._ops import OpOverload
+
+    from .types import Inputs, OperatorArgument, Tangents
 
 # ---- masks by the memory of their tensors
 
@@ -78,7 +86,7 @@ def _remember(key: tuple[Any, ...], mask: Mask, first: Tensor, last: Tensor) -> 
     return known
 
 
-def _tensors_of(mask: Any) -> tuple[Tensor, Tensor]:
+def _tensors_of(mask: Mask) -> tuple[Tensor, Tensor]:
     found = _tensors.get(mask)
     if found is None:
         with outside_of_transforms():
@@ -100,12 +108,12 @@ def _twin(mask: Mask, first: Tensor, last: Tensor) -> Mask:
 
 @torch.compiler.assume_constant_result
 def _first_of(number: int) -> Tensor:
-    return of_one_size(_tensors_of(with_id(number))[0])
+    return of_one_size(_tensors_of(cast(Mask, with_id(number)))[0])
 
 
 @torch.compiler.assume_constant_result
 def _last_of(number: int) -> Tensor:
-    return of_one_size(_tensors_of(with_id(number))[1])
+    return of_one_size(_tensors_of(cast(Mask, with_id(number)))[1])
 
 
 def mask_tensors(mask: Mask, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -191,13 +199,17 @@ def entries_of(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     return indptr, torch.arange(shifts.shape[0], device=first.device) + shifts
 
 
-def _by_entries(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _by_entries(inputs: Inputs) -> tuple[Any, ...]:
     first, last, *operands, edge, alpha, _ = inputs
     return (*entries_of(first, last), None, *operands, edge, alpha, "auto")
 
 
 def _backward(
-    inputs: Any, needs: Any, out: Tensor, gradient: Tensor, log_totals: Tensor | None = None
+    inputs: Inputs,
+    needs: Sequence[bool],
+    out: Tensor,
+    gradient: Tensor,
+    log_totals: Tensor | None = None,
 ) -> tuple[Any, ...]:
     *given, edge, alpha, kernel = inputs
     wanted = list(needs[2:5])
@@ -213,28 +225,28 @@ def _backward(
     return None, None, *found_or_none(found, wanted), None, None, None
 
 
-def _jvp(inputs: Any, tangents: Any, out: Tensor) -> Any:
+def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Any:
     listed = (None, None, None, *tangents[2:5], None, None, None)
     return operators.fusedmm_jvp_of(_by_entries(inputs), listed, out)
 
 
-def _softmax_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
     *given, alpha, kernel = inputs
     return (*given, "softmax", alpha, kernel)
 
 
 def _softmax_backward(
-    inputs: Any, needs: Any, found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
 ) -> tuple[Any, ...]:
     out, log_totals = found
     return _backward(_softmax_inputs(inputs), needs, out, gradient, log_totals)[:-1]
 
 
-def _softmax_jvp(inputs: Any, tangents: Any, found: tuple[Tensor, Tensor]) -> Any:
+def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
     return _jvp(_softmax_inputs(inputs), tangents, found[0])
 
 
-fusedmm_softmax: Any = define(
+fusedmm_softmax: OpOverload = define(
     "mask_fusedmm_softmax(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, float alpha, "
     "str kernel) -> (Tensor, Tensor)",
     kernel=_softmax_kernel,
@@ -244,7 +256,7 @@ fusedmm_softmax: Any = define(
 )
 
 
-def _recorded(keyset: Any, *inputs: Any) -> Tensor | None:
+def _recorded(keyset: DispatchKeySet, *inputs: OperatorArgument) -> Tensor | None:
     *given, edge, alpha, kernel = inputs
     if edge != "softmax" or not saves_log_totals(operations.fusedmm_softmax, given[2]):
         return None

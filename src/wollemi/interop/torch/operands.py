@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import InvalidMatrix
 from ...core.formats.csc import Csc
@@ -15,6 +15,8 @@ from .memory import numpy_of, tensor_of
 from .patterns import Pattern
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ...core.executor import Executor
     from ...core.formats.base import Matrix
 
@@ -24,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def matrix_from(arg: Any, executor: Executor | str | None, copy: bool) -> Matrix:
+def matrix_from(arg: Tensor, executor: Executor | str | None, copy: bool) -> Matrix:
     """Return a sparse tensor as a matrix of its layout.
 
     Raises

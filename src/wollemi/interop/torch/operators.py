@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch._C import DispatchKeySet
+    from torch._ops import OpOverload
+
+    from .types import Inputs, OperatorArgument
 
 # ---- kernels
 
@@ -150,7 +153,7 @@ def sum_of_given(*terms: Tensor | None) -> Any:
 
 
 def _spmm_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, values, B, _ = inputs
     d_values = sddmm(indptr, indices, gradient, B, "auto") if needs[2] else None
@@ -159,7 +162,7 @@ def _spmm_backward(
     return None, None, d_values, d_B, None
 
 
-def _spmm_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
+def _spmm_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, values, B, kernel = inputs
     _, _, t_values, t_B, _ = tangents
     return sum_of_given(
@@ -169,7 +172,7 @@ def _spmm_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> 
 
 
 def _transposed_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, values, B, _, _ = inputs
     d_values = sddmm(indptr, indices, B, gradient, "auto") if needs[2] else None
@@ -177,7 +180,7 @@ def _transposed_backward(
     return None, None, d_values, d_B, None, None
 
 
-def _transposed_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
+def _transposed_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, values, B, *rest = inputs
     _, _, t_values, t_B, _, _ = tangents
     return sum_of_given(
@@ -187,7 +190,7 @@ def _transposed_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tenso
 
 
 def _sddmm_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, C, B, _ = inputs
     d_C = spmm(indptr, indices, gradient, B, "auto") if needs[2] else None
@@ -196,7 +199,7 @@ def _sddmm_backward(
     return None, None, d_C, d_B, None
 
 
-def _sddmm_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
+def _sddmm_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
     indptr, indices, C, B, kernel = inputs
     _, _, t_C, t_B, _ = tangents
     return sum_of_given(
@@ -223,7 +226,7 @@ def _edge_derivative(pattern: Pattern, edge: str, p: Tensor, t: Tensor) -> Tenso
     return t
 
 
-def _widened(inputs: tuple[Any, ...]) -> list[Any]:
+def _widened(inputs: Inputs) -> list[Any]:
     """Return operands with the floating-point ones in float32."""
     return [x.float() if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
@@ -242,7 +245,7 @@ def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: T
 
 
 def _attention_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor | None, gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], out: Tensor | None, gradient: Tensor
 ) -> tuple[Any, ...]:
     """Return the gradients of attention with few passes over arrays of entries.
 
@@ -284,8 +287,8 @@ def _attention_backward(
 
 
 def fusedmm_backward_of(
-    inputs: Any,
-    needs: Any,
+    inputs: Inputs,
+    needs: Sequence[bool],
     out: Tensor | None,
     gradient: Tensor,
     log_totals: Tensor | None = None,
@@ -322,7 +325,7 @@ def fusedmm_backward_of(
     return None, None, d_values, d_C, d_B, d_D, None, None, None
 
 
-def fusedmm_jvp_of(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
+def fusedmm_jvp_of(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
     """Return the tangent of the result."""
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
@@ -378,13 +381,13 @@ def _with_edge(of_arguments: Any) -> tuple[Any, ...]:
     return (*tensors, None, alpha, kernel)
 
 
-def _softmax_inputs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
     *tensors, _, alpha, kernel = _with_edge(inputs)
     return (*tensors, "softmax", alpha, kernel)
 
 
 def _softmax_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
 ) -> tuple[Any, ...]:
     *made, _, _, _ = fusedmm_backward_of(
         _softmax_inputs(inputs), _with_edge(needs), found[0], gradient, found[1]
@@ -392,13 +395,11 @@ def _softmax_backward(
     return (*made, None, None)
 
 
-def _softmax_jvp(
-    inputs: tuple[Any, ...], tangents: Sequence[Any], found: tuple[Tensor, Tensor]
-) -> Any:
+def _softmax_jvp(inputs: Inputs, tangents: Sequence[Any], found: tuple[Tensor, Tensor]) -> Any:
     return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), found[0])
 
 
-fusedmm_softmax: Any = define(
+fusedmm_softmax: OpOverload = define(
     "fusedmm_softmax(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "float alpha, str kernel) -> (Tensor, Tensor)",
     kernel=_softmax_kernel,
@@ -408,7 +409,7 @@ fusedmm_softmax: Any = define(
 )
 
 
-def _recorded(keyset: DispatchKeySet, *inputs: Any) -> Tensor | None:
+def _recorded(keyset: DispatchKeySet, *inputs: OperatorArgument) -> Tensor | None:
     *tensors, edge, alpha, kernel = inputs
     if edge != "softmax" or not saves_log_totals(operations.csr_fusedmm_softmax, tensors[3]):
         return None

@@ -6,6 +6,11 @@ the memory of the tensors, which is the same under every transform of PyTorch's.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+
 import ctypes
 import threading
 import weakref
@@ -186,8 +191,8 @@ class Tensors:
         self.sparse: Any = None
         self.products: dict[Hashable, Any] = {}
         self._indices = A.indices
-        self._array: Any = None
-        self._values: Any = None
+        self._array: Array | None = None
+        self._values: Tensor | None = None
 
     def are_of(self, A: Csr) -> bool:
         """Return whether they belong to a matrix with entries that may have been sorted since."""
@@ -208,7 +213,7 @@ class Tensors:
 known_tensors: dict[int, Tensors] = {}
 
 
-def _drop(tensors: dict[int, Tensors], number: int, _: Any) -> None:
+def _drop(tensors: dict[int, Tensors], number: int, _: object) -> None:
     tensors.pop(number, None)  # the dictionary is given: at exit this module has no names
 
 

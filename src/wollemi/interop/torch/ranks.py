@@ -24,6 +24,8 @@ from ...core.executor import Executor
 from ...core.registry import executor as executor_by_name
 
 if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup, Store, Work
+
     from ...core.distributed.halo import Halo
 
 HostArray = np.ndarray[Any, Any]
@@ -62,7 +64,7 @@ class TorchLinks(RankLinks):
         Rows of a block of reproducible sums, or 0.
     """
 
-    def __init__(self, group: Any, store: Any, executor: Executor, block: int) -> None:
+    def __init__(self, group: ProcessGroup, store: Store, executor: Executor, block: int) -> None:
         self.distributed = _torch()
         super().__init__(executor, group.rank(), group.size(), block)
         self.group, self.store = group, store
@@ -70,7 +72,7 @@ class TorchLinks(RankLinks):
 
     # ---- waiting, and failing
 
-    def wait(self, *works: Any) -> None:
+    def wait(self, *works: Work) -> None:
         """Wait for messages; raise MemberFailed if they do not come because a rank has failed."""
         since, looked = None, time.perf_counter()
         for turn in range(sys.maxsize):
@@ -126,7 +128,7 @@ class TorchLinks(RankLinks):
         self.wait(self.distributed.all_gather(found, mine, group=self.group, async_op=True))
         return [one.numpy() for one in found]
 
-    def all(self, thing: Any) -> list[Any]:
+    def all(self, thing: object) -> list[Any]:
         """Return the objects that the ranks hand over, in order of ranks."""
         return [pickle.loads(text.data) for text in self._of_all_sizes(_pickled(thing))]
 
@@ -197,7 +199,7 @@ def _tensor(array: HostArray) -> Any:
     return torch.from_numpy(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
-def _pickled(thing: Any) -> HostArray:
+def _pickled(thing: object) -> HostArray:
     return np.frombuffer(bytearray(pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)), np.uint8)
 
 
@@ -207,7 +209,9 @@ class TorchGroup(RankGroup):
     kind = "torch"
 
 
-def group_of(process_group: Any, executor: Executor | str | None, reproducible: bool) -> TorchGroup:
+def group_of(
+    process_group: ProcessGroup | None, executor: Executor | str | None, reproducible: bool
+) -> TorchGroup:
     """Return the ranks of a process group; see :func:`wollemi.distributed.from_torch`."""
     distributed = _torch()
     if not distributed.is_initialized():

@@ -25,11 +25,11 @@ from torch.library import Library
 from ...core.errors import UnsupportedOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch._C import DispatchKeySet
     from torch._ops import OpOverload
     from torch.autograd.function import FunctionCtx
+
+    from .types import BatchInfo, Gradients, Inputs, OperatorArgument
 
 LIBRARY = Library("wollemi", "DEF")
 
@@ -125,9 +125,9 @@ def _places_of_tensors(op: OpOverload) -> tuple[int, ...]:
 def _differentiable(
     op: OpOverload,
     kernel: Callable[..., Any],
-    backward: Any,
-    jvp: Any,
-    recorded: Any,
+    backward: Callable[..., Gradients],
+    jvp: Callable[..., Tensor],
+    recorded: Callable[..., Tensor | None] | None,
     places: tuple[int, ...],
 ) -> Callable[..., Any]:
     alone: dict[int, bool] = {}
@@ -149,7 +149,9 @@ def _differentiable(
     # for operators of PyTorch's own; a Function would begin at the outermost level again.
     class Differentiable(_SingleLevelFunction):
         @staticmethod
-        def forward(ctx: FunctionCtx, keyset: DispatchKeySet, recording: bool, *args: Any) -> Any:
+        def forward(
+            ctx: FunctionCtx, keyset: DispatchKeySet, recording: bool, *args: OperatorArgument
+        ) -> Any:
             if is_alone(keyset):
                 out = kernel(*args)
             else:
@@ -169,12 +171,12 @@ def _differentiable(
             return (None, None, *found)
 
         @staticmethod
-        def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
+        def jvp(ctx: FunctionCtx, *tangents: Tensor | None) -> Any:
             inputs, out = _saved(ctx)
             tangent = jvp(inputs, tangents[2:], out)
             return (tangent, *(None for _ in out[1:])) if ctx.several else tangent
 
-    def autograd(keyset: DispatchKeySet, *args: Any) -> Any:
+    def autograd(keyset: DispatchKeySet, *args: OperatorArgument) -> Any:
         records = torch.is_grad_enabled() and _asks_for_gradients(args, places)
         forward = forward_ad._current_level >= 0
         if records and not forward and recorded is not None:
@@ -204,7 +206,12 @@ def _asks_for_gradients(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
     return False
 
 
-def _keep(ctx: FunctionCtx, places: tuple[int, ...], args: tuple[Any, ...], out: Any) -> None:
+def _keep(
+    ctx: FunctionCtx,
+    places: tuple[int, ...],
+    args: tuple[Any, ...],
+    out: Tensor | tuple[Tensor, ...],
+) -> None:
     """Save the tensors for derivatives: arguments, the result, and its auxiliary tensors."""
     ctx.places = [i for i in places if args[i] is not None]
     ctx.others = [None if i in places else a for i, a in enumerate(args)]
@@ -228,7 +235,7 @@ def _saved(ctx: FunctionCtx) -> tuple[list[Any], Any]:
 
 
 def _batching(op: OpOverload, optional: bool) -> Callable[..., tuple[Any, Any]]:
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+    def vmap(info: BatchInfo, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         found = op(*with_leading_axis(info, in_dims, args))
         if optional:
             return found, tuple(0 if wanted else None for wanted in args[-1])
@@ -237,7 +244,9 @@ def _batching(op: OpOverload, optional: bool) -> Callable[..., tuple[Any, Any]]:
     return vmap
 
 
-def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Sequence[Any]) -> list[Any]:
+def with_leading_axis(
+    info: BatchInfo, in_dims: tuple[int | None, ...], args: Inputs
+) -> list[OperatorArgument]:
     """Return arguments under ``vmap`` with its axis in front of all floating-point tensors."""
     dense = []
     for arg, dim in zip(args, in_dims, strict=True):
@@ -260,7 +269,7 @@ def with_leading_axis(info: Any, in_dims: tuple[int | None, ...], args: Sequence
 def _lowering(op: OpOverload, device: str) -> Callable[..., Tensor]:
     keys = _C.DispatchKeySet(getattr(_C.DispatchKey, f"Autocast{device}"))
 
-    def autocast(*args: Any) -> Tensor:
+    def autocast(*args: OperatorArgument) -> Tensor:
         dtype = torch.get_autocast_dtype(device.lower())
         with _C._ExcludeDispatchKeyGuard(keys):
             lowered: Tensor = op(*(_lower(a, dtype) for a in args))
@@ -269,6 +278,7 @@ def _lowering(op: OpOverload, device: str) -> Callable[..., Tensor]:
     return autocast
 
 
-def _lower(arg: Any, dtype: torch.dtype) -> Any:
-    wide = isinstance(arg, Tensor) and arg.is_floating_point() and arg.dtype is not torch.float64
-    return arg.to(dtype) if wide else arg
+def _lower(arg: OperatorArgument, dtype: torch.dtype) -> OperatorArgument:
+    if isinstance(arg, Tensor) and arg.is_floating_point() and arg.dtype is not torch.float64:
+        return arg.to(dtype)
+    return arg

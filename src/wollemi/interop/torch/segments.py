@@ -71,7 +71,7 @@ def _spread_fake(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Te
     return r.new_empty((*r.shape[:-1], indices.shape[0]))
 
 
-def _like(indptr: Tensor, indices: Tensor, *values: Any) -> Tensor:
+def _like(indptr: Tensor, indices: Tensor, *values: Tensor) -> Tensor:
     return torch.empty_like(values[-2], memory_format=torch.contiguous_format)
 
 

@@ -6,17 +6,20 @@ Vectors cross the host. With ``x = A^-1 b`` and the gradient ``g`` of ``x``, the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from ...core.distributed.matrix import Csr
 from ...core.distributed.shared import Parts, Shared
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype, UnsupportedOperation
 from ...solvers.differentiable.description import solved
+
+if TYPE_CHECKING:
+    from .types import Gradients
 
 HostArray = np.ndarray[Any, Any]
 
@@ -67,7 +70,12 @@ class _Solve(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, A: Any, values: Tensor | None, b: Tensor, how: str, dtype: np.dtype[Any]
+        ctx: FunctionCtx,
+        A: Any,
+        values: Tensor | None,
+        b: Tensor,
+        how: str,
+        dtype: np.dtype[Any],
     ) -> Tensor:
         """Solve with the members."""
         operator = A.astype(dtype)
@@ -81,7 +89,7 @@ class _Solve(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Gradients:
         """Solve the adjoint system, and sample its product with the solution."""
         right = np.ascontiguousarray(gradient.detach().numpy(force=True))
         adjoint = np.ascontiguousarray(solved(ctx.operator.H, right, ctx.how))

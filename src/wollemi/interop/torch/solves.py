@@ -30,14 +30,16 @@ from .shared_solves import solve_shared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ...core.settings import Settings
+
 
 def solve(
-    A: Any,
+    A: object,
     b: Tensor,
     *,
     values: Tensor | None = None,
-    solver: Any = "auto",
-    M: Any = "auto",
+    solver: str | Settings = "auto",
+    M: str | Settings = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
@@ -120,7 +122,7 @@ def _rows_of_square(sparse: Any) -> int:
     return int(n)
 
 
-def _check_tensor(b: Any) -> None:
+def _check_tensor(b: object) -> None:
     if not isinstance(b, Tensor):
         raise InvalidArgument(
             f"b: expected a torch tensor, got {type(b).__name__}; wl.solve takes arrays"

@@ -34,7 +34,7 @@ class SparseProduct(NamedTuple):
 
 
 def matmul(
-    A: Any, B: Any, *, A_values: Tensor | None = None, B_values: Tensor | None = None
+    A: object, B: object, *, A_values: Tensor | None = None, B_values: Tensor | None = None
 ) -> SparseProduct:
     """Return the sparse product ``A @ B``, with gradients for the values of both.
 
@@ -74,7 +74,7 @@ def matmul(
 
 
 def galerkin(
-    A: Any, P: Any, *, A_values: Tensor | None = None, P_values: Tensor | None = None
+    A: object, P: object, *, A_values: Tensor | None = None, P_values: Tensor | None = None
 ) -> SparseProduct:
     """Return the coarse matrix ``P.T @ A @ P``, with gradients for the values of both.
 

@@ -29,16 +29,18 @@ from .solves import solve_adjoint
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
 
+    from ...core.settings import Settings
+
 
 def eigsh(
-    A: Any,
+    A: object,
     k: int = 6,
     which: str = "LM",
     sigma: float | None = None,
     *,
     values: Tensor | None = None,
-    solver: Any = "direct",
-    M: Any = "auto",
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return ``k`` eigenpairs of a symmetric matrix, with gradients for its values.
@@ -93,13 +95,13 @@ def eigsh(
 
 
 def svds(
-    A: Any,
+    A: object,
     k: int = 6,
     which: str = "LM",
     *,
     values: Tensor | None = None,
-    solver: Any = "direct",
-    M: Any = "auto",
+    solver: str | Settings = "direct",
+    M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``k`` singular triplets, with gradients for the values of ``A``.
