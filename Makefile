@@ -24,7 +24,7 @@ SITE_PACKAGES = $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib
 # $(call requirements,table,key): what pyproject.toml asks for there, without building the package.
 requirements = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1))')
 
-kernel_text := $(shell find backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu')
+kernel_text := $(shell find backends tests benchmarks/wollemi_bench -name '*.cpp' -o -name '*.hpp' -o -name '*.cu')
 # Only what the C++ is built or generated from: an editable install sees every other change by itself.
 native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell find backends/omp backends/gpu -name '*.[ch]pp' -o -name 'generate*.py') \
 	core/operation.py $(shell find backends/cpu backends/unified core/operations core/step solvers -name '*.hpp' -o -name '*.py')

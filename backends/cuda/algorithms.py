@@ -9,13 +9,12 @@ from .products.slab import Slab
 from .products.slab_attention import SlabAttention
 from .products.slab_choice import SlabsOrRows
 from .products.tensor import TensorCores
-from .products.tensor_tca import Tca, TcaTf32
 from .products.tile_attention import TileAttention, TilesOrRows
 from .spmv.cached_columns import CachedColumns
 from .table import algorithms
 
 algorithms.register("spmv", CachedColumns())
-algorithms.register("spmm", Slab(), DenseProduct(), TensorCores(), Tca(), TcaTf32())
+algorithms.register("spmm", Slab(), DenseProduct(), TensorCores())
 algorithms.register("sddmm", SampledDense(), Tile(), TileMma())
 algorithms.register(
     "fusedmm",

@@ -17,6 +17,7 @@ from wollemi.core.operation import Cost
 from wollemi.core.operations import products as operations
 from wollemi.core.products import fusedmm, sddmm, spmm
 
+from . import published
 from .cases import SEED, Case
 from .clocks import capture_by_cupy
 from .peers import Absent, Peer
@@ -258,7 +259,12 @@ def _checked(inputs: Path, shapes: list[tuple[int, int]], dtype: np.dtype[Any]) 
 
 
 def kernels_of(A: Csr, operation: str) -> list[str]:
-    """Return the names of the algorithms that the executor has for an operation."""
+    """Return the names of the algorithms that the executor has for an operation.
+
+    On GPUs these include :mod:`~.published`.
+    """
+    if A.executor.algorithms.backend in ("cuda", "hip"):
+        published.register()
     return [algorithm.name for algorithm in A.executor.algorithms.of(operation)]
 
 

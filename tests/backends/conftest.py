@@ -45,6 +45,21 @@ def executor(request: pytest.FixtureRequest) -> wl.Executor:
     return wl.executor(request.param)
 
 
+@pytest.fixture(scope="module")
+def published_algorithms() -> Iterator[None]:
+    """Have the published algorithms of wollemi_bench in the tables of GPUs."""
+    from wollemi.backends.cuda.table import algorithms as of_cuda
+    from wollemi.backends.gpu.table import algorithms as of_gpus
+    from wollemi_bench import published
+
+    tables = (of_cuda, of_gpus)
+    before = [dict(table._own) for table in tables]
+    published.register()
+    yield
+    for table, own in zip(tables, before, strict=True):
+        table._own = own
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cubins_are_kept() -> Iterator[None]:
     """Let no test compile a program for NVIDIA's GPUs that an earlier run has compiled."""

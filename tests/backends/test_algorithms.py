@@ -17,8 +17,6 @@ from .calls import REFERENCE, matrix, numbers
 from .tolerance import UNITS
 
 INDEX = {"float32": "int32", "float64": "int64", "complex64": "int64"}
-#: Rounds its operands to so few bits that no tolerance of float32 is right: test_tensor_machine.py.
-ROUNDING = ("tca-tf32",)
 
 
 class Plain(Algorithm):
@@ -107,8 +105,6 @@ def test_every_algorithm_for_matrices_is_right(
         positive = host._with_data(abs(host.data))  # abs(host) adds up duplicates
         size = wide(function(positive, *map(abs, operands)))
         for name in executor.algorithms.names(product):
-            if name in ROUNDING:
-                continue
             try:
                 A.plan_for(product, columns, name)
             except InvalidArgument as why:

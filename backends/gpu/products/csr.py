@@ -38,7 +38,6 @@ from .rows import (
 )
 from .rowwise import by_columns, weigh, weigh_gradients
 from .sddmm_flat import Flat
-from .sddmm_named import Entry, SmL2, SmL2Slice32, SmL2Slice128, SmL2Slice256
 from .spmm_kernels import (
     EntriesInTurn,
     EntriesReduced,
@@ -128,11 +127,6 @@ algorithms.register(
 algorithms.register(
     "sddmm",
     Flat(),
-    Entry(),
-    SmL2(),
-    SmL2Slice32(),
-    SmL2Slice128(),
-    SmL2Slice256(),
     SddmmRowSplit(),
     SddmmRowSegments(),
 )

@@ -14,7 +14,7 @@ from wollemi.core.errors import InvalidArgument
 
 from ... import needs
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("published_algorithms")]
 
 #: Of the sum of the absolute values of all terms.
 MOST = {"float32": 1e-6, "float16": 2.0**-10, "bfloat16": 2.0**-7, "tf32": 2.0**-9}

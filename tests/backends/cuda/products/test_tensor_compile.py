@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wollemi.backends.cuda.products import tensor_kernels as kernels
-from wollemi.backends.cuda.products.tensor_tca import tca_spmm
 from wollemi.core.errors import KernelCompileError
+from wollemi_bench.published.tca import tca_spmm
 
 from ...needs import nvrtc, swept
 

@@ -27,6 +27,8 @@ EXECUTORS = {
     ),
     "cuda": (cuda, [pytest.mark.gpu]),
 }
+pytestmark = pytest.mark.usefixtures("published_algorithms")
+
 NAMES = {
     "spmm": (
         "row-split",

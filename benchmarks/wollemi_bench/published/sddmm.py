@@ -1,7 +1,7 @@
-"""Published algorithms for sampled products under their own names; the rule chooses neither.
+"""Published algorithms for sampled products on GPUs.
 
-The default is measured against them: :class:`Entry`, and :class:`SmL2` with the sizes of tiles that
-its search tries.
+:class:`Entry` is the plainest one; :class:`SmL2` comes with the sizes of tiles that its search
+tries.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ....core.algorithm import Facts
-from ....core.calls import SddmmCall
-from ....core.executor import Array
-from ...unified.wrappers import SimtKernel
-from . import declarations as ml
-from .algorithm import GpuAlgorithm
-from .dots import itemsize
-from .sddmm_flat import planned_rows, rows_of
+from wollemi.backends.gpu.products import declarations as ml
+from wollemi.backends.gpu.products.algorithm import GpuAlgorithm
+from wollemi.backends.gpu.products.dots import itemsize
+from wollemi.backends.gpu.products.sddmm_flat import planned_rows, rows_of
+from wollemi.backends.unified.wrappers import SimtKernel
+from wollemi.core.algorithm import Facts
+from wollemi.core.calls import SddmmCall
+from wollemi.core.executor import Array
+
+from . import TEXTS
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ....core.formats.csr import Csr
-    from .adapter import Adapter
+    from wollemi.backends.gpu.products.adapter import Adapter
+    from wollemi.core.formats.csr import Csr
 
 _SAMPLES = (
     "indices: in I[z], values: in T[z], values_step: i64, C: in T[l], C_ld: i64, C_step: i64, "
@@ -32,14 +34,14 @@ _SAMPLES = (
 
 entry_sddmm = SimtKernel(
     "entry_sddmm",
-    "sddmm_entry.hpp",
+    str(TEXTS / "sddmm_entry.hpp"),
     f"nnz: i64, k: i64, batch: i64, rows: in I[z], {_SAMPLES}",
     "{E}, {T}, {I}",
     variants=(),
 )
 sm_l2_sddmm = SimtKernel(
     "sm_l2_sddmm",
-    "sddmm_sm_l2.hpp",
+    str(TEXTS / "sddmm_sm_l2.hpp"),
     "tiles: i64, k: i64, batch: i64, first_entry: in I[l], first_row: in I[l], rows: in I[l], "
     f"local: in i32[z], order: in I[z], {_SAMPLES}",
     "{L}, {E}, {SLICE}, {T}, {I}",
@@ -156,6 +158,10 @@ class SmL2Slice256(SmL2):
 
     name: ClassVar[str] = "sm-l2-256"
     slice_bytes: ClassVar[int] = 1024
+
+
+#: In the order in which the table lists them.
+ALGORITHMS = (Entry(), SmL2(), SmL2Slice32(), SmL2Slice128(), SmL2Slice256())
 
 
 def sampled_operands(on: Adapter, call: SddmmCall) -> tuple[int, tuple[Any, ...]]:

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ....core.algorithm import Facts
-from ....core.calls import SpmmCall
-from ...gpu import launch
-from ...gpu.products import choice as ml_choice
-from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import Adapter
-from ...gpu.products.algorithm import GpuAlgorithm
-from ...unified.wrappers import SimtKernel
-from .tensor import run_kernel
+from wollemi.backends.cuda.products.tensor import run_kernel
+from wollemi.backends.gpu import launch
+from wollemi.backends.gpu.products import choice as ml_choice
+from wollemi.backends.gpu.products import declarations as ml
+from wollemi.backends.gpu.products.adapter import Adapter
+from wollemi.backends.gpu.products.algorithm import GpuAlgorithm
+from wollemi.backends.unified.wrappers import SimtKernel
+from wollemi.core.algorithm import Facts
+from wollemi.core.calls import SpmmCall
+
+from . import TEXTS
 
 if TYPE_CHECKING:
-    from ....core.formats.csr import Csr
+    from wollemi.core.formats.csr import Csr
 
 tca_spmm = SimtKernel(
     "tca_spmm",
-    "tensor_tca.hpp",
+    str(TEXTS / "tca.hpp"),
     "items: i64, k: i64, batch: i64, bounds: in I[l], target: in I[l], indices: in I[z], "
     "values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, C: inout T[l], "
     "C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",
@@ -130,3 +132,7 @@ class TcaTf32(Tca):
     name = "tca-tf32"
     dtypes: ClassVar[tuple[str, ...]] = ("float32",)
     remedy: ClassVar[str] = "'tca' multiplies float16 and bfloat16"
+
+
+#: In the order in which the table lists them.
+ALGORITHMS = (Tca(), TcaTf32())

@@ -1,4 +1,4 @@
-"""Sampled products by entries, and the published algorithms that have names of their own."""
+"""Sampled products by entries, and the published algorithms of wollemi_bench."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
-from wollemi.backends.gpu.products import sddmm_named
 from wollemi.backends.gpu.products.sddmm_flat import Flat, flat_sddmm
-from wollemi.backends.gpu.products.sddmm_named import (
-    ENTRIES,
-    KEPT,
-    entry_sddmm,
-    make_tiles,
-    sm_l2_sddmm,
-)
 from wollemi.backends.unified import wrappers
 from wollemi.core.algorithm import Facts
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
 from wollemi_bench.generators import rmat
+from wollemi_bench.published import sddmm as published
+from wollemi_bench.published.sddmm import ENTRIES, KEPT, entry_sddmm, make_tiles, sm_l2_sddmm
 
 from ...hip.amd.compilers import WITHOUT_HIPRTC, compile_with_hiprtc, has_hiprtc, width
 from ...lockstep.build import compiler
@@ -33,6 +27,8 @@ from ...needs import CUDA_TARGETS, cuda, nvrtc, tool
 from ...test_products import dtype_called, numbers
 from .test_compile import OF_HIPRTC, program
 from .test_waves import BATCH, REAL, REFERENCE, M, N, assert_same, pattern_of
+
+pytestmark = pytest.mark.usefixtures("published_algorithms")
 
 SLICES = {"sm-l2-32": 128, "sm-l2": 256, "sm-l2-128": 512, "sm-l2-256": 1024}
 NAMES = ("flat", "entry", *SLICES)
@@ -57,7 +53,7 @@ def rng() -> np.random.Generator:
 def test_waves_equal_the_reference(
     wave: Any, rng: Any, dtype: str, index: str, k: int, name: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(sddmm_named, "PANEL_BYTES", 5 * 64 * 4)  # several panels
+    monkeypatch.setattr(published, "PANEL_BYTES", 5 * 64 * 4)  # several panels
     T, A = dtype_called(dtype), pattern_of(dtype, index)
     C, B, S, values = (numbers(rng, (BATCH, *s), T) for s in ((M, k), (N, k), (A.nnz,), (A.nnz,)))
     assert_same(wave, operations.csr_sddmm, A, S, values, C, B, S, 0.75, -0.5, name)
@@ -99,7 +95,7 @@ def test_nvrtc_compiles_them(architecture: str) -> None:
         for kernel, constants in (
             (entry_sddmm, {"E": each}),
             *(
-                (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each, "SLICE": size})
+                (sm_l2_sddmm, {"L": published.LANES, "E": each, "SLICE": size})
                 for size in SLICES.values()
             ),
             (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 0}),
@@ -118,7 +114,7 @@ def test_hiprtc_compiles_them(tmp_path: Path, target: str) -> None:
         kernel.symbol(*pair, **constants): program("HIP", kernel, *pair, warp, **constants)
         for kernel, constants in (
             (entry_sddmm, {"E": each}),
-            (sm_l2_sddmm, {"L": sddmm_named.LANES, "E": each, "SLICE": 256}),
+            (sm_l2_sddmm, {"L": published.LANES, "E": each, "SLICE": 256}),
             (flat_sddmm, {"L": 8, "V": 2, "E": each, "A": 1, "WHOLE": 0}),
         )
     }
