@@ -22,7 +22,7 @@ CPU_LANES = 16
 
 
 @dataclass(frozen=True)
-class Facts:
+class DeviceProperties:
     """Properties of the device that kernels are chosen by.
 
     Parameters
@@ -95,9 +95,9 @@ class Facts:
         return CPU_LANES if self.kind == "cpu" else self.block
 
 
-def facts(device: Any) -> Facts:
+def facts(device: Any) -> DeviceProperties:
     """Ask a dpctl device."""
-    return Facts(
+    return DeviceProperties(
         name=device.name.strip(),
         kind=device.device_type.name,
         backend=device.backend.name,

@@ -20,7 +20,7 @@ from ..unified.wrappers import SimtKernel
 from . import dlpack
 from .arguments import flatteners
 from .array import Namespace, UsmArray
-from .devices import Facts, facts, name_of
+from .devices import DeviceProperties, facts, name_of
 from .launch import Launcher, Record
 from .place import Place
 from .programs import Programs, index_code, value_code
@@ -53,7 +53,7 @@ class DpcppExecutor(Executor):
     ----------
     device : dpctl.SyclDevice
         It must have unified shared memory.
-    adapted_to : Facts, optional
+    adapted_to : DeviceProperties, optional
         The device that kernels are adapted to, if not the device itself; tests run the kernels of
         GPUs on a CPU with it.
     """
@@ -61,7 +61,7 @@ class DpcppExecutor(Executor):
     kernels = kernel
     algorithms = algorithms
 
-    def __init__(self, device: Any, adapted_to: Facts | None = None) -> None:
+    def __init__(self, device: Any, adapted_to: DeviceProperties | None = None) -> None:
         self.facts = facts(device) if adapted_to is None else adapted_to
         self.place = Place(device)
         self.launcher = Launcher(self.place)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.executor import Array
-from ..simt.gmres import Steps, register
+from ..simt.gmres import GmresSteps, register
 from ..unified.wrappers import SimtKernel
 from . import templates
 from .devices import CPU_LANES
 from .table import kernel
 
 
-class SyclSteps(Steps):
+class SyclSteps(GmresSteps):
     """The steps on a device of SYCL's; a grid is work-groups, and work-items of each."""
 
     def launch(

@@ -22,7 +22,7 @@ from ...core.operation import Operation
 from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
 from . import functors
-from .devices import CPU_LANES, Facts
+from .devices import CPU_LANES, DeviceProperties
 from .place import Place
 from .shim import build_program, last_error, shim
 from .templates import IN_LANES, Family
@@ -103,11 +103,11 @@ class Programs:
     ----------
     place : Place
         Its queue.
-    facts : Facts
+    facts : DeviceProperties
         The device that kernels are adapted to.
     """
 
-    def __init__(self, place: Place, facts: Facts) -> None:
+    def __init__(self, place: Place, facts: DeviceProperties) -> None:
         self.place, self.facts = place, facts
         self._kernels: dict[str, Kernel] = {}
 

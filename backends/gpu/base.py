@@ -32,7 +32,7 @@ from .batch_direct import determinants_of, solve_directly
 from .device import GpuDevice
 from .errors import Here, translate
 from .function import Function
-from .repeatable import Launch, Repeatable, places_of
+from .repeatable import RecordedLaunch, Repeatable, places_of
 from .scratch import Scratch
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class _PerThread(threading.local):
         self.scratch: Scratch | None = None  # of the program being captured
         self.of_stream: dict[int, Scratch] = {}
         self.dry = False
-        self.launches: list[Launch] | None = None
-        self.noted: list[Launch] | None = None
+        self.launches: list[RecordedLaunch] | None = None
+        self.noted: list[RecordedLaunch] | None = None
         self.entered: list[tuple[Any, Any]] = []
         #: The user's capture that a public call is recorded in, OWN, FREE, or None.
         self.capture: Any = None
@@ -434,7 +434,7 @@ class GpuExecutor(Executor):
     def launch_address(self) -> int:
         """Return the address of the driver's function that launches kernels."""
 
-    def launch_handle(self, made: Launch) -> int | None:
+    def launch_handle(self, made: RecordedLaunch) -> int | None:
         """Return the driver's handle of a launch's kernel; None of one that is no plain kernel."""
         return made.function.ptr if isinstance(made.function, Function) else None
 
@@ -482,7 +482,7 @@ class GpuExecutor(Executor):
 
     @contextmanager
     def preparing(
-        self, scratch: Scratch, *, dry: bool, into: list[Launch] | None = None
+        self, scratch: Scratch, *, dry: bool, into: list[RecordedLaunch] | None = None
     ) -> Iterator[None]:
         """Take scratch memory from ``scratch``.
 
@@ -491,7 +491,7 @@ class GpuExecutor(Executor):
         scratch : Scratch
             For every launch within.
         dry : bool
-            Launch nothing.
+            RecordedLaunch nothing.
         into : list, optional
             Where launches are written down instead.
         """
@@ -502,9 +502,9 @@ class GpuExecutor(Executor):
             self._mine.scratch, self._mine.dry, self._mine.launches = None, False, None
 
     @contextmanager
-    def noting(self) -> Iterator[list[Launch]]:
+    def noting(self) -> Iterator[list[RecordedLaunch]]:
         """Note the launches within, which are launched as ever."""
-        self._mine.noted = launches = list[Launch]()
+        self._mine.noted = launches = list[RecordedLaunch]()
         try:
             yield launches
         finally:
@@ -545,7 +545,7 @@ class GpuExecutor(Executor):
         mine = self._mine
         for kept in (mine.noted, mine.launches):
             if kept is not None:
-                kept.append(Launch(function, (blocks,), (block,), arguments, shared))
+                kept.append(RecordedLaunch(function, (blocks,), (block,), arguments, shared))
         if mine.launches is None and not mine.dry:
             function((blocks,), (block,), arguments, shared)
 

@@ -10,7 +10,7 @@ from ...core.foreign import ArrayShape, ForeignProduct, Step
 from .function import packing
 from .native_calls import native
 from .products.repeated import Span, addresses_of, places_of, spans_of
-from .repeatable import Launch
+from .repeatable import RecordedLaunch
 from .scratch import Scratch
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def launches_of(
     spans = spans_of(arrays, addresses_of(arrays))
     if spans is None:
         return None
-    scratch, launches = Scratch(), list[Launch]()
+    scratch, launches = Scratch(), list[RecordedLaunch]()
     # A dry run first: the scratch memory of all launches is reserved before its address is taken.
     for into in (None, launches):
         with on.preparing(scratch, dry=True, into=into):
@@ -67,7 +67,9 @@ def launches_of(
     return made, (scratch, launches, steps)  # type: ignore[return-value]
 
 
-def _native_launch(on: GpuExecutor, launch: Launch, spans: Sequence[Span]) -> NativeLaunch | None:
+def _native_launch(
+    on: GpuExecutor, launch: RecordedLaunch, spans: Sequence[Span]
+) -> NativeLaunch | None:
     handle, layout = on.launch_handle(launch), packing(*map(type, launch.arguments))
     if handle is None or layout is None:
         return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .types import DriverKernel, KernelArgument, Stream
+    from .types import DriverKernel, KernelArgument, StreamHandle
 
 #: Bytes of a slot; the driver is told where each argument begins.
 SLOT = 8
@@ -97,7 +97,7 @@ class Function:
         block: tuple[int],
         arguments: Sequence[KernelArgument],
         shared: int = 0,
-        stream: Stream | None = None,
+        stream: StreamHandle | None = None,
         cooperative: bool = False,
     ) -> None:
         """Launch it, on the current stream if none is given."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.executor import Array
-from ..simt.gmres import Steps, register
+from ..simt.gmres import GmresSteps, register
 from ..simt.kernels import gmres_project
 from ..unified.wrappers import SimtKernel
 from .launch import BLOCK, FEW, RESIDENT, Grid, map_grid, row_blocks, tile_groups
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AHEAD, WIDE_AHEAD = 4, 2
 
 
-class CudaSteps(Steps):
+class CudaSteps(GmresSteps):
     """The steps on a GPU of CuPy's; a grid is a number of blocks."""
 
     def launch(

@@ -76,7 +76,7 @@ UNEVEN = 4
 WORD_BITS = 64
 
 
-class Entries(NamedTuple):
+class KeyedEntries(NamedTuple):
     """The arrays to sort.
 
     Attributes
@@ -172,7 +172,7 @@ def bits_of(limit: int) -> int:
     return max(limit - 1, 0).bit_length()
 
 
-def layout_of(entries: Entries) -> Bits:
+def layout_of(entries: KeyedEntries) -> Bits:
     """Return how words have their parts."""
     return Bits(bits_of(entries.size), bits_of(entries.others_limit))
 
@@ -231,18 +231,18 @@ def all_digits(bits: int, most: int) -> list[Digits]:
     return [Digits(shift, 1 << max(1, min(each, bits - shift))) for shift in shifts]
 
 
-def pays(entries: Entries) -> bool:
+def pays(entries: KeyedEntries) -> bool:
     """Return whether passes are expected to take less time than a sort of each key's entries."""
     return FEWEST <= entries.size < 2**31 and entries.limit < 2**31
 
 
-def sorted_by_key(executor: GpuExecutor, entries: Entries) -> Sorted:
+def sorted_by_key(executor: GpuExecutor, entries: KeyedEntries) -> Sorted:
     """Return entries by key, equal keys in their order. They are at most 2^31, and so are keys."""
     made = by_buckets(executor, entries) if are_for_buckets(entries) else None
     return by_digits(executor, entries) if made is None else made
 
 
-def are_for_buckets(entries: Entries) -> bool:
+def are_for_buckets(entries: KeyedEntries) -> bool:
     """Return whether buckets are tried first."""
     if entries.size >= OF_KEY * entries.limit:
         return False
@@ -250,7 +250,7 @@ def are_for_buckets(entries: Entries) -> bool:
     return entries.size >= SMALL or len(passes) > 2
 
 
-def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
+def by_buckets(executor: GpuExecutor, entries: KeyedEntries) -> Sorted | None:
     """Move entries into buckets by one digit or two, and sort each.
 
     None if some bucket has too many entries, there are too many buckets, or words have too few
@@ -280,7 +280,7 @@ def by_buckets(executor: GpuExecutor, entries: Entries) -> Sorted | None:
     return Sorted(*made, entries.values[made[2]])
 
 
-def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted:
+def by_digits(executor: GpuExecutor, entries: KeyedEntries) -> Sorted:
     """Move entries by each digit in turn.
 
     Where words have too few bits for the other index, that is gathered in the end.
@@ -305,7 +305,7 @@ def by_digits(executor: GpuExecutor, entries: Entries) -> Sorted:
     return Sorted(indptr, others, order, entries.values[order])
 
 
-def _other_indices(executor: GpuExecutor, entries: Entries) -> Array:
+def _other_indices(executor: GpuExecutor, entries: KeyedEntries) -> Array:
     """Return the other index of each entry."""
     if entries.others is not None:
         return entries.others
@@ -330,7 +330,7 @@ class Pass(NamedTuple):
     """
 
     executor: GpuExecutor
-    entries: Entries
+    entries: KeyedEntries
     layout: Bits
     digits: Digits
     moved: Moved | None
@@ -408,7 +408,7 @@ class Pass(NamedTuple):
         return Moved(words, starts)
 
 
-def _empty(executor: GpuExecutor, entries: Entries) -> tuple[Array, Array, Array]:
+def _empty(executor: GpuExecutor, entries: KeyedEntries) -> tuple[Array, Array, Array]:
     dtype, count = entries.keys.dtype, entries.size
     indptr = executor.allocate((entries.limit + 1,), dtype)
     others, order = (executor.allocate((count,), dtype) for _ in range(2))

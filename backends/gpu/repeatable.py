@@ -16,7 +16,7 @@ MADE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class RecordedLaunch:
     """A kernel with its launch arguments."""
 
     function: LoadedKernel

@@ -205,7 +205,7 @@ PLACING_LANES = 4
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: GpuExecutor, A: Coo) -> tuple[Array, Array, Array]:
     """Sort entries by row: by passes if they are many, else each short row by itself."""
-    entries = radix.Entries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
+    entries = radix.KeyedEntries(A.row, A.shape[0], A.col, None, A.shape[1], A.data)
     if radix.pays(entries):
         made = radix.sorted_by_key(executor, entries)
         return made.indptr, made.others, made.values
@@ -251,7 +251,7 @@ def csr_sum_duplicates(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Arr
 def csr_transpose(executor: GpuExecutor, A: Csr) -> tuple[Array, Array, Array, Array]:
     """Sort entries by column: by passes if they are many, else each short column by itself."""
     dtype, (m, n) = A.indices.dtype, A.shape
-    entries = radix.Entries(A.indices, n, None, A.indptr, m, A.data)
+    entries = radix.KeyedEntries(A.indices, n, None, A.indptr, m, A.data)
     if radix.pays(entries):
         made = radix.sorted_by_key(executor, entries)
         return made.indptr, made.others, made.values, made.order

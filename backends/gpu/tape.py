@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class TapeStep:
     """Operations that share a kernel: a product, an operation on rows, or one after the other.
 
     Attributes
@@ -72,26 +72,26 @@ class Step:
         return self.rows is not None and bool(self.rows.operation.sums)
 
 
-def steps_of(program: Sequence[Call]) -> list[Step]:
+def steps_of(program: Sequence[Call]) -> list[TapeStep]:
     """Return the operations of a program grouped into kernels of a graph."""
     return list(_steps(program))
 
 
-def _steps(calls: Sequence[Call]) -> Iterator[Step]:
+def _steps(calls: Sequence[Call]) -> Iterator[TapeStep]:
     at = 0
     while at < len(calls):
         call = calls[at]
         following = calls[at + 1] if at + 1 < len(calls) else None
         if call.operation is products.csr_spmv:
             if following is not None and may_follow(call, following):
-                yield Step(product=call, rows=following)
+                yield TapeStep(product=call, rows=following)
                 at += 2
                 continue
-            yield Step(product=call)
+            yield TapeStep(product=call)
         elif is_rowwise(call.operation):
-            yield Step(rows=call)
+            yield TapeStep(rows=call)
         else:
-            yield Step(other=call)
+            yield TapeStep(other=call)
         at += 1
 
 

@@ -23,7 +23,7 @@ KernelArgument: TypeAlias = int | float | np.generic
 LaunchOperand: TypeAlias = "Array | At | LinOp | Status | complex | np.generic | None"
 
 
-class Stream(Protocol):
+class StreamHandle(Protocol):
     """A stream of CuPy."""
 
     @property
@@ -46,7 +46,7 @@ class LoadedKernel(Protocol):
         block: tuple[int],
         arguments: Sequence[KernelArgument],
         shared: int = 0,
-        stream: Stream | None = None,
+        stream: StreamHandle | None = None,
         cooperative: bool = False,
         /,
     ) -> None:

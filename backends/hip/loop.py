@@ -16,7 +16,7 @@ from ...core.operation import Operation
 from ...core.program import Call, Program
 from ...core.status import Status
 from ..gpu.base import GpuExecutor
-from ..gpu.repeatable import Launch
+from ..gpu.repeatable import RecordedLaunch
 from ..gpu.scratch import Scratch
 
 #: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
@@ -82,7 +82,7 @@ class Batches:
         run = partial(self.executor.perform, operation, kernel, *arguments)
         if self.executor.makes_totals(operation):
             return [run]
-        launches: list[Launch] = []
+        launches: list[RecordedLaunch] = []
         with self.executor.preparing(self.scratch, dry=True, into=launches):
             run()
         return list(launches) if launches else [run]

@@ -1,6 +1,6 @@
 """The steps of GMRES: from the arguments of an operation to launches of ``gmres.hpp``.
 
-Subclasses of :class:`Steps` contain the differences between backends.
+Subclasses of :class:`GmresSteps` contain the differences between backends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from . import kernels
 Grid = Any
 
 
-class Steps(ABC):
+class GmresSteps(ABC):
     """The steps on one executor.
 
     ``basis`` has ``s`` vectors of ``n`` rows for each of ``k`` right-hand sides.
@@ -235,7 +235,7 @@ class Steps(ABC):
             self.launch(kernels.gmres_combine, self.elements(n, k), arguments, u.dtype, basis.dtype)
 
 
-def register(table: KernelTable, steps: type[Steps]) -> None:
+def register(table: KernelTable, steps: type[GmresSteps]) -> None:
     """Register the steps as a backend's kernels."""
     for operation in (
         operations.start,
@@ -252,7 +252,7 @@ def register(table: KernelTable, steps: type[Steps]) -> None:
         table(operation)(_kernel(steps, operation))
 
 
-def _kernel(steps: type[Steps], operation: Operation) -> Callable[..., None]:
+def _kernel(steps: type[GmresSteps], operation: Operation) -> Callable[..., None]:
     name = operation.name.removeprefix("gmres.")
 
     def kernel(executor: Any, *arguments: Any) -> None:

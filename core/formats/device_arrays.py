@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
-class Compressed(NamedTuple):
+class CompressedArrays(NamedTuple):
     """Arrays of compressed rows or columns that passed, as a matrix holds them."""
 
     shape: tuple[int, int]
@@ -43,14 +43,14 @@ class Coordinates(NamedTuple):
 
 def compressed(
     executor: Executor, triple: Any, shape: Any, *, rows_first: bool, copy: bool
-) -> Compressed | None:
+) -> CompressedArrays | None:
     """Return the arrays ``(data, indices, indptr)`` of a device as a matrix holds them.
 
     Without ``copy``, they are the caller's where they have one dtype of indices.
 
     Returns
     -------
-    Compressed or None
+    CompressedArrays or None
         None if the arrays do not belong to ``executor``, or must be checked on the host.
     """
     found = _native(executor, triple)
@@ -72,7 +72,7 @@ def compressed(
         shape = (major, high + 1) if rows_first else (high + 1, major)
     dtype = index_dtype(max(int(data.size), *shape), indices.dtype, indptr.dtype)
     held = (as_held(executor, array, dtype, copy=copy) for array in (indices, indptr))
-    return Compressed(shape, as_held(executor, data, copy=copy), *held)
+    return CompressedArrays(shape, as_held(executor, data, copy=copy), *held)
 
 
 def coordinates(

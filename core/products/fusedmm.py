@@ -25,7 +25,7 @@ from ..operations import products as operations
 from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
-from .operands import Operand, Result, as_csr, blocks_of, common_type
+from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_tensor
 
@@ -238,8 +238,8 @@ def _of_arrays(
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
     edge = _checked_edge(edge)
-    queries, keys = Operand(executor, C, m, "C"), Operand(executor, B, n, "B")
-    summed = Operand(executor, D, n, "D")
+    queries, keys = DenseOperand(executor, C, m, "C"), DenseOperand(executor, B, n, "B")
+    summed = DenseOperand(executor, D, n, "D")
     require_equal_columns(queries, keys)
     if edge == "scaled":
         edge, alpha = "identity", alpha / max(queries.columns, 1) ** 0.5

@@ -53,7 +53,7 @@ def rows_of_operand(B: ArrayLike) -> int:
     return int(shape[-2 if len(shape) > 1 else -1]) if shape else 0
 
 
-class Operand:
+class DenseOperand:
     """A dense operand in the form of kernels, and the data to give a result in its likeness.
 
     Parameters
@@ -112,7 +112,7 @@ class Operand:
         return executor.xp.broadcast_to(batch, (blocks, *batch.shape[1:]))
 
 
-class Values(Operand):
+class Values(DenseOperand):
     """Values of the entries of a matrix, or of a batch of matrices of one pattern.
 
     Parameters
@@ -186,7 +186,7 @@ def _common_type(what: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def blocks_of(*operands: Operand) -> tuple[int, bool]:
+def blocks_of(*operands: DenseOperand) -> tuple[int, bool]:
     """Return how many blocks the operands come in, and whether any of them is a batch."""
     blocks, batched = 1, False
     for operand in operands:

@@ -13,7 +13,7 @@ from ..executor import Array
 from ..factors import real_number
 from ..formats import Csr
 from ..operations import products as operations
-from .operands import Operand, Result, as_csr, blocks_of, common_type
+from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
 from .tensors import differentiable, is_tensor
 
 
@@ -85,7 +85,10 @@ def _of_arrays(
     kernel: str,
 ) -> Csr | Array:
     executor = A.executor
-    left, right = Operand(executor, C, A.shape[0], "C"), Operand(executor, B, A.shape[1], "B")
+    left, right = (
+        DenseOperand(executor, C, A.shape[0], "C"),
+        DenseOperand(executor, B, A.shape[1], "B"),
+    )
     require_equal_columns(left, right)
     blocks, batched = blocks_of(left, right)
     held = [A.data] if use_values else []
@@ -106,7 +109,7 @@ def _of_arrays(
     return given if batched or out is not None else A._with_data(given)
 
 
-def require_equal_columns(left: Operand, right: Operand) -> None:
+def require_equal_columns(left: DenseOperand, right: DenseOperand) -> None:
     """Raise unless rows of both operands have dot products."""
     if left.columns != right.columns:
         raise ShapeMismatch(

@@ -15,7 +15,7 @@ from ..formats.stored import StoredCsr
 from ..libraries import graph_handler
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
-from .operands import Operand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
+from .operands import DenseOperand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
 #: Stands for a complex factor where the common dtype is looked for.
@@ -108,7 +108,7 @@ def _of_arrays(
     kernel: str,
 ) -> Array:
     executor, (m, n) = A.executor, A.shape
-    dense = Operand(executor, B, n, "B", vector=True)
+    dense = DenseOperand(executor, B, n, "B", vector=True)
     weights = Values(executor, A.data if values is None else values, A.nnz)
     blocks, batched = blocks_of(dense, weights)
     dtype = common_type("spmm", weights.batch, dense.batch, *_kinds(alpha, beta))
@@ -132,7 +132,7 @@ def _by_stored_values(
 ) -> Array:
     """Return alpha A B + beta out by the products with vectors, which convert stored values."""
     executor, (m, n) = A.executor, A.shape
-    dense = Operand(executor, B, n, "B", vector=True)
+    dense = DenseOperand(executor, B, n, "B", vector=True)
     blocks, batched = blocks_of(dense)
     dtype = common_type("spmm", A, dense.batch, *_kinds(alpha, beta))
     matrix = A.astype(dtype)

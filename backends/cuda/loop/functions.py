@@ -23,7 +23,7 @@ from ..table import kernel
 
 if TYPE_CHECKING:
     from ....core.operator import LinearOperator
-    from ...gpu.types import Stream
+    from ...gpu.types import StreamHandle
     from ..runtime.executor import CudaExecutor
 
 #: How far a replay may be from a call, in units of rounding of the largest element: atomic sums
@@ -90,7 +90,7 @@ def _numbers(rng: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Any:
 
 
 def _recorded(
-    executor: CudaExecutor, A: LinearOperator, stream: Stream, x: Array, y: Array
+    executor: CudaExecutor, A: LinearOperator, stream: StreamHandle, x: Array, y: Array
 ) -> tuple[Any, OwnMemory]:
     """Return the graph of a call, and the memory of its temporaries."""
     memory = OwnMemory(executor.xp.cuda)

@@ -15,7 +15,7 @@ from ....core.status import Status
 from ...gpu.arguments import CODES, row_distance, scalar, value_code
 from ...gpu.constants import SPMV, SpmvConstants
 from ...gpu.spmv.algorithm import RowKernel, lanes_of, row_kernel_of
-from ...gpu.tape import Step, address, is_vector
+from ...gpu.tape import TapeStep, address, is_vector
 from ...unified.wrappers import (
     INDEX_TYPES,
     VALUE_TYPES,
@@ -216,7 +216,7 @@ def kernel(
     return Kernel(symbol, source, arguments.values)
 
 
-def _product(arguments: Arguments, step: Step, after: str, rules: SpmvConstants) -> str:
+def _product(arguments: Arguments, step: TapeStep, after: str, rules: SpmvConstants) -> str:
     """Return the statement of a product that goes on with ``after``."""
     assert step.spmv is not None
     matrix, x, y, alpha, beta = step.spmv
@@ -272,7 +272,7 @@ class Totals:
 
 
 def product_and_rows(
-    step: Step,
+    step: TapeStep,
     *,
     warp: int,
     block: int,

@@ -21,7 +21,7 @@ from ...gpu.device import Program as DeviceProgram
 from ...gpu.scratch import Scratch
 from ...gpu.spmv import packed
 from ...gpu.spmv.algorithm import block_of, lanes_of, row_kernel_of
-from ...gpu.tape import Step, is_contiguous, steps_of
+from ...gpu.tape import TapeStep, is_contiguous, steps_of
 from ...unified.wrappers import sum_bytes
 from ..runtime.device import CudaDevice
 from ..runtime.executor import CudaExecutor
@@ -87,7 +87,7 @@ def make_program(executor: CudaExecutor, program: Program, status: Status) -> An
     return Graph(executor, steps_of(program.expanded()), status)
 
 
-def with_exchanges(executor: CudaExecutor, steps: list[Step]) -> list[Step]:
+def with_exchanges(executor: CudaExecutor, steps: list[TapeStep]) -> list[TapeStep]:
     """Return steps in which products exchange the rows that they need, where all members can.
 
     The kernels of the members wait for each other: either all of them exchange within the product,
@@ -106,7 +106,7 @@ def with_exchanges(executor: CudaExecutor, steps: list[Step]) -> list[Step]:
     return made
 
 
-def _exchanges(executor: CudaExecutor, push: Step, step: Step | None = None) -> bool:
+def _exchanges(executor: CudaExecutor, push: TapeStep, step: TapeStep | None = None) -> bool:
     """Return whether the kernel of a product can begin with an exchange of rows."""
     if step is None or step.rows is None or not shares_kernel(step):
         return False
@@ -119,7 +119,7 @@ def _exchanges(executor: CudaExecutor, push: Step, step: Step | None = None) -> 
     return meets and int(x.shape[1]) == 1 and address(ghosts) == after
 
 
-def shares_kernel(step: Step) -> bool:
+def shares_kernel(step: TapeStep) -> bool:
     """Return whether a product and the operation on rows after it can share a kernel."""
     if step.spmv is None or step.rows is None:
         return False
@@ -237,7 +237,7 @@ def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
 class Graph:
     """The kernels of an iteration under a WHILE node; the device sets its condition."""
 
-    def __init__(self, executor: CudaExecutor, steps: list[Step], status: Status) -> None:
+    def __init__(self, executor: CudaExecutor, steps: list[TapeStep], status: Status) -> None:
         self.executor = executor
         self.steps = steps
         self.scratch = Scratch()
@@ -264,7 +264,7 @@ class Graph:
             else:
                 yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
 
-    def _programs_of(self, step: Step) -> Iterator[DeviceProgram]:
+    def _programs_of(self, step: TapeStep) -> Iterator[DeviceProgram]:
         """Yield the programs of calls that share no kernel."""
         executor = self.executor
         for operation, arguments in step.calls:
@@ -274,7 +274,7 @@ class Graph:
             else:
                 yield from ahead.of_calls(executor.device, [Call(operation, arguments)])
 
-    def _totals(self, step: Step) -> fused.Totals | None:
+    def _totals(self, step: TapeStep) -> fused.Totals | None:
         """Return how the sums of a product's operation on rows become sums of a group."""
         assert step.rows is not None
         executor, (operation, arguments) = self.executor, step.rows
@@ -443,7 +443,7 @@ def launch_graph(executor: CudaExecutor, graph: int) -> None:
     checked(runtime().cudaGraphLaunch(graph, stream))
 
 
-def _ends_columns(step: Step) -> bool:
+def _ends_columns(step: TapeStep) -> bool:
     return any(
         parameter.is_status and parameter.intent != "in"
         for operation, _ in step.calls

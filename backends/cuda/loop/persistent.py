@@ -14,9 +14,9 @@ from ...gpu.tape import address
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, stored_type
 from . import fused
 from .fused import REAL, Arguments, Kernel
-from .schedule import Arnoldi, Barrier, Gather, Phase, Plan, row_arrays
+from .schedule import Arnoldi, Barrier, Gather, Phase, Schedule, row_arrays
 from .shared_memory import (
-    Shape,
+    GridShape,
     SharedMemory,
     counts_barriers,
     in_shared,
@@ -34,7 +34,7 @@ _READ_ONLY = ("history", "threshold")
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeKernel:
     """A kernel with the shared memory that it asks for."""
 
     kernel: Kernel
@@ -42,8 +42,14 @@ class Made:
 
 
 def persistent_kernel(
-    plan: Plan, status: Array, value: str, shape: Shape, buffers: dict[int, Any], *, warp: int
-) -> Made:
+    plan: Schedule,
+    status: Array,
+    value: str,
+    shape: GridShape,
+    buffers: dict[int, Any],
+    *,
+    warp: int,
+) -> MadeKernel:
     """Return the kernel of all parts of a round, round after round.
 
     ``buffers`` are the second arrays of double-buffered vectors.
@@ -60,10 +66,10 @@ class _Text:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Schedule,
         status: Array,
         value: str,
-        shape: Shape,
+        shape: GridShape,
         buffers: dict[int, Any],
         warp: int,
     ) -> None:
@@ -104,7 +110,7 @@ class _Text:
 
     # ---- the parts
 
-    def made(self) -> Made:
+    def made(self) -> MadeKernel:
         """Return the whole."""
         lines = [self._phase(at, phase) for at, phase in enumerate(self.plan.phases)]
         body = self._frame(lines)
@@ -123,7 +129,7 @@ class _Text:
         made = fused.kernel(
             self.arguments, headers, extra, body, self.shape.block, self.warp, defines, launched
         )
-        return Made(made, self.memory.nbytes)
+        return MadeKernel(made, self.memory.nbytes)
 
     def _phase(self, at: int, phase: Phase) -> str:
         text = ""

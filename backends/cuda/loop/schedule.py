@@ -20,7 +20,7 @@ from ....core.dtypes import name_of
 from ....core.operation import Operation, parse_signature
 from ....core.operations import gmres
 from ....core.program import Call
-from ...gpu.tape import Step, address, is_vector
+from ...gpu.tape import TapeStep, address, is_vector
 
 if TYPE_CHECKING:
     from ....core.executor import Array
@@ -156,7 +156,7 @@ def all_vectors(phase: Phase) -> list[Any]:
     return found
 
 
-def phases_of(steps: list[Step]) -> list[Phase] | None:
+def phases_of(steps: list[TapeStep]) -> list[Phase] | None:
     """Return the parts of a round, or None if there is an operation that cannot be one."""
     phases: list[Phase] = []
     for step in steps:
@@ -222,7 +222,7 @@ class Barrier:
 
 
 @dataclass
-class Plan:
+class Schedule:
     """The barriers of a round.
 
     Attributes
@@ -261,7 +261,7 @@ class Plan:
         return range(phase - 1, phase - len(self.phases) - 1, -1)
 
 
-def plan(phases: list[Phase], rematerialize: bool) -> Plan:
+def plan(phases: list[Phase], rematerialize: bool) -> Schedule:
     """Return the barriers of a round.
 
     Parameters
@@ -275,7 +275,7 @@ def plan(phases: list[Phase], rematerialize: bool) -> Plan:
     """
     deferred = [_is_deferred(phases, at) for at in range(len(phases))]
     syncs = [phase.has_sum and not late for phase, late in zip(phases, deferred, strict=True)]
-    made = Plan(phases, syncs, [False] * len(phases), deferred)
+    made = Schedule(phases, syncs, [False] * len(phases), deferred)
     products = [at for at, phase in enumerate(phases) if phase.product is not None]
     for at in products:
         gather = _gather(made, at, rematerialize)
@@ -329,7 +329,7 @@ def _is_deferred(phases: list[Phase], at: int) -> bool:
     return False
 
 
-def _gather(made: Plan, product: int, rematerialize: bool) -> Gather | None:
+def _gather(made: Schedule, product: int, rematerialize: bool) -> Gather | None:
     """Return the source of a product's gather, None if it must wait for the vector itself."""
     phases, vector = made.phases, made.phases[product].gathers
     assert vector is not None
@@ -365,7 +365,7 @@ def _sources(phases: list[Phase], chain: tuple[int, ...], vector: int) -> tuple[
     return tuple(sorted(needed))
 
 
-def _last_write(made: Plan, before: int, vector: int) -> int | None:
+def _last_write(made: Schedule, before: int, vector: int) -> int | None:
     """Return the part that writes a vector last before a part, perhaps in the round before."""
     return next(
         (at for at in made.before(before) if vector in made.phases[at % len(made.phases)].writes),
@@ -373,13 +373,13 @@ def _last_write(made: Plan, before: int, vector: int) -> int | None:
     )
 
 
-def _is_stored_in_time(made: Plan, start: int, vector: int) -> bool:
+def _is_stored_in_time(made: Schedule, start: int, vector: int) -> bool:
     """Return whether there is a barrier between the last write of a vector and a part."""
     written = _last_write(made, start, vector)
     return written is None or _barrier_after(made, written, start) is not None
 
 
-def _barrier_after(made: Plan, written: int, start: int) -> Barrier | None:
+def _barrier_after(made: Schedule, written: int, start: int) -> Barrier | None:
     """Return the first barrier after a part wrote something, and before another begins."""
     count = len(made.phases)
     for at in range(written, start):
@@ -390,7 +390,7 @@ def _barrier_after(made: Plan, written: int, start: int) -> Barrier | None:
     return None
 
 
-def _stored_at(made: Plan, product: int, source: int) -> Barrier | None:
+def _stored_at(made: Schedule, product: int, source: int) -> Barrier | None:
     """Return the barrier before which a source is stored, or None for a constant source."""
     gather = made.later[product]
     start = product
@@ -408,7 +408,7 @@ def _stored_at(made: Plan, product: int, source: int) -> Barrier | None:
     return _barrier_after(made, written, start)
 
 
-def _gathered_before(made: Plan, where: Barrier) -> set[int]:
+def _gathered_before(made: Schedule, where: Barrier) -> set[int]:
     """Return the vectors gathered between the previous barrier and this one."""
     phases, found = made.phases, set[int]()
     if phases[where.phase].arnoldi is not None and not where.early:

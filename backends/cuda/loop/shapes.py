@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..runtime.device import CudaDevice
-from .schedule import Phase, Plan, all_vectors
-from .shared_memory import Shape, live_in, matrices_of, matrix_bytes, pattern_bytes, small_bytes
+from .schedule import Phase, Schedule, all_vectors
+from .shared_memory import GridShape, live_in, matrices_of, matrix_bytes, pattern_bytes, small_bytes
 
 #: Work-items of a block of the one kernel on a grid. At 64^3 CG took 9.8 microseconds an iteration
 #: with 512, 10.4 with 1024 and 17.5 with 256; BiCGSTAB, which spills registers with 1024, took 60
@@ -35,20 +35,20 @@ REGISTERS = 1 << 16
 STATIC_SHARED = 8 << 10
 
 
-def shapes(device: CudaDevice, phases: list[Phase], rows: int) -> Iterator[Shape]:
+def shapes(device: CudaDevice, phases: list[Phase], rows: int) -> Iterator[GridShape]:
     """Yield how a kernel may be launched, the best first; the last is always possible."""
     each = 1 if any(phase.arnoldi for phase in phases) else CLUSTER_ROWS
     if device.capability >= (9, 0) and rows <= CLUSTER * CLUSTER_BLOCK * each:
         block = SMALL_BLOCK
         while block < CLUSTER_BLOCK and rows > block * CLUSTER:
             block *= 2
-        yield Shape(block, CLUSTER, -(-rows // (block * CLUSTER)), CLUSTER)
+        yield GridShape(block, CLUSTER, -(-rows // (block * CLUSTER)), CLUSTER)
     block = SMALL_BLOCK if rows <= SMALL_BLOCK * device.multiprocessors else LARGE_BLOCK
     blocks = max(1, min(-(-rows // block), device.multiprocessors))
-    yield Shape(block, blocks, -(-rows // (block * blocks)))
+    yield GridShape(block, blocks, -(-rows // (block * blocks)))
 
 
-def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
+def with_shared(device: CudaDevice, planned: Schedule, shape: GridShape) -> GridShape:
     """Return a shape with the choice of arrays to keep in shared memory.
 
     Vectors for which there are no registers come first, because registers that are spilled go to
@@ -77,6 +77,6 @@ def with_shared(device: CudaDevice, planned: Plan, shape: Shape) -> Shape:
     return replace(shape, matrices=True, vectors=min(wanted, (free_bytes - matrices) // each))
 
 
-def rematerializes(shape: Shape, rows: int) -> bool:
+def rematerializes(shape: GridShape, rows: int) -> bool:
     """Return whether gathers form their elements from several vectors."""
     return not shape.cluster and rows <= REMATERIALIZED_ROWS

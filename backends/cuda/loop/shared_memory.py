@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...gpu.spmv import packed
 from ...gpu.tape import address
-from .schedule import Arnoldi, Phase, Plan, row_arrays
+from .schedule import Arnoldi, Phase, Schedule, row_arrays
 
 if TYPE_CHECKING:
     from ....core.formats.compressed import CompressedRows
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shape:
+class GridShape:
     """The launch of a kernel, and the arrays that it keeps in shared memory.
 
     Attributes
@@ -80,13 +80,13 @@ def pattern_bytes(matrix: CompressedRows, slots: int) -> int:
     return 4 * int(state.offsets.size) + slots + 32
 
 
-def small_bytes(arnoldi: Arnoldi, shape: Shape, warp: int) -> int:
+def small_bytes(arnoldi: Arnoldi, shape: GridShape, warp: int) -> int:
     """Return the shared memory of a block for GMRES without vectors of the basis."""
     size, itemsize = int(arnoldi.basis.shape[0]), arnoldi.hessenberg.dtype.itemsize
     return size * (6 + shape.block // warp + shape.cluster) * itemsize + 9 * 16
 
 
-def live_in(plan: Plan) -> set[int]:
+def live_in(plan: Schedule) -> set[int]:
     """Return the vectors that a round reads before it writes them."""
     live: set[int] = set()
     written: set[int] = set()
@@ -102,7 +102,7 @@ def live_in(plan: Plan) -> set[int]:
     return live
 
 
-def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
+def in_shared(plan: Schedule, kinds: dict[int, str], kind: str) -> list[int]:
     """Return the vectors that may be in shared memory, the least used first.
 
     Vectors used equally often are in the order of ``kinds``, because texts must not depend on
@@ -122,12 +122,12 @@ def in_shared(plan: Plan, kinds: dict[int, str], kind: str) -> list[int]:
     )
 
 
-def mailboxes_of_sums(shape: Shape) -> int:
+def mailboxes_of_sums(shape: GridShape) -> int:
     """Return the words of barriers for sums: two buffers of sixteen for each block."""
     return 2 * 16 * shape.blocks
 
 
-def mailboxes_of_many(phases: list[Phase], shape: Shape) -> int:
+def mailboxes_of_many(phases: list[Phase], shape: GridShape) -> int:
     """Return the words of the barriers of GMRES for all inner products at once."""
     sizes = [
         int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.hessenberg.dtype.itemsize // 8, 1)

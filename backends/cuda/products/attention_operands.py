@@ -9,7 +9,7 @@ import numpy as np
 
 from ....core.executor import Array
 from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.adapter import Adapter, AddressedOperand
 
 if TYPE_CHECKING:
     from ..runtime.device import CudaDevice
@@ -36,12 +36,12 @@ def obstacle(device: CudaDevice, dtype: str, columns: int, most: int) -> str | N
     return None
 
 
-def read(on: Adapter, array: Array) -> Operand:
+def read(on: Adapter, array: Array) -> AddressedOperand:
     """Return an operand with any distance between its rows."""
     return on.read(array, np.dtype(np.int64))
 
 
-def whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> int:
+def whole(item: int, columns: tuple[int, ...], operands: Iterable[AddressedOperand]) -> int:
     """Return whether all rows can be copied 16 bytes at a time, 1 or 0.
 
     Parameters
@@ -50,7 +50,7 @@ def whole(item: int, columns: tuple[int, ...], operands: Iterable[Operand]) -> i
         Bytes of a number.
     columns : tuple of int
         Of the operands.
-    operands : iterable of Operand
+    operands : iterable of AddressedOperand
     """
     places = tuple(place for one in operands for place in one.places(item))
     return int(ml.elements(item, columns, places) > 1)

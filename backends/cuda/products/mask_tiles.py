@@ -16,7 +16,7 @@ from ...gpu.products.adapter import Adapter
 from ...gpu.products.masks import MaskAlgorithm, MaskCall, MaskRows, register
 from ..table import kernel
 from .constants import RowAttentionConstants, TileAttentionConstants
-from .row_times import Sizes
+from .row_times import RowSizes
 from .tile_attention import attend, gradients_of_attention, obstacle
 from .tile_pattern import Tiles, make_interval_tiles
 from .tile_shapes import WIDTHS, pays, shapes_for
@@ -71,7 +71,7 @@ class MaskTiles(MaskAlgorithm):
         batch, m, k = C.shape
         constants = on.executor.constants
         shapes = shapes_for(on.executor.device, constants.of(TileAttentionConstants))
-        sizes = Sizes(m, A.shape[1], A.nnz, batch, k, D.shape[2])
+        sizes = RowSizes(m, A.shape[1], A.nnz, batch, k, D.shape[2])
         return pays(shapes, filled, most, sizes, constants.of(RowAttentionConstants))
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:

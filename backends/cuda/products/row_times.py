@@ -12,7 +12,7 @@ OF_VECTOR = 8
 MANY = 64
 
 
-class Sizes(NamedTuple):
+class RowSizes(NamedTuple):
     """A product or its gradients.
 
     Attributes
@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 
 
 def time_of(
-    sizes: Sizes,
+    sizes: RowSizes,
     rules: RowAttentionConstants = ROW_ATTENTION,
     *,
     gradients: bool = False,
@@ -40,7 +40,7 @@ def time_of(
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : RowSizes
         Of the product.
     rules : RowAttentionConstants
         The constants of the device.
@@ -51,7 +51,7 @@ def time_of(
 
     Examples
     --------
-    >>> many = Sizes(4096, 4096, 167_772, 16, 64, 64)  # measured: 128 and 253
+    >>> many = RowSizes(4096, 4096, 167_772, 16, 64, 64)  # measured: 128 and 253
     >>> round(time_of(many)), round(time_of(many, gradients=True))
     (126, 252)
     """

@@ -20,7 +20,7 @@ from ....core.store import Key
 from ...gpu.arguments import CODES, flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
-from ...gpu.products.adapter import Adapter, Operand
+from ...gpu.products.adapter import Adapter, AddressedOperand
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.dots import dot_constants, dot_kernel
 from ...gpu.products.sddmm_flat import rows_of
@@ -97,7 +97,7 @@ MOST_HEADS = 1 << 30
 BYTES_TO_PLAN = 80
 
 
-class Lists(NamedTuple):
+class TileLists(NamedTuple):
     """The entries of tiles, and the work list of the other kernel; see ``tile_sddmm.hpp``.
 
     Attributes
@@ -125,7 +125,7 @@ class Lists(NamedTuple):
 
 
 def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
-    """Return ``ahead``, ``blocks``, ``places`` and ``codes`` of :class:`Lists`.
+    """Return ``ahead``, ``blocks``, ``places`` and ``codes`` of :class:`TileLists`.
 
     Parameters
     ----------
@@ -233,15 +233,15 @@ class Tile(GpuAlgorithm):
             return None
         return f"{facts.density:.1%} of the positions are entries: dense tiles are sampled"
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Lists:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TileLists:
         """Return the entries of all tiles."""
         if not sorted_rows(on.executor.xp, A):
             raise Unsuited("rows are not sorted: A.sort() returns a sorted matrix")
         m, n = A.shape
         plain = on.pieces(A, 0, sampled=True)
-        return Lists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
+        return TileLists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
 
-    def run(self, on: Adapter, state: Lists, call: SddmmCall) -> None:
+    def run(self, on: Adapter, state: TileLists, call: SddmmCall) -> None:
         """Pack, multiply and sample, a block of the batch and a strip of columns at a time."""
         A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
         alpha, beta = call.alpha, call.beta
@@ -299,7 +299,8 @@ class Tile(GpuAlgorithm):
             if parts == 2:
                 self._plain(
                     on, A, state.plain, verdict, k,
-                    Operand(place_C, of_C.rows, 0), Operand(place_B, of_B.rows, 0),
+                    AddressedOperand(place_C, of_C.rows, 0),
+                    AddressedOperand(place_B, of_B.rows, 0),
                     place_values, place_S, alpha, beta, dtype,
                 )  # fmt: skip
 
@@ -310,8 +311,8 @@ class Tile(GpuAlgorithm):
         items: ml_choice.Pieces,
         verdict: int,
         k: int,
-        C: Operand,
-        B: Operand,
+        C: AddressedOperand,
+        B: AddressedOperand,
         values: int,
         S: int,
         alpha: float,

@@ -21,7 +21,7 @@ from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
 from .sddmm_tile import launch
-from .slab_lists import BATCH, PANEL, Lists, lists_of, transposed_lists_of
+from .slab_lists import BATCH, PANEL, SlabLists, lists_of, transposed_lists_of
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -76,7 +76,7 @@ WIDTHS = (32, 64)
 MOST_PLACES = 2**52
 
 
-class Made(NamedTuple):
+class SlabKernel(NamedTuple):
     """A kernel for a device and a width: its constants, bytes of shared memory, rows of a block."""
 
     kernel: SimtKernel
@@ -103,7 +103,7 @@ def height_of(shared: int, width: int) -> int:
 
 
 @cache
-def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
+def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> SlabKernel:
     """Return a kernel for rows of dense operands of ``width`` values, one of :data:`WIDTHS`.
 
     Parameters
@@ -121,10 +121,10 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> Made:
     made = replace(kernel, block=32 * warps)
     rows = 2 * PANEL * warps
     bytes_of_block = STAGES * height * (4 * width + facts) + BARRIERS
-    return Made(made, {"DIM": width, "HEIGHT": height}, bytes_of_block, rows)
+    return SlabKernel(made, {"DIM": width, "HEIGHT": height}, bytes_of_block, rows)
 
 
-def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> Made:
+def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> SlabKernel:
     """Return a kernel for a device and a width of rows."""
     return made_for(kernel, device.shared_bytes, width, WARPS)
 
@@ -132,7 +132,7 @@ def kernel_for(device: GpuDevice, kernel: SimtKernel, width: int) -> Made:
 AttentionCall: TypeAlias = FusedmmCall | GradientCall
 
 
-class State(NamedTuple):
+class SlabState(NamedTuple):
     """The state of a plan.
 
     Attributes
@@ -165,9 +165,11 @@ class SlabAttention(FusedAlgorithm):
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Any:
         """Return the fallback's state. Lists are made when they are first asked for."""
-        return State(ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel)
+        return SlabState(
+            ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
+        )
 
-    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
+    def run(self, on: Adapter, state: SlabState, call: FusedmmCall) -> None:
         """Attend where slabs do."""
         plain = call.edge == "softmax" and call.values is None and fit(call)
         if plain and self.pays(on, state, call):
@@ -175,7 +177,7 @@ class SlabAttention(FusedAlgorithm):
         else:
             multiply(on, call._replace(kernel=state.rest))
 
-    def gradients(self, on: Adapter, state: State, call: GradientCall) -> None:
+    def gradients(self, on: Adapter, state: SlabState, call: GradientCall) -> None:
         """Compute the gradients of attention where slabs do."""
         if self.slabs_do(on, state, call):
             gradients_of_attention(on, call)
@@ -183,7 +185,7 @@ class SlabAttention(FusedAlgorithm):
             rest = self._rest(state, call)
             rest.algorithm.gradients(on, rest.state, call)
 
-    def launches_gradients(self, on: Adapter, state: State, call: GradientCall) -> bool:
+    def launches_gradients(self, on: Adapter, state: SlabState, call: GradientCall) -> bool:
         """Return whether slabs do, or the algorithm for other calls only launches."""
         if self.slabs_do(on, state, call):
             return True
@@ -192,16 +194,16 @@ class SlabAttention(FusedAlgorithm):
         return launches
 
     @staticmethod
-    def _rest(state: State, call: GradientCall) -> Any:
+    def _rest(state: SlabState, call: GradientCall) -> Any:
         return call.A.plan_for("fusedmm", call.C.shape[2], state.rest, call.C.dtype)
 
-    def slabs_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
+    def slabs_do(self, on: Adapter, state: SlabState, call: GradientCall) -> bool:
         """Return whether slabs run: for softmax without values and with known totals."""
         known = call.E is not None and call.log_totals is not None
         plain = call.edge == "softmax" and call.values is None and call.of_values is None
         return bool(known and plain and fit(call) and self.pays(on, state, call))
 
-    def pays(self, on: Adapter, state: State, call: AttentionCall) -> bool:
+    def pays(self, on: Adapter, state: SlabState, call: AttentionCall) -> bool:
         """Return True: slabs were asked for by name."""
         return True
 
@@ -295,5 +297,5 @@ def obstacle(on: Adapter, A: Csr, facts: Facts) -> str | None:
     return None
 
 
-def _flat(on: Adapter, lists: Lists) -> tuple[Any, ...]:
+def _flat(on: Adapter, lists: SlabLists) -> tuple[Any, ...]:
     return lists.starts, on.address(lists.entries)

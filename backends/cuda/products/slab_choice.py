@@ -14,7 +14,7 @@ from ...gpu.products.adapter import Adapter
 from . import row_times, tile_shapes
 from .constants import ATTENTION, SLAB_ATTENTION, AttentionRules, SlabAttentionConstants
 from .row_times import MANY
-from .slab_attention import WARPS, AttentionCall, SlabAttention, State, height_of, width_of
+from .slab_attention import WARPS, AttentionCall, SlabAttention, SlabState, height_of, width_of
 from .slab_lists import BATCH, PANEL
 from .tile_attention import TilesOrRows
 from .tile_pattern import COLUMNS, ROWS, filled
@@ -29,7 +29,7 @@ OF_VECTOR = 8
 BYTES_TO_PLAN = 100
 
 
-class Sizes(NamedTuple):
+class SlabSizes(NamedTuple):
     """A product or its gradients, and the device.
 
     Attributes
@@ -53,12 +53,12 @@ class Sizes(NamedTuple):
     rules: AttentionRules = ATTENTION
 
     @property
-    def of_rows(self) -> row_times.Sizes:
+    def of_rows(self) -> row_times.RowSizes:
         """The sizes that do not depend on a device."""
-        return row_times.Sizes(self.m, self.n, self.entries, self.batch, self.k, self.p)
+        return row_times.RowSizes(self.m, self.n, self.entries, self.batch, self.k, self.p)
 
     @property
-    def turned(self) -> Sizes:
+    def turned(self) -> SlabSizes:
         """The sizes of the transposed pattern."""
         return self._replace(m=self.n, n=self.m)
 
@@ -128,7 +128,7 @@ class SlabsOrRows(SlabAttention):
             return None
         return f"rows have {facts.statistics.mean:.0f} entries on average, all over the columns"
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> State:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> SlabState:
         """Return the state of the fallback: tiles or rows, or rows alone."""
         tiles = TilesOrRows()
         rest = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
@@ -138,9 +138,9 @@ class SlabsOrRows(SlabAttention):
                 rest = tiles.name
             except Unsuited:
                 pass
-        return State(rest, tiles_of(on, A))
+        return SlabState(rest, tiles_of(on, A))
 
-    def pays(self, on: Adapter, state: State, call: AttentionCall) -> bool:
+    def pays(self, on: Adapter, state: SlabState, call: AttentionCall) -> bool:
         """Return whether slabs are faster for a batch."""
         A, C, B, D = call.A, call.C, call.B, call.D
         gradients = isinstance(call, GradientCall)
@@ -181,12 +181,12 @@ def _columns_are_even(A: Csr, rules: SlabAttentionConstants) -> bool:
     return A._pattern.get(_EVEN, even)
 
 
-def sizes_of(on: Adapter, A: Csr, batch: int, k: int, p: int) -> Sizes:
+def sizes_of(on: Adapter, A: Csr, batch: int, k: int, p: int) -> SlabSizes:
     """Return the sizes of a product with a pattern."""
     device = on.executor.device
     m, n = A.shape
     rules = AttentionRules.of(on.executor.constants)
-    return Sizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors, rules)
+    return SlabSizes(m, n, A.nnz, batch, k, p, device.shared_bytes, device.multiprocessors, rules)
 
 
 def tiles_of(on: Adapter, A: Csr) -> int:

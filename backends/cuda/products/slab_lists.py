@@ -29,7 +29,7 @@ LAST = 2**31
 AHEAD = 1
 
 
-class Lists(NamedTuple):
+class SlabLists(NamedTuple):
     """The entries of a pattern for tensor cores.
 
     Attributes
@@ -69,7 +69,7 @@ def places_of(rows: Array, width: int) -> Array:
 
 def make_lists(
     xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, int], height: int, width: int
-) -> Lists:
+) -> SlabLists:
     """Return the lists of entries.
 
     Eight neighbours of a batch are of different classes as far as there are: of each class the
@@ -131,14 +131,14 @@ def make_lists(
     entries = xp.empty(int(slot.size), np.uint32)
     entries[slot // BATCH * BATCH + xp.asarray(PLACES)[slot % BATCH]] = made.astype(np.uint32)
     starts = starts[:-1:of_pair].astype(np.int32)
-    return Lists(pairs, slabs, height, batches, starts, entries)
+    return SlabLists(pairs, slabs, height, batches, starts, entries)
 
 
-LISTS: Key[Lists] = Key("entries by panels and slabs")
-TRANSPOSED: Key[Lists] = Key("entries of the transposed pattern by panels and slabs")
+LISTS: Key[SlabLists] = Key("entries by panels and slabs")
+TRANSPOSED: Key[SlabLists] = Key("entries of the transposed pattern by panels and slabs")
 
 
-def lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> Lists:
+def lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> SlabLists:
     """Return the lists of a matrix by compressed rows, made once for its pattern."""
     return A._pattern.get(
         LISTS.of_size(height, width),
@@ -146,7 +146,7 @@ def lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> Lists:
     )
 
 
-def transposed_lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> Lists:
+def transposed_lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> SlabLists:
     """Return the lists of the transposed pattern, made once."""
     return A._pattern.get(
         TRANSPOSED.of_size(height, width),

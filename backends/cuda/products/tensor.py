@@ -156,7 +156,7 @@ class Tiling(NamedTuple):
         Bytes of shared memory.
     """
 
-    shape: kernels.Shape
+    shape: kernels.TensorShape
     panels: int
     shares: int
     stages: int

@@ -15,7 +15,7 @@ MOST_STAGES, BARRIERS = 16, 256
 JOIN_COLUMNS = 128
 
 
-class Shape(NamedTuple):
+class TensorShape(NamedTuple):
     """A tile of the result: its columns, and warpgroups that have 64 rows each.
 
     Attributes
@@ -29,13 +29,13 @@ class Shape(NamedTuple):
 
 
 SHAPES = {
-    "float32": (Shape(32, 4), Shape(64, 3), Shape(128, 2)),
-    "float16": (Shape(32, 4), Shape(64, 4), Shape(128, 4)),
-    "bfloat16": (Shape(32, 4), Shape(64, 4), Shape(128, 4)),
+    "float32": (TensorShape(32, 4), TensorShape(64, 3), TensorShape(128, 2)),
+    "float16": (TensorShape(32, 4), TensorShape(64, 4), TensorShape(128, 4)),
+    "bfloat16": (TensorShape(32, 4), TensorShape(64, 4), TensorShape(128, 4)),
 }
 
 
-def tile_shape(dtype: str, columns: int) -> Shape:
+def tile_shape(dtype: str, columns: int) -> TensorShape:
     """Return the shape of tiles for a product with ``columns`` columns."""
     return next((shape for shape in SHAPES[dtype] if columns <= shape.columns), SHAPES[dtype][-1])
 

@@ -24,12 +24,12 @@ from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
 from .constants import RowAttentionConstants, TileAttentionConstants
-from .row_times import MANY, Sizes
+from .row_times import MANY, RowSizes
 from .sddmm_tile import launch
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
 from .tile_shapes import (
     WIDTHS,
-    Shape,
+    TileShape,
     pays,
     shapes_for,
     width_of,
@@ -78,7 +78,7 @@ BYTES_TO_PLAN = 40
 MASK_BYTES = 8 * ROWS
 
 
-class Made(NamedTuple):
+class TileKernel(NamedTuple):
     """A kernel for a shape and a width.
 
     Attributes
@@ -97,7 +97,7 @@ class Made(NamedTuple):
 
 
 @cache
-def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> Made:
+def made_for(kernel: SimtKernel, shape: TileShape, width: int, warpgroups: bool) -> TileKernel:
     """Return a kernel for rows of dense operands of ``width`` values, one of :data:`WIDTHS`."""
     of_row, groups = 2 * width, shape.groups
     made = replace(kernel, block=256 // groups, resident=shape.resident)
@@ -109,16 +109,16 @@ def made_for(kernel: SimtKernel, shape: Shape, width: int, warpgroups: bool) -> 
     if kernel is tile_column_gradients:
         facts = 1024  # 8 * COLUMNS, and stages begin at multiples of this
     stage = 2 * COLUMNS * of_row + MASK_BYTES + facts
-    return Made(made, constants, panels * ROWS * of_row + shape.stages * stage)
+    return TileKernel(made, constants, panels * ROWS * of_row + shape.stages * stage)
 
 
-def kernel_for(device: CudaDevice, kernel: SimtKernel, width: int) -> Made:
+def kernel_for(device: CudaDevice, kernel: SimtKernel, width: int) -> TileKernel:
     """Return a kernel for a device and a width of rows."""
     shapes = shapes_for(device)
     return made_for(kernel, shapes.kernels[kernel.name][width], width, shapes.warpgroups)
 
 
-class State(NamedTuple):
+class TileState(NamedTuple):
     """The state of a plan.
 
     Attributes
@@ -139,7 +139,7 @@ class State(NamedTuple):
     def pays(self, on: Adapter, call: FusedmmCall | GradientCall) -> bool:
         """Return whether tiles are faster than rows for a batch, or for its gradients."""
         (batch, m, k), (n, p) = call.C.shape, call.D.shape[1:]
-        sizes = Sizes(m, n, call.A.nnz, batch, k, p)
+        sizes = RowSizes(m, n, call.A.nnz, batch, k, p)
         gradients = isinstance(call, GradientCall)
         of_tiles, of_rows = rules_of(on)
         shapes = shapes_for(on.executor.device, of_tiles)
@@ -169,22 +169,22 @@ class TileAttention(FusedAlgorithm):
         """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
         return None
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> State:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TileState:
         """Return the tiles."""
         rows = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         tiles = tiles_of(on.executor.xp, A)
         longest = tiles.order[:1]
         most = on.executor.to_host(tiles.starts[longest + 1] - tiles.starts[longest])
-        return State(tiles, int(tiles.columns.size), int(most[0]), rows)
+        return TileState(tiles, int(tiles.columns.size), int(most[0]), rows)
 
-    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
+    def run(self, on: Adapter, state: TileState, call: FusedmmCall) -> None:
         """Attend, 128 columns of ``D`` at a time."""
         if call.edge != "softmax" or call.values is not None:
             multiply(on, call._replace(kernel=state.rows))
             return
         attend(on, state.tiles, call)
 
-    def gradients(self, on: Adapter, state: State, call: GradientCall) -> None:
+    def gradients(self, on: Adapter, state: TileState, call: GradientCall) -> None:
         """Compute the gradients of attention by tiles; others as the algorithm by rows does."""
         if self.tiles_do(on, state, call):
 
@@ -195,15 +195,15 @@ class TileAttention(FusedAlgorithm):
         else:
             super().gradients(on, state, call)
 
-    def launches_gradients(self, on: Adapter, state: State, call: GradientCall) -> bool:
+    def launches_gradients(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
         """Return whether tiles do, or the kernels by rows and by columns."""
         return self.tiles_do(on, state, call) or self.by_rows(on, state, call)
 
-    def has_rows(self, state: State) -> bool:
+    def has_rows(self, state: TileState) -> bool:
         """Return whether the fallback algorithm gives waves whole rows."""
         return state.rows == "row-split"
 
-    def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
+    def tiles_do(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
         """Return whether tiles do: for softmax of up to 128 columns, without values."""
         fits = call.D.shape[2] <= WIDTHS[-1] and all(x.size for x in (call.C, call.B, call.D))
         plain = call.edge == "softmax" and call.values is None and call.of_values is None
@@ -224,21 +224,21 @@ class TilesOrRows(TileAttention):
         part = filled(on.executor.xp, A, on.executor.to_host)
         tiles = ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))
         m, n = A.shape
-        sizes = Sizes(m, n, A.nnz, MANY, facts.columns, facts.columns)
+        sizes = RowSizes(m, n, A.nnz, MANY, facts.columns, facts.columns)
         of_tiles, of_rows = rules_of(on)
         shapes, most = shapes_for(on.executor.device, of_tiles), min(ceil(n / COLUMNS), tiles)
         if not any(pays(shapes, tiles, most, sizes, of_rows, gradients=g) for g in (False, True)):
             return None
         return f"{part:.0%} of the positions of its tiles are entries"
 
-    def run(self, on: Adapter, state: State, call: FusedmmCall) -> None:
+    def run(self, on: Adapter, state: TileState, call: FusedmmCall) -> None:
         """Look at the batch."""
         if state.pays(on, call):
             super().run(on, state, call)
         else:
             multiply(on, call._replace(kernel=state.rows))
 
-    def tiles_do(self, on: Adapter, state: State, call: GradientCall) -> bool:
+    def tiles_do(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
         """Return whether tiles do for gradients, and are faster."""
         return state.pays(on, call) and super().tiles_do(on, state, call)
 

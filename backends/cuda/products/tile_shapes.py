@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTHS = (32, 64, 128)
 
 
-class Shape(NamedTuple):
+class TileShape(NamedTuple):
     """How a kernel is made for a number of columns.
 
     Attributes
@@ -56,7 +56,7 @@ class Shapes(NamedTuple):
         Whether products are asked for by warpgroups, with the instructions of Hopper.
     """
 
-    kernels: dict[str, dict[int, Shape]]
+    kernels: dict[str, dict[int, TileShape]]
     rules: TileAttentionConstants = TILE_ATTENTION
     warpgroups: bool = False
 
@@ -79,24 +79,24 @@ class Shapes(NamedTuple):
 #: By warps.
 WARPS = Shapes(
     {
-        "tile_attention": {32: Shape(2), 64: Shape(2), 128: Shape(2)},
-        "tile_row_gradients": {32: Shape(1), 64: Shape(1), 128: Shape(2, 32, 1)},
+        "tile_attention": {32: TileShape(2), 64: TileShape(2), 128: TileShape(2)},
+        "tile_row_gradients": {32: TileShape(1), 64: TileShape(1), 128: TileShape(2, 32, 1)},
         "tile_column_gradients": {
-            32: Shape(2, 32),
-            64: Shape(2, 32),
-            128: Shape(1, resident=1),
+            32: TileShape(2, 32),
+            64: TileShape(2, 32),
+            128: TileShape(1, resident=1),
         },
     },
 )
 #: By warpgroups.
 WARPGROUPS = Shapes(
     {
-        "tile_attention": {32: Shape(1), 64: Shape(1), 128: Shape(1)},
-        "tile_row_gradients": {32: Shape(1), 64: Shape(1), 128: Shape(1, 32, 1)},
+        "tile_attention": {32: TileShape(1), 64: TileShape(1), 128: TileShape(1)},
+        "tile_row_gradients": {32: TileShape(1), 64: TileShape(1), 128: TileShape(1, 32, 1)},
         "tile_column_gradients": {
-            32: Shape(1, 32),
-            64: Shape(1, 32),
-            128: Shape(1, resident=1),
+            32: TileShape(1, 32),
+            64: TileShape(1, 32),
+            128: TileShape(1, resident=1),
         },
     },
     warpgroups=True,
@@ -113,7 +113,7 @@ def pays(
     shapes: Shapes,
     filled: int,
     most: int,
-    sizes: row_times.Sizes,
+    sizes: row_times.RowSizes,
     of_rows: RowAttentionConstants = ROW_ATTENTION,
     *,
     gradients: bool = False,
@@ -139,7 +139,7 @@ def pays(
 
 
 def time_of(
-    shapes: Shapes, filled: int, most: int, sizes: row_times.Sizes, *, gradients: bool = False
+    shapes: Shapes, filled: int, most: int, sizes: row_times.RowSizes, *, gradients: bool = False
 ) -> float:
     """Return the microseconds of tiles, or of their gradients; see :func:`pays`.
 

@@ -89,7 +89,7 @@ class Adapter(ABC):
             _PIECES.of_size(piece, sampled), lambda: self.cut(A.indptr, piece, sampled=sampled)
         )
 
-    def read(self, array: Array, index: np.dtype[Any]) -> Operand:
+    def read(self, array: Array, index: np.dtype[Any]) -> AddressedOperand:
         """Return an operand with a row stride that fits the index type."""
         made = self.operand(array)
         if abs(made.rows) > _LARGEST[index.itemsize]:
@@ -100,13 +100,13 @@ class Adapter(ABC):
         self.copies.append(self.executor.copy(array))
         return self.copies[-1]
 
-    def operand(self, array: Array | None) -> Operand:
+    def operand(self, array: Array | None) -> AddressedOperand:
         """Return a batch ``(b, rows, columns)`` with adjacent columns."""
         if array is None:
             return NOTHING
         blocks, rows, columns = array.shape
         item = array.dtype.itemsize
-        return Operand(
+        return AddressedOperand(
             self.address(array),
             int(array.strides[1] // item) if rows > 1 else max(int(columns), 1),
             int(array.strides[0] // item) if blocks > 1 else 0,
@@ -138,7 +138,7 @@ class Adapter(ABC):
         return self.scratch(count * max(dtype.itemsize, 4)) if count else 0
 
 
-class Operand(NamedTuple):
+class AddressedOperand(NamedTuple):
     """A batch of matrices by address; distances of rows and blocks are in elements."""
 
     address: int
@@ -151,4 +151,4 @@ class Operand(NamedTuple):
 
 
 #: In place of an operand that is not given, or a result that is not asked for.
-NOTHING = Operand(0, 0, 0)
+NOTHING = AddressedOperand(0, 0, 0)

@@ -33,7 +33,7 @@ FEW_TERMS, MOST_TERMS = 512, 4096
 SPLIT_BY_ENTRIES = ("eb-sr", "eb-pr")
 
 
-class Choice(NamedTuple):
+class RowChoice(NamedTuple):
     """An algorithm, why, and how many entries its pieces of rows have (0: rows are whole)."""
 
     kernel: str
@@ -50,7 +50,7 @@ def choose(
     rules: RowProductConstants = ROW_PRODUCTS,
     *,
     lean: bool = False,
-) -> Choice:
+) -> RowChoice:
     """Return the kernel of ``operation`` on a device that holds ``waves`` waves.
 
     Parameters
@@ -80,8 +80,8 @@ def choose(
     if operation == "sddmm":
         fair = statistics.nnz / waves
         if statistics.longest <= max(rules.sampled_piece, rules.fair_shares * fair):
-            return Choice("row-split", "no row is long: a wave has one", 0)
-        return Choice(
+            return RowChoice("row-split", "no row is long: a wave has one", 0)
+        return RowChoice(
             "row-segments",
             f"the longest row has {statistics.longest} entries and a wave's share is {fair:.0f}: "
             f"a wave has up to {rules.sampled_piece} of a row",
@@ -100,13 +100,13 @@ def choose(
 
 
 def _cut_if_long(
-    choice: Choice,
+    choice: RowChoice,
     statistics: RowStatistics,
     waves: int,
     columns: int,
     itemsize: int,
     rules: RowProductConstants,
-) -> Choice:
+) -> RowChoice:
     """Return row segments where lanes would add up too many terms in turn.
 
     In single precision a sum of equal terms drifts with their number; the sums of segments are
@@ -123,7 +123,7 @@ def _cut_if_long(
     if terms <= (FEW_TERMS if idle else MOST_TERMS):
         return choice
     piece = summed_piece(statistics, columns, rules)
-    return Choice(
+    return RowChoice(
         "row-segments",
         f"the longest row has {statistics.longest} entries, too many for one sum: "
         f"rows are cut into pieces of {piece}",
@@ -137,13 +137,13 @@ def of_waves(
     piece: int,
     columns: int = 128,
     rules: RowProductConstants = ROW_PRODUCTS,
-) -> Choice:
+) -> RowChoice:
     """Return whether waves have rows, or segments of at most ``piece`` entries."""
     fair = statistics.nnz / waves
     long = rules.long * min(1.0, rules.wide_columns / max(columns, 1))
     if statistics.longest <= max(long, rules.fair_shares * fair):
-        return Choice("row-split", "no row is long: a wave has one", 0)
-    return Choice(
+        return RowChoice("row-split", "no row is long: a wave has one", 0)
+    return RowChoice(
         "row-segments",
         f"the longest row has {statistics.longest} entries and a wave's share is {fair:.0f}: "
         f"rows are cut into pieces of {piece}",
@@ -207,7 +207,7 @@ def of_few_rows(
     columns: int,
     itemsize: int,
     rules: RowProductConstants = ROW_PRODUCTS,
-) -> Choice | None:
+) -> RowChoice | None:
     """Return the kernel for sums where there are fewer rows and tiles than waves."""
     units = statistics.rows * tiles_of(columns, itemsize)
     if units > waves // 2:
@@ -217,15 +217,15 @@ def of_few_rows(
     uneven = statistics.longest > rules.uneven * statistics.mean
     if uneven and _steps(statistics, team, columns, itemsize) - cut > rules.most_steps:
         piece = summed_piece(statistics, columns, rules)
-        return Choice(
+        return RowChoice(
             "row-segments",
             f"the longest row has {statistics.longest} entries, {statistics.mean:.0f} are average: "
             f"rows are cut into pieces of {piece}",
             piece,
         )
     if team == 1:
-        return Choice("row-split", "no row is long: a wave has one", 0)
-    return Choice(
+        return RowChoice("row-split", "no row is long: a wave has one", 0)
+    return RowChoice(
         "row-team",
         f"{statistics.rows} rows are few for {waves} waves: {team} waves have one together",
         0,
@@ -244,7 +244,7 @@ def of_space(
     waves: int,
     columns: int,
     rules: RowProductConstants = ROW_PRODUCTS,
-) -> Choice | None:
+) -> RowChoice | None:
     """Return the kernel of Huang et al. for sums, or None for wollemi's own.
 
     Examples
@@ -264,18 +264,18 @@ def of_space(
     if few or (skewed and columns == rules.scanned_columns):
         if not skewed and statistics.rows <= waves:
             return None
-        return Choice("eb-pr", f"{rows}, columns are few: waves have equal shares of entries", 0)
+        return RowChoice("eb-pr", f"{rows}, columns are few: waves have equal shares of entries", 0)
     if skewed:
         if columns <= rules.scanned_columns or columns >= rules.wide_columns or nnz < rules.few:
             return None
-        return Choice("eb-sr", f"{rows}, and differ: groups of lanes have equal shares", 0)
+        return RowChoice("eb-sr", f"{rows}, and differ: groups of lanes have equal shares", 0)
     if columns >= rules.wide_columns // 2 and nnz >= rules.many:
-        return Choice(
+        return RowChoice(
             "eb-sr", f"{rows} and {columns} columns: groups of lanes have equal shares", 0
         )
     if unlike or statistics.rows <= waves:
         return None
-    return Choice("rb-sr", f"{rows}: groups of lanes have rows of their own", 0)
+    return RowChoice("rb-sr", f"{rows}: groups of lanes have rows of their own", 0)
 
 
 def estimate(

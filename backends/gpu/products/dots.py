@@ -12,10 +12,10 @@ from ...unified.wrappers import SimtKernel
 from . import declarations as ml
 
 if TYPE_CHECKING:
-    from .adapter import Operand
+    from .adapter import AddressedOperand
 
 
-def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> int:
+def known_of_rows(whole: bool, blocks: int, width: int, *operands: AddressedOperand) -> int:
     """Return the facts compiled into kernels of dots, as ``dots.hpp`` numbers them.
 
     Parameters
@@ -32,7 +32,7 @@ def known_of_rows(whole: bool, blocks: int, width: int, *operands: Operand) -> i
 
 
 def dot_constants(
-    dtype: np.dtype[Any], k: int, blocks: int, C: Operand, B: Operand
+    dtype: np.dtype[Any], k: int, blocks: int, C: AddressedOperand, B: AddressedOperand
 ) -> dict[str, int]:
     """Return the constants of csr_sddmm."""
     item = dtype.itemsize
@@ -83,7 +83,13 @@ class FusedLanes(NamedTuple):
 
     @classmethod
     def of(
-        cls, dtype: np.dtype[Any], k: int, p: int, *, same: bool, dense: tuple[Operand, ...]
+        cls,
+        dtype: np.dtype[Any],
+        k: int,
+        p: int,
+        *,
+        same: bool,
+        dense: tuple[AddressedOperand, ...],
     ) -> FusedLanes:
         """Return the lanes for rows of ``k`` and of ``p`` columns."""
         places = tuple(place for o in dense for place in o.places(dtype.itemsize))
@@ -101,7 +107,14 @@ class FusedLanes(NamedTuple):
         return of_lanes * self.of_k, of_lanes * self.of_p
 
     def of_product(
-        self, batch: int, k: int, p: int, edge: str, of_C: Operand, of_B: Operand, of_D: Operand
+        self,
+        batch: int,
+        k: int,
+        p: int,
+        edge: str,
+        of_C: AddressedOperand,
+        of_B: AddressedOperand,
+        of_D: AddressedOperand,
     ) -> tuple[int, dict[str, int]]:
         """Return the number of tiles of a row of the product, and the constants of its kernel."""
         (width, tile), tiles = self.widths(), self.tiles(0, p)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ....core.executor import Array
 from ..base import GpuExecutor
-from ..repeatable import Launch
+from ..repeatable import RecordedLaunch
 from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
@@ -27,7 +27,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Place(NamedTuple):
+class PointerPlace(NamedTuple):
     """An argument of a launch that is an address: of which array, and how far behind it."""
 
     argument: int
@@ -40,7 +40,7 @@ class Repeated:
 
     Parameters
     ----------
-    launches : sequence of Launch
+    launches : sequence of RecordedLaunch
         As they were made.
     arrays : sequence of Span
         Where its arrays were.
@@ -51,7 +51,7 @@ class Repeated:
     __slots__ = ("_launches", "_scratch")
 
     def __init__(
-        self, launches: Sequence[Launch], arrays: Sequence[Span], scratch: Span | None
+        self, launches: Sequence[RecordedLaunch], arrays: Sequence[Span], scratch: Span | None
     ) -> None:
         spans = list(arrays) if scratch is None else [*arrays, scratch]
         self._launches = [(made, places_of(made.arguments, spans)) for made in launches]
@@ -68,16 +68,16 @@ class Repeated:
             executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
 
 
-def places_of(arguments: Sequence[Any], spans: Sequence[Span]) -> list[Place]:
+def places_of(arguments: Sequence[Any], spans: Sequence[Span]) -> list[PointerPlace]:
     """Return which arguments are addresses within ``spans``.
 
     Examples
     --------
     >>> places_of([7, 1024, 2056], [Span(1024, 2048), Span(2048, 4096)])
-    [Place(argument=1, array=0, offset=0), Place(argument=2, array=1, offset=8)]
+    [PointerPlace(argument=1, array=0, offset=0), PointerPlace(argument=2, array=1, offset=8)]
     """
     return [
-        Place(at, array, argument - begin)
+        PointerPlace(at, array, argument - begin)
         for at, argument in enumerate(arguments)
         if type(argument) is int
         for array, (begin, end) in enumerate(spans)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ....core.executor import Array
 from ...unified.wrappers import SimtKernel
 from . import declarations as ml
-from .adapter import Adapter, Operand
+from .adapter import Adapter, AddressedOperand
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -70,7 +70,7 @@ def by_columns(on: Adapter, kernel: SimtKernel, A: Csr, *operands: Array) -> Non
     batch, m, k = operands[-1].shape
     if not operands[-1].size:
         return
-    places: list[Operand] = [on.operand(x) for x in operands]
+    places: list[AddressedOperand] = [on.operand(x) for x in operands]
     item = operands[-1].dtype.itemsize
     each = ml.elements(item, (k,), sum((place.places(item) for place in places), ()))
     lanes, vectors = shape_of(k // each)

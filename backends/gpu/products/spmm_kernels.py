@@ -57,7 +57,7 @@ csr_spmm_nonzero_split = SimtKernel(
 SHARING_LANES = 8
 
 
-class Launch(NamedTuple):
+class LaneShape(NamedTuple):
     """The arguments that all kernels here share.
 
     Attributes
@@ -93,7 +93,7 @@ def prepare(
     most_lanes: int,
     waves: int,
     most_elements: int = ml.VECTOR_BYTES,
-) -> Launch:
+) -> LaneShape:
     """Return how lanes lie over the columns of ``B``, and the arguments that follow from it.
 
     Tiles of columns are halved as long as the ``waves`` of each would leave others idle.
@@ -110,7 +110,7 @@ def prepare(
     ):
         shape = ml.Shape(shape.lanes, shape.vectors // 2)
     width = shape.lanes * shape.vectors * each
-    return Launch(
+    return LaneShape(
         shape,
         each,
         -(-k // width),

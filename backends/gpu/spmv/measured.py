@@ -85,12 +85,12 @@ class Measured:
         return packed.paddings(np, self._indptr, self.executor.device.warp, enough)
 
     @cached_property
-    def facts(self) -> selection.Facts:
+    def facts(self) -> selection.SpmvFacts:
         """The other inputs of the rule, and no more."""
         A, executor, rules = self.A, self.executor, self.rules
         narrow = max(*A.shape, A.nnz) < 2**31
         free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
-        facts = selection.Facts(
+        facts = selection.SpmvFacts(
             packed.UNKNOWN,
             packed.UNKNOWN,
             0,
@@ -123,7 +123,7 @@ class Measured:
         return facts
 
     @cached_property
-    def choice(self) -> selection.Choice:
+    def choice(self) -> selection.SpmvChoice:
         """The rule's choice."""
         if self.A.is_lean:
             free_bytes, rules = self.facts.free_bytes, self.rules

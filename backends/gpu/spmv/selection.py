@@ -30,7 +30,7 @@ READ_BYTES, SOURCE_BYTES = 1, 12
 NEAR = 32767
 
 
-class Facts(NamedTuple):
+class SpmvFacts(NamedTuple):
     """The inputs of a rule besides the lengths of rows.
 
     Attributes
@@ -71,7 +71,7 @@ class Facts(NamedTuple):
         return 2 * self.reach * self.itemsize
 
 
-class Choice(NamedTuple):
+class SpmvChoice(NamedTuple):
     """A kernel and why."""
 
     kernel: str
@@ -116,7 +116,7 @@ def _shared_rows(statistics: RowStatistics, rules: SpmvConstants) -> float:
     )
 
 
-def choose_small(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> Choice | None:
+def choose_small(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> SpmvChoice | None:
     """Return the kernel where the lengths of the rows are enough to know it.
 
     A kernel that needs no packing has to be no worse; one that does has to be better by a quarter.
@@ -135,18 +135,18 @@ def choose_small(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> Choi
     few = statistics.nnz < rules.few_entries
     if few or mine < min((rules.launch + packed) * 0.75 - rules.launch, adaptive):
         width = lanes(statistics, rules)
-        return Choice("subwarp", f"small: {width} lanes a row end the longest row soon")
+        return SpmvChoice("subwarp", f"small: {width} lanes a row end the longest row soon")
     return None
 
 
-def choose(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> Choice:
+def choose(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV) -> SpmvChoice:
     """Return the kernel of ``csr.spmv`` for one vector.
 
     Examples
     --------
     >>> from wollemi.core.statistics import RowStatistics
     >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
-    >>> choose(stencil, Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)).kernel
+    >>> choose(stencil, SpmvFacts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)).kernel
     'sell-pattern'
     """
     small = choose_small(statistics, rules)
@@ -159,35 +159,41 @@ def choose(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV)
         return packed
     kernel, reason = unpacked(statistics, facts.free_bytes, rules)
     gained = gain(packed.kernel, statistics, facts, rules)
-    return Choice(kernel, f"{reason}; {packed.kernel} would gain {gained:.2f} x, and keep a copy")
+    return SpmvChoice(
+        kernel, f"{reason}; {packed.kernel} would gain {gained:.2f} x, and keep a copy"
+    )
 
 
-def _packed(statistics: RowStatistics, facts: Facts, rules: SpmvConstants) -> Choice | None:
+def _packed(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants) -> SpmvChoice | None:
     """Return the fastest kernel with a packed copy, or None where others are faster."""
     if needs(statistics, facts, rules) <= facts.free_bytes // 2:
         if packs(statistics, facts, rules):
             if 0 < facts.patterns <= MOST_PATTERNS:
-                return Choice(
+                return SpmvChoice(
                     "sell-pattern",
                     f"regular rows of {facts.patterns} patterns: columns need no bytes",
                 )
             if facts.reach <= NEAR:
-                return Choice("sell-near", "regular rows near the diagonal: columns take two bytes")
-            return Choice("sell", "regular rows")
+                return SpmvChoice(
+                    "sell-near", "regular rows near the diagonal: columns take two bytes"
+                )
+            return SpmvChoice("sell", "regular rows")
         if facts.shared_share >= rules.shared_share and may_share_columns(statistics, rules):
-            return Choice(
+            return SpmvChoice(
                 "row-segments-cached",
                 f"uneven rows, and {facts.shared_share:.0%} of the entries in the columns that "
                 "shared memory holds",
             )
         if may_cut_rows(statistics, rules) and is_far(facts, rules):
-            return Choice(
+            return SpmvChoice(
                 "row-segments", "many entries a row: long rows are cut, equal ones together"
             )
     return None
 
 
-def pays(kernel: str, statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> bool:
+def pays(
+    kernel: str, statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV
+) -> bool:
     """Return whether a packed copy gains enough for the memory that it takes.
 
     In caches the time is not that of bytes: stencils are 1.3 to 2.2 times as fast from copies, and
@@ -201,7 +207,7 @@ def pays(kernel: str, statistics: RowStatistics, facts: Facts, rules: SpmvConsta
 
 
 def gain(
-    kernel: str, statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV
+    kernel: str, statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV
 ) -> float:
     """Return how many times as fast a packed copy is expected to be as the arrays as they are.
 
@@ -212,7 +218,7 @@ def gain(
     --------
     >>> from wollemi.core.statistics import RowStatistics
     >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
-    >>> known = Facts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)
+    >>> known = SpmvFacts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)
     >>> round(gain("sell-pattern", stencil, known), 1), round(gain("sell", stencil, known), 1)
     (1.5, 1.1)
     """
@@ -234,19 +240,19 @@ def gain(
     return beyond * moved / max(packed, 1)
 
 
-def _csr_bytes(statistics: RowStatistics, facts: Facts) -> float:
+def _csr_bytes(statistics: RowStatistics, facts: SpmvFacts) -> float:
     each = facts.stored_bytes + facts.index_bytes
     return statistics.nnz * each + facts.index_bytes * (statistics.rows + 1)
 
 
-def _packed_bytes(kernel: str, statistics: RowStatistics, facts: Facts) -> float:
+def _packed_bytes(kernel: str, statistics: RowStatistics, facts: SpmvFacts) -> float:
     segments = kernel.startswith("row-segments")
     padding = 1.0 if segments else min(facts.padding, facts.sorted_padding)
     each = facts.stored_bytes + COLUMN_BYTES[kernel]
     return statistics.nnz * padding * each + READ_BYTES * statistics.rows
 
 
-def packs(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> bool:
+def packs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV) -> bool:
     """Return whether rows are alike, with little padding, and none takes a lane too long.
 
     A lane loads the entries of its row one after the other. While it does, the memory has time for
@@ -289,12 +295,12 @@ def may_cut_rows(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool
     return statistics.nnz >= many and statistics.mean >= rules.sorted_mean
 
 
-def is_far(facts: Facts, rules: SpmvConstants = SPMV) -> bool:
+def is_far(facts: SpmvFacts, rules: SpmvConstants = SPMV) -> bool:
     """Return whether adjacent rows name more of x than the first-level cache holds."""
     return facts.reached_bytes > rules.near_bytes
 
 
-def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = SPMV) -> Choice:
+def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = SPMV) -> SpmvChoice:
     """Return the kernel that reads the arrays as they are.
 
     Parameters
@@ -315,11 +321,11 @@ def unpacked(statistics: RowStatistics, free_bytes: int, rules: SpmvConstants = 
     counted = statistics.rows < 2**31  # by the kernel of CSR-stream, with 32-bit indices
     without = ROW_BYTES * statistics.rows > free_bytes
     if short and counted and (without or statistics.nnz >= rules.cached_entries):
-        return Choice("stream", "short rows, loaded side by side")
+        return SpmvChoice("stream", "short rows, loaded side by side")
     if without:
         width = lanes(statistics, rules)
-        return Choice("subwarp", f"no memory for row blocks: {width} lanes a row")
-    return Choice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
+        return SpmvChoice("subwarp", f"no memory for row blocks: {width} lanes a row")
+    return SpmvChoice("csr-adaptive", "equal shares of entries for all blocks: long rows are cut")
 
 
 def one_pass(rest: RowStatistics, itemsize: int, rules: SpmvConstants = SPMV) -> bool:
@@ -363,7 +369,7 @@ def one_by_one(statistics: RowStatistics, columns: int, rules: SpmvConstants = S
     return waits * -(-columns // 4) > 2 * columns * alone
 
 
-def needs(statistics: RowStatistics, facts: Facts, rules: SpmvConstants = SPMV) -> int:
+def needs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV) -> int:
     """Return the bytes of the largest packed copy that may be chosen, work space included."""
     padding = min(facts.padding, facts.sorted_padding, rules.most_padding)
     return int(statistics.nnz * padding * (facts.itemsize + 4)) + 40 * statistics.rows

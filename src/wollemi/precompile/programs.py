@@ -25,7 +25,7 @@ from ..backends.gpu.device import Program
 from ..backends.gpu.spmv import packed
 from ..backends.gpu.spmv.algorithm import block_of
 from ..backends.gpu.spmv.csr import Sell, Stream, SubWarp
-from ..backends.gpu.tape import Step, steps_of
+from ..backends.gpu.tape import TapeStep, steps_of
 from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
 from ..core.algorithm import Plan
 from ..core.operation import OPERATIONS
@@ -89,9 +89,9 @@ def shared_kernels(target: Target, dtype: str) -> list[Kernel]:
     return list(found.values())
 
 
-def distinct_steps(target: Target, dtype: str) -> list[Step]:
+def distinct_steps(target: Target, dtype: str) -> list[TapeStep]:
     """Return the products of all loops that share a kernel, without repeated texts."""
-    found: dict[str, Step] = {}
+    found: dict[str, TapeStep] = {}
     stream = next(plans())
     for loop in loops(dtype):
         for step in steps_of(loop.program.expanded()):
@@ -113,14 +113,14 @@ def plans() -> Iterator[Plan]:
             yield Plan(Sell(), "", one, Layout(code, width))
 
 
-class Place:
+class ArrayStandIn:
     """An array of which nothing is there but an address of its own, and a dtype."""
 
     _addresses = count(1)
 
     def __init__(self, dtype: Any = None) -> None:
         self.dtype = dtype
-        self.data = SimpleNamespace(ptr=next(Place._addresses))
+        self.data = SimpleNamespace(ptr=next(ArrayStandIn._addresses))
 
 
 class Layout(packed.Packed):
@@ -128,20 +128,22 @@ class Layout(packed.Packed):
 
     def __init__(self, code: int, width: int) -> None:
         self.code, self.width, self.lanes = code, width, 0
-        self.slice_ptr, self.codes, self.values, self.offsets = (Place() for _ in range(4))
+        self.slice_ptr, self.codes, self.values, self.offsets = (ArrayStandIn() for _ in range(4))
 
 
-def _shared(target: Target, step: Step, plan: Plan) -> Kernel:
+def _shared(target: Target, step: TapeStep, plan: Plan) -> Kernel:
     assert step.product is not None
     operation, (matrix, *others) = step.product
     planned = SimpleNamespace(
         plan=plan,
         dtype=matrix.dtype,
         storage_dtype=matrix.storage_dtype,
-        indptr=Place(INDEX),
-        indices=Place(INDEX),
-        data=Place(),
+        indptr=ArrayStandIn(INDEX),
+        indices=ArrayStandIn(INDEX),
+        data=ArrayStandIn(),
     )
     product = Call(operation, (planned, *others))
     block = block_of(plan)
-    return product_and_rows(Step(product=product, rows=step.rows), warp=target.warp, block=block)
+    return product_and_rows(
+        TapeStep(product=product, rows=step.rows), warp=target.warp, block=block
+    )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..backends.cuda.runtime.device import CudaDevice
 
 
-class Facts(NamedTuple):
+class TargetSpec(NamedTuple):
     """The properties of a GPU that texts of programs depend on."""
 
     capability: tuple[int, int]
@@ -18,9 +18,9 @@ class Facts(NamedTuple):
 
 #: The GPUs with kernels in wheels: A100, H100 and H200, B200.
 TARGETS = {
-    "sm_80": Facts((8, 0), 108, 163 << 10),
-    "sm_90": Facts((9, 0), 132, 227 << 10),
-    "sm_100": Facts((10, 0), 148, 227 << 10),
+    "sm_80": TargetSpec((8, 0), 108, 163 << 10),
+    "sm_90": TargetSpec((9, 0), 132, 227 << 10),
+    "sm_100": TargetSpec((10, 0), 148, 227 << 10),
 }
 
 

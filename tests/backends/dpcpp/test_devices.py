@@ -18,7 +18,7 @@ from wollemi.backends.dpcpp import devices, runtime, shim
 
 from .needs_dpcpp import needs_dpcpp
 
-FACTS = devices.Facts(
+FACTS = devices.DeviceProperties(
     name="Intel(R) Arc(TM) A770",
     kind="gpu",
     backend="level_zero",

@@ -136,7 +136,7 @@ def test_two_passes_tell_many_buckets_apart(
     executor, given = executor_of(name), drawn(4000, 9000, 18_000)
     assert len(radix.bucket_digits(radix.bucket_bits(18_000, 9000), 9000)) == 2
     A = compressed(executor, given, index)
-    entries = radix.Entries(A.indices, 9000, None, A.indptr, 4000, A.data)
+    entries = radix.KeyedEntries(A.indices, 9000, None, A.indptr, 4000, A.data)
     have = radix.by_buckets(executor, entries)
     want = REFERENCE.run(structure.csr_transpose, compressed(REFERENCE, given, index))
     assert isinstance(have, radix.Sorted)
@@ -151,7 +151,7 @@ def test_a_bucket_with_too_many_entries_is_left_to_passes_over_all_bits(
     executor, (row, column, shape) = executor_of(name), drawn(900, 9000, 14_000)
     column[: simt.BUCKET_ENTRIES + 1] %= 100
     A = compressed(executor, (row, column, shape), index)
-    entries = radix.Entries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
+    entries = radix.KeyedEntries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
     assert radix.by_buckets(executor, entries) is None
     made = radix.sorted_by_key(executor, entries)
     order = np.argsort(column, kind="stable")
@@ -170,13 +170,13 @@ def test_words_need_not_have_bits_for_the_other_index(
     monkeypatch.setattr(radix, "WORD_BITS", need)
     monkeypatch.setattr(radix, "FEWEST", 1)
     A = compressed(executor, (row, column, shape), index)
-    entries = radix.Entries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
+    entries = radix.KeyedEntries(A.indices, shape[1], None, A.indptr, shape[0], A.data)
     assert not radix.layout_of(entries).leave(radix.bits_of(shape[1]))
     have = radix.by_digits(executor, entries)
     want = REFERENCE.run(structure.csr_transpose, compressed(REFERENCE, INPUTS[given](), index))
     assert_equal(executor, (have.indptr, have.others, have.values, have.order), want)
     of_coordinates = coordinates(executor, INPUTS[given](), index)
-    entries = radix.Entries(
+    entries = radix.KeyedEntries(
         of_coordinates.row, shape[1], of_coordinates.col, None, shape[0], of_coordinates.data
     )
     have = radix.by_digits(executor, entries)
@@ -195,7 +195,7 @@ def test_the_row_of_each_entry(name: str, index: str, given: str) -> None:
 def test_few_entries_go_by_all_bits_unless_these_take_many_passes() -> None:
     def are_for_buckets(entries: int, keys: int) -> bool:
         made = np.broadcast_to(np.int32(0), entries)
-        return radix.are_for_buckets(radix.Entries(made, keys, made, None, keys, made))
+        return radix.are_for_buckets(radix.KeyedEntries(made, keys, made, None, keys, made))
 
     assert not are_for_buckets(2000, 500)
     assert not are_for_buckets(900_000, 1 << 16)
@@ -206,5 +206,5 @@ def test_few_entries_go_by_all_bits_unless_these_take_many_passes() -> None:
 
 def test_few_entries_are_sorted_a_key_at_a_time() -> None:
     keys = np.zeros(radix.FEWEST, np.int32)
-    assert radix.pays(radix.Entries(keys, 9, keys, None, 9, keys))
-    assert not radix.pays(radix.Entries(keys[1:], 9, keys, None, 9, keys))
+    assert radix.pays(radix.KeyedEntries(keys, 9, keys, None, 9, keys))
+    assert not radix.pays(radix.KeyedEntries(keys[1:], 9, keys, None, 9, keys))

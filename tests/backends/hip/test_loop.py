@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.gpu.repeatable import Launch
+from wollemi.backends.gpu.repeatable import RecordedLaunch
 from wollemi.backends.hip.loop import BATCH, Batches
 from wollemi.core.executor import Executor
 from wollemi.core.status import Stop
@@ -96,12 +96,12 @@ def test_a_capture_that_fails_on_the_way_leaves_plain_launches(
 ) -> None:
     solve = PlainCg(wave, "float64")
 
-    def refuses(self: Launch) -> None:
+    def refuses(self: RecordedLaunch) -> None:
         if wave.device.captured is not None:
             raise RuntimeError("hipErrorStreamCaptureUnsupported")
         self.function(self.grid, self.block, self.arguments, self.shared)
 
-    monkeypatch.setattr(Launch, "__call__", refuses)
+    monkeypatch.setattr(RecordedLaunch, "__call__", refuses)
     solve.drive(60)
     assert not program(solve).captured
     assert solve.status.read("stop").tolist() == [Stop.CONVERGED] * 3

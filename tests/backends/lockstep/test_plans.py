@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wollemi.backends.gpu.constants import SpmvConstants
-from wollemi.backends.gpu.spmv.selection import Facts, choose
+from wollemi.backends.gpu.spmv.selection import SpmvFacts, choose
 from wollemi.core.devices import named
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import matrix as products
@@ -89,6 +89,6 @@ def test_windows_and_pieces_are_as_wide_as_a_wave(rng: np.random.Generator, warp
 
 def test_amds_table_leaves_out_what_is_nvidias_own() -> None:
     graph = RowStatistics(4_000_000, 4_000_000, 60_000_000, 15.0, 900.0, 100_000, 0.1)
-    facts = Facts(9.9, 9.9, 0, 2**31, 0.65, 8, 2**37, 8, 4)
+    facts = SpmvFacts(9.9, 9.9, 0, 2**31, 0.65, 8, 2**37, 8, 4)
     assert choose(graph, facts, named("h200").of(SpmvConstants)).kernel == "row-segments-cached"
     assert choose(graph, facts, named("unknown-amd").of(SpmvConstants)).kernel == "csr-adaptive"

@@ -17,7 +17,7 @@ from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
 
-class Compressed(NamedTuple):
+class CompressedTensors(NamedTuple):
     """A pattern, and the positions of its entries in the tensor that it was made of.
 
     Attributes
@@ -49,7 +49,7 @@ class Sparse(NamedTuple):
     tensor of the layout of ``A``, or the values themselves where ``A`` is no tensor.
     """
 
-    compressed: Compressed
+    compressed: CompressedTensors
     values: Callable[[], Tensor]
     like: Callable[[Tensor], Tensor]
 
@@ -121,7 +121,7 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
         return _of_matrix(A, device)
     refuse_without_entries(A)
     if isinstance(A, Pattern):
-        return Sparse(Compressed(A), lambda: _ones(A), _as_they_are)
+        return Sparse(CompressedTensors(A), lambda: _ones(A), _as_they_are)
     if isinstance(A, Tensor) and A.layout in _LAYOUTS:
         return _of_tensor(A)
     raise InvalidArgument(
@@ -133,11 +133,11 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
 def _of_matrix(A: Csr, device: torch.device) -> Sparse:
     if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
         pattern = pattern_tensors(A, device)
-        return Sparse(Compressed(pattern), lambda: value_tensor(A), _as_they_are)
+        return Sparse(CompressedTensors(pattern), lambda: value_tensor(A), _as_they_are)
     tensors = tensors_of(A)
     found: Sparse | None = tensors.sparse
     if found is None or tensors.pattern.indptr.device.type != device.type:
-        found = Sparse(Compressed(pattern_tensors(A, device)), tensors.values, _as_they_are)
+        found = Sparse(CompressedTensors(pattern_tensors(A, device)), tensors.values, _as_they_are)
         tensors.sparse = found
     return found
 
@@ -207,7 +207,7 @@ def _of_tensor(A: Tensor) -> Sparse:
         refuse_first(A, "a product with a sparse tensor", "its pattern by compressed rows")
         with torch.no_grad():
             found = _compressed[A] = (A._version, describe(A))
-    compressed: Compressed = found[1]
+    compressed: CompressedTensors = found[1]
 
     def ordered() -> Tensor:
         given = values(A)
@@ -229,14 +229,14 @@ def _size(A: Tensor) -> tuple[int, int]:
     return int(A.shape[-2]), int(A.shape[-1])
 
 
-def _describe_csr(A: Tensor) -> Compressed:
+def _describe_csr(A: Tensor) -> CompressedTensors:
     indptr, indices, shape = A.crow_indices(), A.col_indices(), _size(A)
     if A.dim() == 2:
-        return Compressed(Pattern(indptr, indices, shape))
+        return CompressedTensors(Pattern(indptr, indices, shape))
     indptr, indices = indptr.reshape(-1, shape[0] + 1), indices.reshape(-1, indices.shape[-1])
     if bool((indptr == indptr[:1]).all()) and bool((indices == indices[:1]).all()):
         one = Pattern(indptr[0].contiguous(), indices[0].contiguous(), shape)
-        return Compressed(one, batched=True)
+        return CompressedTensors(one, batched=True)
     if A.dim() != 3:
         raise InvalidMatrix(
             f"A: a batch of different patterns has one leading axis, got shape {tuple(A.shape)}"
@@ -253,21 +253,21 @@ def _majors(pointers: Tensor, entries: int) -> Tensor:
     return torch.repeat_interleave(every, pointers.diff().reshape(-1).long())
 
 
-def _on_diagonal(A: Tensor, row: Tensor, col: Tensor) -> Compressed:
+def _on_diagonal(A: Tensor, row: Tensor, col: Tensor) -> CompressedTensors:
     count, (m, n) = int(A.shape[0]), _size(A)
     pattern, order, inverse = compress(row, col.long(), (count * m, count * n))
-    return Compressed(pattern, order, inverse, diagonal=(m, n))
+    return CompressedTensors(pattern, order, inverse, diagonal=(m, n))
 
 
-def _describe_csc(A: Tensor) -> Compressed:
+def _describe_csc(A: Tensor) -> CompressedTensors:
     if A.dim() != 2:
         raise InvalidMatrix("A: a batch in layout torch.sparse_csc; convert it to torch.sparse_csr")
     pointers, row = A.ccol_indices(), A.row_indices()
     col = _majors(pointers[None], row.shape[0]).to(row.dtype)
-    return Compressed(*compress(row, col, _size(A)))
+    return CompressedTensors(*compress(row, col, _size(A)))
 
 
-def _describe_bsr(A: Tensor) -> Compressed:
+def _describe_bsr(A: Tensor) -> CompressedTensors:
     if A.dim() != 2:
         raise InvalidMatrix("A: a batch in layout torch.sparse_bsr; convert it to torch.sparse_csr")
     pointers, indices = A.crow_indices(), A.col_indices()
@@ -276,10 +276,10 @@ def _describe_bsr(A: Tensor) -> Compressed:
     i, j = (torch.arange(size, device=A.device, dtype=indices.dtype) for size in (r, c))
     row = (block_row[:, None, None] * r + i[:, None]).expand(-1, r, c).reshape(-1)
     col = (indices[:, None, None] * c + j).expand(-1, r, c).reshape(-1)
-    return Compressed(*compress(row, col, _size(A)))
+    return CompressedTensors(*compress(row, col, _size(A)))
 
 
-def _describe_coo(A: Tensor) -> Compressed:
+def _describe_coo(A: Tensor) -> CompressedTensors:
     if A.dense_dim() != 0 or A.sparse_dim() not in (2, 3):
         raise InvalidMatrix(
             f"A: expected 2 or 3 sparse dimensions and none that are dense, got "
@@ -287,7 +287,7 @@ def _describe_coo(A: Tensor) -> Compressed:
         )
     *batch, row, col = A.coalesce().indices()
     if not batch:
-        return Compressed(*compress(row, col, _size(A)))
+        return CompressedTensors(*compress(row, col, _size(A)))
     m, n = _size(A)
     return _on_diagonal(A, row + batch[0] * m, col + batch[0] * n)
 

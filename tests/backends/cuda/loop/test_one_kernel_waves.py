@@ -26,7 +26,7 @@ pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set 
 WARP, BLOCK = 32, 64
 
 
-def emulated(made: persistent.Made) -> str:
+def emulated(made: persistent.MadeKernel) -> str:
     """Return the program of a kernel for the emulation."""
     text = made.kernel.source.replace("#define WL_CUDA 1", "#define WL_LOCKSTEP 1")
     shared, where = text.partition('#line 1 "wrappers"\n')[::2]
@@ -65,7 +65,7 @@ class OneKernel(LockstepExecutor):
         plan = schedule.plan(phases, self.rematerialize)
         vectors = {address(v): v for phase in phases for v in schedule.all_vectors(phase)}
         n = next(iter(vectors.values())).shape[0]
-        shape = shared_memory.Shape(
+        shape = shared_memory.GridShape(
             BLOCK, 1, -(-n // BLOCK), 0, self.matrices, self.basis, self.kept
         )
         buffers = {w: self.zeros(vectors[w].shape, vectors[w].dtype) for w in plan.double_buffered}

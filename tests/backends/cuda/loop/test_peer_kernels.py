@@ -12,7 +12,7 @@ from wollemi.backends.cuda.loop import fused, loop
 from wollemi.backends.cuda.peers import links as peers
 from wollemi.backends.cuda.peers.exchange import Exchange
 from wollemi.backends.cuda.runtime import compiler
-from wollemi.backends.gpu.tape import Step
+from wollemi.backends.gpu.tape import TapeStep
 from wollemi.core.distributed import halo
 from wollemi.core.operations import matrix
 from wollemi.core.program import Call
@@ -23,7 +23,7 @@ from .fake_cuda import FakeArray, FakeStatus, cells, fake_csr, vectors
 ROWS, GHOSTS = 1000, 100
 
 
-def product(dtype: Any, kernel: str) -> tuple[Step, Step]:
+def product(dtype: Any, kernel: str) -> tuple[TapeStep, TapeStep]:
     """Return the exchange of rows of p, and the product with the curvature after it."""
     A = fake_csr(ROWS, dtype, kernel)
     p, q = vectors(2, ROWS, dtype)
@@ -33,8 +33,8 @@ def product(dtype: Any, kernel: str) -> tuple[Step, Step]:
     ghosts.data.ptr = p.data.ptr + ROWS * p.itemsize
     operation = cg.curvature.operation
     rows = Call(operation, (p, q, pq, FakeStatus(dtype)))
-    push = Step(other=Call(halo.push, (SimpleNamespace(), p, ghosts)))
-    return push, Step(product=Call(matrix.csr_spmv, (A, place, q, 1.0, 0.0)), rows=rows)
+    push = TapeStep(other=Call(halo.push, (SimpleNamespace(), p, ghosts)))
+    return push, TapeStep(product=Call(matrix.csr_spmv, (A, place, q, 1.0, 0.0)), rows=rows)
 
 
 @pytest.mark.parametrize("kernel", ["stream", "subwarp"])
@@ -63,7 +63,7 @@ def test_kernels_that_are_no_functors_compile() -> None:
 @pytest.mark.parametrize("others_can", [True, False])
 def test_products_exchange_where_all_members_can(others_can: bool) -> None:
     push, step = product(np.float64, "stream")
-    after = Step(other=Call(halo.push, push.other[1]))  # type: ignore[index]
+    after = TapeStep(other=Call(halo.push, push.other[1]))  # type: ignore[index]
     told: list[Any] = []
 
     def all_members(mine: list[bool]) -> list[list[bool]]:

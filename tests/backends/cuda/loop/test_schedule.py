@@ -28,7 +28,7 @@ nvrtc()
 IDS = [f"{name} with jacobi" if jacobi else name for name, jacobi in IN_ONE_KERNEL]
 
 
-def planned(calls: Sequence[Call], rematerialize: bool = True) -> schedule.Plan:
+def planned(calls: Sequence[Call], rematerialize: bool = True) -> schedule.Schedule:
     phases = schedule.phases_of(tape.steps_of(calls))
     assert phases is not None
     return schedule.plan(phases, rematerialize)
@@ -132,7 +132,7 @@ def test_an_operation_that_is_not_on_rows_keeps_an_iteration_out_of_one_kernel()
 DEVICE = SimpleNamespace(capability=(9, 0), multiprocessors=132, shared_bytes=232_448, warp=32)
 
 
-def shapes_of(calls: Sequence[Call], rows: int) -> list[shared_memory.Shape]:
+def shapes_of(calls: Sequence[Call], rows: int) -> list[shared_memory.GridShape]:
     plan = planned(calls)
     return [shapes.with_shared(DEVICE, plan, s) for s in shapes.shapes(DEVICE, plan.phases, rows)]
 
@@ -167,7 +167,7 @@ def test_the_basis_of_gmres_comes_before_its_matrix():
     assert small.matrices and small.basis == 31
 
 
-def text(calls: Sequence[Call], shape: shared_memory.Shape) -> persistent.Made:
+def text(calls: Sequence[Call], shape: shared_memory.GridShape) -> persistent.MadeKernel:
     plan = planned(calls)
     found = [pair for call in calls for pair in call.named]
     value = next(np.dtype(a.dtype).str[1:] for p, a in found if p.kind == "T" and p.dims)
@@ -181,9 +181,9 @@ def restart(name: str) -> dict[str, int]:
 
 
 SHAPES = {
-    "grid": shared_memory.Shape(512, 132, 4, matrices=False, basis=5),
-    "grid with matrices": shared_memory.Shape(256, 128, 1, matrices=True, basis=31),
-    "cluster": shared_memory.Shape(256, 16, 2, 16, matrices=True, basis=31),
+    "grid": shared_memory.GridShape(512, 132, 4, matrices=False, basis=5),
+    "grid with matrices": shared_memory.GridShape(256, 128, 1, matrices=True, basis=31),
+    "cluster": shared_memory.GridShape(256, 16, 2, 16, matrices=True, basis=31),
 }
 
 

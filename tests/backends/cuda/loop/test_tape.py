@@ -19,7 +19,7 @@ from .fake_cuda import ALGORITHMS, fake_csr, vectors
 nvrtc()
 
 
-def names(steps: list[tape.Step]) -> list[list[str]]:
+def names(steps: list[tape.TapeStep]) -> list[list[str]]:
     return [[operation.name for operation, _ in step.calls] for step in steps]
 
 

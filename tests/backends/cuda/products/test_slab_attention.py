@@ -18,7 +18,7 @@ from wollemi.backends.cuda.products.slab_lists import (
     PANEL,
     PLACES,
     ROW_BITS,
-    Lists,
+    SlabLists,
     make_lists,
     places_of,
 )
@@ -50,7 +50,7 @@ emulated = tool(compiler() is not None, "no C++ compiler: install g++, or set CX
 # ---- lists
 
 
-def entries_of(lists: Lists, width: int) -> list[tuple[int, int]]:
+def entries_of(lists: SlabLists, width: int) -> list[tuple[int, int]]:
     """Return the row and the column of each entry."""
     found = []
     column_at = {int(place): c for c, place in enumerate(places_of(np.arange(lists.height), width))}
@@ -107,7 +107,7 @@ def test_neighbours_are_in_different_banks(width: int) -> None:
 # ---- kernels by emulated tensor cores
 
 
-def listed(mask: Any, height: int, width: int) -> tuple[Lists, Lists]:
+def listed(mask: Any, height: int, width: int) -> tuple[SlabLists, SlabLists]:
     rows, columns = np.nonzero(mask)
     return (
         make_lists(np, rows, columns, mask.shape, height, width),
@@ -124,7 +124,7 @@ def emulate(
     schedule: int = 0,
     shared: int = 24 << 10,
     warps: int = 2,
-    lists: tuple[Lists, Lists] | None = None,
+    lists: tuple[SlabLists, SlabLists] | None = None,
 ) -> Expected:
     """Run the launches of a GPU, with slabs for this amount of shared memory."""
     mask, C, B, D, G = given
@@ -137,7 +137,7 @@ def emulate(
     log_totals = np.full((batch, m + 3), np.nan, np.float32)
     sources = (*place(C), *place(B), *place(D))
 
-    def launch(kernel: SimtKernel, lists: Lists, *arguments: Any) -> None:
+    def launch(kernel: SimtKernel, lists: SlabLists, *arguments: Any) -> None:
         made = attention.made_for(kernel, shared, width, warps)
         count = n if lists is of_columns else m
         shares = -(-count // made.rows)
@@ -279,7 +279,7 @@ def test_the_algorithm_launches_them(monkeypatch: pytest.MonkeyPatch, asked: int
     B = np.broadcast_to(B[:1], B.shape, subok=True)
     given = given._replace(B=np.broadcast_to(given.B[:1], given.B.shape))
     E, logs = gpu.allocate(G.shape, G.dtype), gpu.allocate(G.shape[:2], np.float32)
-    algorithm, state = attention.SlabAttention(), attention.State("row-split")
+    algorithm, state = attention.SlabAttention(), attention.SlabState("row-split")
     algorithm.run(on, state, FusedmmCall(A, None, C, B, D, E, logs, 0.2, "softmax"))
     made = [
         gpu.from_host(np.full(x.shape, 7, x.dtype)) if asked >> i & 1 else None

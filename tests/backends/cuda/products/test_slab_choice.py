@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products.constants import SLAB_ATTENTION
-from wollemi.backends.cuda.products.slab_choice import Sizes, SlabsOrRows, State
+from wollemi.backends.cuda.products.slab_choice import SlabSizes, SlabsOrRows, State
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import facts_of
 from wollemi.core.calls import FusedmmCall, GradientCall
@@ -42,10 +42,10 @@ BY_SLABS = (
 )
 
 
-def sizes(shape: tuple[int, int], density: float, heads: int, columns: int) -> Sizes:
+def sizes(shape: tuple[int, int], density: float, heads: int, columns: int) -> SlabSizes:
     m, n = shape
     entries = round(m * n * density)
-    return Sizes(m, n, entries, heads, columns, columns, SHARED, MULTIPROCESSORS)
+    return SlabSizes(m, n, entries, heads, columns, columns, SHARED, MULTIPROCESSORS)
 
 
 @pytest.mark.parametrize(("shape", "density", "heads", "columns", "product", "gradients"), BY_ROWS)

@@ -17,7 +17,7 @@ SHAPES = [(dtype, shape) for dtype, shapes in kernels.SHAPES.items() for shape i
 
 
 @pytest.mark.parametrize(("dtype", "shape"), SHAPES)
-def test_the_product_compiles_for_hopper(dtype: str, shape: kernels.Shape) -> None:
+def test_the_product_compiles_for_hopper(dtype: str, shape: kernels.TensorShape) -> None:
     constants = {"N": shape.columns, "W": shape.groups}
     source = kernels.source(kernels.product(shape.groups), CODES[dtype], **constants)
     assert compiler.compile_source(source, "sm_90a")
@@ -31,7 +31,7 @@ def test_the_product_is_for_hopper_alone() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "shape"), SHAPES)
-def test_what_goes_before_and_after_compiles(dtype: str, shape: kernels.Shape) -> None:
+def test_what_goes_before_and_after_compiles(dtype: str, shape: kernels.TensorShape) -> None:
     columns, code = shape.columns, CODES[dtype]
     sources = [
         kernels.source(kernels.pack_dense(columns), code, N=columns),

@@ -63,7 +63,7 @@ def at_16(array: Any) -> Any:
 
 def multiply(
     dtype: str, indptr: Any, indices: Any, data: Any, B: Any, C: Any, alpha: float, beta: float,
-    *, shape: kernels.Shape, shares: int, stages: int, schedule: int,
+    *, shape: kernels.TensorShape, shares: int, stages: int, schedule: int,
 ) -> int:  # fmt: skip
     """Run the steps of ``TensorCores.run``, and return the verdict."""
     value = {"float32": "f4", "float16": "f2"}[dtype]
@@ -133,7 +133,7 @@ SHAPES = [
 # One share has tiles whole, others cut them; one with two warpgroups below the last row of one.
 @pytest.mark.parametrize("shares", [1, 3])
 @pytest.mark.parametrize(("dtype", "shape"), SHAPES)
-def test_products_are_right_and_end(dtype: str, shape: kernels.Shape, shares: int) -> None:
+def test_products_are_right_and_end(dtype: str, shape: kernels.TensorShape, shares: int) -> None:
     m, n, k = 64 * shape.groups + 70, 200, shape.columns + 5
     indptr, indices, data, B, C = case(dtype, m, n, k, 0.15, shares)
     D, start = matrix(indptr, indices, data, n), C.astype(np.float64)

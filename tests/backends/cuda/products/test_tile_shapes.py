@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from wollemi.backends.cuda.products import tile_shapes as attention
-from wollemi.backends.cuda.products.row_times import Sizes
+from wollemi.backends.cuda.products.row_times import RowSizes
 
 
-def sizes(entries: int, batch: int, k: int) -> Sizes:
-    return Sizes(4096, 4096, entries, batch, k, k)
+def sizes(entries: int, batch: int, k: int) -> RowSizes:
+    return RowSizes(4096, 4096, entries, batch, k, k)
 
 
 def test_few_tiles_are_left_to_rows() -> None:
@@ -37,7 +37,10 @@ def test_gradients_by_tiles_pay_where_rows_take_longer() -> None:
 def test_gradients_of_columns_go_through_long_panels() -> None:
     shapes = attention.WARPGROUPS
     # H100: 16384 x 1024 529 microseconds, 1024 x 16384 687; rows hardly depend on it
-    tall, flat = Sizes(16384, 1024, 335_544, 4, 64, 64), Sizes(1024, 16384, 83_886, 16, 64, 64)
+    tall, flat = (
+        RowSizes(16384, 1024, 335_544, 4, 64, 64),
+        RowSizes(1024, 16384, 83_886, 16, 64, 64),
+    )
     for one, most, measured in ((tall, 16, 529), (flat, 256, 687)):
         found = attention.time_of(shapes, 2048, most, one, gradients=True)
         assert abs(found / measured - 1) < 0.1

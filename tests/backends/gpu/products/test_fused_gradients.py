@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.products.tile_attention import State, TileAttention
+from wollemi.backends.cuda.products.tile_attention import TileAttention, TileState
 from wollemi.backends.gpu.products import gradients as by_kernels
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.calls import GradientCall
@@ -238,7 +238,7 @@ def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) ->
     arrays = [gpu.from_host(x) for x in given]
     made = [gpu.from_host(np.full(x.shape, np.nan, T)) for x in given[:3]]
     for rows, steps in (("row-split", False), ("row-segments", True)):
-        state = State(None, 0, 0, rows)  # type: ignore[arg-type]
+        state = TileState(None, 0, 0, rows)  # type: ignore[arg-type]
         call = GradientCall(there, None, *arrays, None, None, None, *made, 0.25, "sigmoid")
         assert tiles.launches_gradients(on, state, call) != steps
         tiles.gradients(on, state, call)

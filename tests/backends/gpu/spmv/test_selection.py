@@ -6,7 +6,7 @@ import pytest
 from wollemi.backends.gpu import launch, structure
 from wollemi.backends.gpu.constants import SPMV
 from wollemi.backends.gpu.spmv import selection
-from wollemi.backends.gpu.spmv.selection import Facts
+from wollemi.backends.gpu.spmv.selection import SpmvFacts
 from wollemi.core.algorithm import LEAST_GAIN
 from wollemi.core.statistics import RowStatistics
 
@@ -29,7 +29,7 @@ def facts(
     sorted_padding=None,
 ):
     smallest = padding if sorted_padding is None else sorted_padding
-    return Facts(padding, smallest, patterns, reach, shared_share, 8, free_bytes, 8, 4)
+    return SpmvFacts(padding, smallest, patterns, reach, shared_share, 8, free_bytes, 8, 4)
 
 
 @pytest.mark.parametrize(
