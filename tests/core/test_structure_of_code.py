@@ -51,7 +51,7 @@ LARGER = {
     "backends/gpu/base.py GpuExecutor": 50,
     "backends/cuda/runtime/executor.py CudaExecutor": 36,
     "core/formats/sparse_vector.py SparseVector": 30,
-    "core/distributed/matrix.py Csr": 28,
+    "core/distributed/matrix.py Csr": 29,
     "backends/omp/executor.py OmpExecutor": 28,
     "core/formats/base.py Matrix": 28,
     "core/formats/stored.py": 7,

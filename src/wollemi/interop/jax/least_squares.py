@@ -95,15 +95,7 @@ def least_squares(
         jnp.full((*ones, n), last, dtype),
     )
     right = jnp.pad(block, ((0, 0), (0, n), (0, 0)))
-    x = solve(
-        system.pattern,
-        right,
-        values=numbers,
-        solver=solver,
-        M=M,
-        rtol=rtol,
-        atol=atol,
-        maxiter=maxiter,
-    )[:, m:]
+    stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    x = solve(system.pattern, right, values=numbers, solver=solver, M=M, **stop)[:, m:]
     x = x.reshape(*lead, *x.shape[1:])
     return x[..., 0] if vector else x

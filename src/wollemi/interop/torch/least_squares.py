@@ -7,7 +7,7 @@ solves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -91,14 +91,6 @@ def least_squares(
         system, weights.new_full((m,), first), weights, weights, weights.new_full((n,), last)
     )
     right = torch.nn.functional.pad(block, (0, 0, 0, n))
-    x = solve(
-        system.pattern,
-        right,
-        values=numbers,
-        solver=solver,
-        M=M,
-        rtol=rtol,
-        atol=atol,
-        maxiter=maxiter,
-    )[..., m:, :]
+    stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+    x = solve(system.pattern, right, values=numbers, solver=solver, M=M, **stop)[..., m:, :]
     return x[..., 0] if vector else x

@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products.constants import SLAB_ATTENTION
-from wollemi.backends.cuda.products.slab_choice import SlabSizes, SlabsOrRows, State
+from wollemi.backends.cuda.products.slab_choice import SlabSizes, SlabsOrRows, SlabState
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.core.algorithm import facts_of
 from wollemi.core.calls import FusedmmCall, GradientCall
@@ -109,7 +109,7 @@ def pattern(on: Adapter, m: int, n: int, density: float, seed: int = 0) -> wl.Cs
 
 
 def pays(
-    on: Adapter, A: wl.Csr, heads: int, columns: int, state: State, *, gradients: bool
+    on: Adapter, A: wl.Csr, heads: int, columns: int, state: SlabState, *, gradients: bool
 ) -> bool:
     C, D = (np.zeros((heads, rows, columns), np.float16) for rows in A.shape)
     C, B, D = (on.executor.from_host(x) for x in (C, D, D))
@@ -119,7 +119,7 @@ def pays(
 
 
 def test_many_heads_go_by_slabs_and_few_by_rows(on: Adapter) -> None:
-    A, state = pattern(on, 1024, 1024, 0.04), State("row-split", 0)
+    A, state = pattern(on, 1024, 1024, 0.04), SlabState("row-split", 0)
     assert pays(on, A, 32, 64, state, gradients=False)
     assert pays(on, A, 32, 64, state, gradients=True)
     assert not pays(on, A, 1, 64, state, gradients=False)
@@ -128,12 +128,12 @@ def test_many_heads_go_by_slabs_and_few_by_rows(on: Adapter) -> None:
 
 def test_a_pattern_of_few_tiles_goes_by_tiles(on: Adapter) -> None:
     A = pattern(on, 1024, 1024, 0.04)
-    assert not pays(on, A, 32, 64, State("tiles-or-rows", 20), gradients=False)
-    assert pays(on, A, 32, 64, State("tiles-or-rows", 8 * 16), gradients=False)
+    assert not pays(on, A, 32, 64, SlabState("tiles-or-rows", 20), gradients=False)
+    assert pays(on, A, 32, 64, SlabState("tiles-or-rows", 8 * 16), gradients=False)
 
 
 def test_rows_of_broken_vectors_go_by_rows(on: Adapter) -> None:
-    A, state = pattern(on, 1024, 1024, 0.04), State("row-split", 0)
+    A, state = pattern(on, 1024, 1024, 0.04), SlabState("row-split", 0)
     assert not pays(on, A, 32, 60, state, gradients=False)
     assert not pays(on, A, 32, 24, state, gradients=False)
 
@@ -149,7 +149,7 @@ def test_gradients_of_a_long_column_go_by_rows(on: Adapter) -> None:
         (np.ones(rows.size, np.float32), columns.astype(np.int32), indptr),
         shape=A.shape, executor=on.executor,
     )  # fmt: skip
-    state = State("row-split", 0)
+    state = SlabState("row-split", 0)
     assert pays(on, B, 32, 64, state, gradients=False)
     assert not pays(on, B, 32, 64, state, gradients=True)
 
