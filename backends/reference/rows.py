@@ -230,19 +230,44 @@ def products(
 
 
 @kernel(operations.count_products)
-def count_products(executor: Executor, begin: Array, *arguments: Any) -> None:
+def count_products(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    other_values: Array,
+    lengths: Array,
+    total: Array,
+) -> None:
     """Count the products of each row that are not 0."""
-    *pair, lengths, total = arguments
-    row, _, _ = products(begin, *pair)
+    others = (other_begin, other_end, other_indices, other_values)
+    row, _, _ = products(begin, end, indices, values, *others)
     lengths[:] = np.bincount(row, minlength=begin.size)
     total[0] = row.size
 
 
 @kernel(operations.multiply)
-def multiply(executor: Executor, *arguments: Any) -> None:
+def multiply(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    values: Array,
+    other_begin: Array,
+    other_end: Array,
+    other_indices: Array,
+    other_values: Array,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
     """Keep the products that are not 0."""
-    *pair, _, new_indices, new_values = arguments
-    _, new_indices[:], new_values[:] = products(*pair)
+    others = (other_begin, other_end, other_indices, other_values)
+    _, new_indices[:], new_values[:] = products(begin, end, indices, values, *others)
 
 
 @kernel(operations.count_union)

@@ -139,16 +139,16 @@ class Engine(ABC):
 @cache
 def engines() -> Mapping[str, type[Engine]]:
     """Return the engines by name, SuperLU, which is always there, first."""
+    from . import lapack
     from .cholmod import Cholmod
     from .cudss import CuDss
     from .klu import Klu
-    from .lapack import Banded, Dense
     from .pardiso import Pardiso
     from .superlu import SuperLU
     from .umfpack import Umfpack
 
     built_in: tuple[type[Engine], ...] = (
-        SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss, Banded, Dense,
+        SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss, lapack.Banded, lapack.Dense,
     )  # fmt: skip
     found: dict[str, type[Engine]] = {kind.name: kind for kind in built_in}
     for point in entry_points(group=ENTRY_POINT_GROUP):
