@@ -1,8 +1,8 @@
 // Direct solves of small, nearly dense systems whose factors are not kept: work-item i of a block
 // has row i of the matrix and of the right-hand side in its registers.
 //
-// The steps are those of batch_dense.hpp; the right-hand side is eliminated with the matrix. A
-// solution counts only if its residual is as small as that of a stable method; all other systems
+// The steps are the same as in batch_dense.hpp; the right-hand side is eliminated with the matrix.
+// A solution counts only if its residual is as small as that of a stable method; all other systems
 // stay undecided, and take factors with refinement.
 #pragma once
 #include "batch_dense.hpp"

@@ -1,6 +1,6 @@
 """The declarations of the kernels that plans of many rows are made with.
 
-Dimensions are those of :mod:`.kernels`.
+Dimensions are named as in :mod:`.kernels`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The declarations of the kernels of a radix sort of a matrix's entries.
 
-Dimensions are those of :mod:`.kernels`.
+Dimensions are named as in :mod:`.kernels`.
 """
 
 from __future__ import annotations

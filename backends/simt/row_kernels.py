@@ -1,6 +1,6 @@
 """The declarations of the kernels that make new rows with entries of given rows.
 
-Dimensions are those of :mod:`.kernels`. Arguments after ``m`` are those of the operation.
+Dimensions are named as in :mod:`.kernels`. Arguments after ``m`` are the operation's.
 """
 
 from __future__ import annotations
