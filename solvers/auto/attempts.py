@@ -92,8 +92,8 @@ class Attempts:
     #: Seconds that all attempts together may take.
     seconds_left: float | None = None
     pool: Pool | None = None
-    #: Solves the components of the matrix separately; None if it has one.
-    separately: Callable[[], Result | None] | None = None
+    #: Solves the components of the matrix separately; it is told whether the first method was slow.
+    separately: Callable[[bool], Result | None] | None = None
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
@@ -145,7 +145,7 @@ class Attempts:
     def _is_solved_separately(self) -> bool:
         """Solve the components of a matrix that the first method did not solve, if it has some."""
         separately, self.separately = self.separately, None
-        found = None if separately is None else separately()
+        found = None if separately is None else separately(self._gave_up)
         if found is None:
             return False
         self.tried += found.attempts
@@ -471,13 +471,14 @@ class Attempts:
         """
         assert self.pool is not None
         first = self.pool.first
+        trusted = first.trusted and not self.pool.has_lines
         if not self.pool.ready:
-            if first.trusted and done < LONGER * first.iterations:
+            if trusted and done < LONGER * first.iterations:
                 rest = min(rest, (LONGER * first.iterations - done) * first.per_iteration)
             if rest <= EARLY * self.pool.least_without_structure():
                 return None
         alternative = self._alternative()
-        iterations = first.iterations if first.trusted else 0.0
+        iterations = first.iterations if trusted else 0.0
         return Outlook(alternative, iterations, self.pool.yields())
 
     def _tolerance(self) -> Criterion:

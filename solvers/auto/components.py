@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
+#: The part of the rows from which on a component has nearly all of them.
+NEARLY_ALL = 0.9
+
 #: Components with attempts and notes in the result: those with the most rows.
 SHOWN = 8
 
@@ -87,7 +90,7 @@ def pieces_of(A: Matrix) -> tuple[int, list[Piece]]:
 
 
 def solve_components(
-    A: Matrix, b: Any, solve: Callable[..., Result], rtol: float, atol: float
+    A: Matrix, b: Any, solve: Callable[..., Result], rtol: float, atol: float, gave_up: bool
 ) -> Result | None:
     """Solve each component by itself.
 
@@ -101,17 +104,21 @@ def solve_components(
         Solves ``solve(A, b, rtol=, atol=)``.
     rtol, atol : float
         The tolerance.
+    gave_up : bool
+        Whether the first method was slow: then a component with nearly all rows would be as slow.
 
     Returns
     -------
     Result or None
-        None if there is one component, or nothing but small ones.
+        None if there is one component, or nothing is gained by the others.
     """
     if is_connected(A):
         return None
     count, pieces = pieces_of(A)
     if len(pieces) == 1:
         return None  # all are small: nothing is gained by a second attempt at the same matrix
+    if gave_up and pieces[0].rows.size > NEARLY_ALL * A.shape[0]:
+        return None
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     share = (2.0 * len(pieces)) ** -0.5 if atol > 0 else 1.0
     found = [

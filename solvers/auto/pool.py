@@ -26,6 +26,9 @@ FEWEST = 100
 #: of another one by the same estimate, which is too small for it.
 PART, LONGER_FACTORS = 0.6, 2.4
 
+#: The share of the two largest entries of a row from which on large entries form lines.
+OF_LINES = 0.95
+
 #: The guessed time of a factorization over that of counting the entries of its factors, before
 #: they are counted.
 UNCOUNTED = 3.0
@@ -137,6 +140,11 @@ class Pool:
         self.candidates = [self.first, *self._others()]
         if self.allows_direct:
             self.candidates.append(self._direct() if self.looked else self._small())
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether large entries form lines, so that the levels say little of the iterations."""
+        return self.make.on_host and self.properties.sample.lines > OF_LINES
 
     def least_without_structure(self) -> float:
         """Return the expected seconds of the cheapest other candidate, without the structure.
