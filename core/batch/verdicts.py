@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: The code of a system that the solver has to look at on its own.
+#: The code of a system that is solved on its own.
 UNDECIDED = 255
 
 #: The dtypes of the arrays of a verdict, and the values of a system without one.
@@ -88,7 +88,7 @@ class Verdicts:
         return np.flatnonzero(self.codes == UNDECIDED)
 
     def hold(self, executor: Executor, arrays: Mapping[str, Array], undecided: int) -> None:
-        """Take arrays of an executor in place of those of the host.
+        """Replace the arrays of the host by arrays of an executor.
 
         Parameters
         ----------

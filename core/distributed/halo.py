@@ -87,7 +87,7 @@ def _receive(executor: Executor, halo: Halo, ghosts: Array) -> None:
 
 
 def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int) -> None:
-    """Set the numbers of rows of other members, from those that they have; all members must ask.
+    """Copy the values of ghost rows from their members; all members must call it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Coarse rows and interpolation of a matrix that a group shares: those of one executor.
+"""Coarse rows and interpolation of a shared matrix, equal to the ones of one executor.
 
 Members know the strong couplings of their own rows, and the rows of others that depend on these.
 They exchange keys and states of the rows at their borders, so that every member decides as one
@@ -63,11 +63,11 @@ def strong_part(A: SharedCsr, theta: float) -> Csr:
 
 
 def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
-    """Choose coarse rows by parallel modified independent sets (PMIS); all members must ask.
+    """Choose coarse rows by parallel modified independent sets (PMIS); all members must call it.
 
     A row waits until it knows that neighbours with larger keys are decided, and becomes a fine one
-    as soon as it knows of a coarse one. So decisions do not depend on how soon a member hears of
-    those of others.
+    as soon as it knows of a coarse one. So decisions do not depend on the order in which members
+    receive each other's decisions.
 
     Parameters
     ----------

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAMS = Path(__file__).with_name("ranks.py")
+from .launched import Done, launch, require_heard, require_interrupted, require_success
+
 BESIDE_PYTHON = Path(sys.executable).with_name("mpiexec")
 MPIEXEC = str(BESIDE_PYTHON) if BESIDE_PYTHON.exists() else shutil.which("mpiexec")
 
@@ -21,40 +20,27 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(ranks: int, *arguments: str, module: bool = True) -> subprocess.CompletedProcess[str]:
+def run(ranks: int, *arguments: str, module: bool = True) -> Done:
     """Run a program on ranks."""
     python = [sys.executable, *(["-m", "mpi4py"] if module else [])]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run(
-        [str(MPIEXEC), "-n", str(ranks), *python, str(PROGRAMS), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=environment,
-        check=False,
-    )
+    return launch([str(MPIEXEC), "-n", str(ranks), *python], *arguments)
 
 
 @pytest.mark.parametrize(("ranks", "kind"), [(2, "omp:1"), (3, "omp:1"), (2, "reference")])
 def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
-    done = run(ranks, "everything", kind)
-    assert done.returncode == 0, done.stderr[-3000:]
+    require_success(run(ranks, "everything", kind))
 
 
 def test_reproducible_sums_have_the_bits_of_one_process() -> None:
-    done = run(2, "reproducible")
-    assert done.returncode == 0, done.stderr[-3000:]
+    require_success(run(2, "reproducible"))
 
 
 def test_ctrl_c_on_one_rank_ends_the_solve_on_all() -> None:
-    done = run(2, "interrupt")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("interrupted") == 2
+    require_interrupted(run(2, "interrupt"))
 
 
 def test_ranks_that_catch_errors_hear_of_the_one_that_failed() -> None:
-    done = run(3, "caught")
-    assert done.stdout.count("heard of it") == 2 and done.stdout.count("failed") == 1, done.stderr
+    require_heard(run(3, "caught"))
 
 
 @pytest.mark.parametrize("program", ["uncaught", "outside"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,7 @@ import pytest
 import wollemi as wl
 
 from ...backends.needs import rarely, tool
-
-PROGRAMS = Path(__file__).with_name("ranks.py")
+from .launched import Done, launch, require_heard, require_interrupted, require_success
 
 
 def has_gloo() -> bool:
@@ -35,36 +32,24 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def run(ranks: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(ranks: int, *arguments: str) -> Done:
     """Run a program on ranks."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}"]
-    return subprocess.run(
-        [*launcher, f"--master-port={free_port()}", str(PROGRAMS), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=environment,
-        check=False,
-    )
+    return launch([*launcher, f"--master-port={free_port()}"], *arguments)
 
 
 @pytest.mark.parametrize(("ranks", "kind"), [(2, "omp:1"), rarely((3, "reference"))])
 def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
-    done = run(ranks, "everything", kind)
-    assert done.returncode == 0, done.stderr[-3000:]
+    require_success(run(ranks, "everything", kind))
 
 
 @pytest.mark.rare
 def test_ctrl_c_on_one_rank_ends_the_solve_on_all() -> None:
-    done = run(2, "interrupt")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("interrupted") == 2
+    require_interrupted(run(2, "interrupt"))
 
 
 def test_ranks_that_catch_errors_hear_of_the_one_that_failed() -> None:
-    done = run(3, "caught")
-    assert done.stdout.count("heard of it") == 2 and done.stdout.count("failed") == 1, done.stderr
+    require_heard(run(3, "caught"))
 
 
 @pytest.mark.parametrize("program", ["outside", rarely("killed")])
@@ -76,7 +61,7 @@ def test_a_rank_that_ends_ends_all(program: str) -> None:
 def test_a_process_group_of_the_user(tmp_path: Path) -> None:
     """Of three ranks, the last two are a group, and the first has one of its own."""
     done = run(3, "parts_of_a_process_group")
-    assert done.returncode == 0, done.stderr[-3000:]
+    require_success(done)
     assert done.stdout.count("solved") == 3
 
 

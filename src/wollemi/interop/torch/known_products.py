@@ -26,8 +26,8 @@ from .patterns import data_of, indices_of, indptr_of, known_tensors
 
 _Key = _C.DispatchKey
 
-#: The first key of the dispatcher that waits for a plain tensor is one of these: that of autograd,
-#: which has nothing to do where no gradient is asked for, or one that operators of wollemi pass by.
+#: The first dispatch key of a plain tensor is one of these: autograd, which does nothing where no
+#: gradient is asked for, or a key that operators of wollemi ignore.
 _FIRST = (
     _Key.AutogradCUDA, _Key.AutogradCPU, _Key.ADInplaceOrView, _Key.BackendSelect, _Key.CUDA,
     _Key.CPU,

@@ -54,7 +54,7 @@ def leave(name: str, found: dict[str, Outcome]) -> None:
 
 
 def require_no_wrong(name: str, found: dict[str, Outcome]) -> None:
-    """Fail with all outcomes of an object that must not be."""
+    """Fail with all wrong outcomes of an object."""
     wrong = [f"{name}.{c}: {o.kind}: {o.told}" for c, o in found.items() if o.wrong]
     assert not wrong, "\n".join(wrong)
 
