@@ -32,6 +32,9 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["option
 #: Commands of other programs.
 OTHERS = {"cd", "export", "git", "module", "nvidia-smi", "playwright", "source", "srun", "torchrun"}
 
+#: Modules that ask for the entry points of other packages.
+READERS_OF_GROUPS = ("core/registry.py", "solvers/third_party.py")
+
 #: Files that readers have and the repository has not.
 OF_READERS = {"program.py", "solve.py"}
 
@@ -53,6 +56,39 @@ def test_a_command_is_one_that_works(page: str, command: str) -> None:
     while re.fullmatch(r"[A-Z_]+=.*", words[0]):
         words.pop(0)
     check(words)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the kind and the text of each block of a page."""
+    found: list[tuple[str, list[str]]] = []
+    inside = False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            inside = not inside
+            if inside:
+                found.append((line.strip("`"), []))
+        elif inside:
+            found[-1][1].append(line)
+    return [(kind, "\n".join(lines)) for kind, lines in found]
+
+
+def test_every_block_is_of_a_kind_that_a_test_reads() -> None:
+    """Python runs in test_examples.py, commands and plain programs here; trees need no test."""
+    found = [(page.name, *block) for page in PAGES for block in blocks(page) if block[0][:1] != "{"]
+    assert {kind for _, kind, _ in found} <= {"python", "sh", "bash", "toml", "text", "c", ""}
+    plain = [(name, body) for name, kind, body in found if kind in ("", "text")]
+    assert [(name, body.split()[0]) for name, body in plain if "import " not in body] == [
+        ("design.md", "core/"),  # a tree of folders
+        ("distributed.md", "member"),  # a picture
+    ]
+
+
+def test_tables_for_pyproject_name_groups_that_are_read() -> None:
+    source = "".join((ROOT / name).read_text() for name in READERS_OF_GROUPS)
+    tables = [body for page in PAGES for kind, body in blocks(page) if kind == "toml"]
+    groups = {group for text in tables for group in tomllib.loads(text)["project"]["entry-points"]}
+    assert groups == {"wollemi.backends", "wollemi.preconditioners", "wollemi.solvers"}
+    assert all(f'"{group}"' in source for group in groups)
 
 
 def check(words: list[str]) -> None:
@@ -111,13 +147,14 @@ def run(program: str, folder: Path, *before: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["cuda.md", "coming-from-cupy.md"])
+@pytest.mark.parametrize("page", ["cuda.md", "coming-from-cupy.md", "hip.md"])
 def test_a_program_for_gpus_runs_on_arrays_of_numpy(tmp_path: Path, page: str) -> None:
     (program,) = plain_programs(page)
     for old, new in [
         ("import cupy as cp", "import numpy as cp"),
         ("import cupyx.scipy.sparse as csp", "import scipy.sparse as csp"),
         ('executor="cuda"', 'executor="omp"'),
+        ('executor="hip"', 'executor="omp"'),
         ("10**6", "10**4"),
     ]:
         program = program.replace(old, new)
