@@ -40,7 +40,7 @@ def everything(
         list[str] | None, typer.Option(help="Compare with this library alone; may be repeated.")
     ] = None,
 ) -> None:
-    """Run the suites; ends with 1 if any result of ours was wrong."""
+    """Run the suites; ends with 1 if any result of wollemi was wrong."""
     out.mkdir(parents=True, exist_ok=True)
     name = executor.replace(":", "-")
     records = out / f"{name}.jsonl"

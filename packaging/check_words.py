@@ -73,6 +73,10 @@ _GROUPS = {
     name: re.compile(rf"\b(?:{text})\b(?![\[_(])", re.IGNORECASE) for name, text in GROUPS.items()
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+
+#: Words of a group that a part of the repository defines, and uses as its terms.
+DEFINED = {"benchmarks": re.compile(r"\b(?:contenders?|contests?)\b", re.IGNORECASE)}
+
 _CODE_SPAN = re.compile(r"``.*?``|`[^`\n]*`")
 
 #: Limits are multiples of this rate, so that a page of new text rarely needs another limit.
@@ -165,6 +169,8 @@ def counts() -> tuple[dict[str, int], dict[str, dict[str, list[Line]]]]:
             continue
         for number, line in READERS[path.suffix](path.read_text(encoding="utf-8")):
             words[part] += len(_WORD.findall(line))
+            if part in DEFINED:
+                line = DEFINED[part].sub("", line)
             for group, pattern in _GROUPS.items():
                 found = len(pattern.findall(line))
                 lines[part][group] += [(name, number, line.strip())] * found

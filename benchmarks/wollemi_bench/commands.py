@@ -189,7 +189,7 @@ def _races(
 ) -> None:
     """Print a table for each race, and write the records.
 
-    Ends with status 1 if a result of ours was wrong.
+    Ends with status 1 if a result of wollemi was wrong.
     """
     from . import races
     from .report import Report, environment
@@ -302,7 +302,7 @@ def _contest(record: Record) -> tuple[str, ...]:
 def _report(measure: Measure, how: How) -> None:
     """Measure, print a table per contest, and write the requested files.
 
-    Ends with status 1 if a result of ours was wrong.
+    Ends with status 1 if a result of wollemi was wrong.
     """
     from .contest import runners_for
     from .peers import peers as peers_of

@@ -79,13 +79,13 @@ class Change:
 
     @property
     def ours(self) -> bool:
-        """Whether it is one of ours."""
+        """Whether it is a kernel of wollemi."""
         known = self.new or self.old
         return known is not None and is_ours(known)
 
     @property
     def regression(self) -> bool:
-        """Whether it is one of ours and worse than it was."""
+        """Whether it is a kernel of wollemi and slower than it was."""
         return self.ours and self.kind in (Kind.SLOWER, Kind.FAILED, Kind.ITERATIONS)
 
 

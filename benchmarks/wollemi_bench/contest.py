@@ -81,7 +81,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contest:
-    """Libraries that do one and the same thing, ours first."""
+    """Libraries that do one and the same thing, wollemi's first."""
 
     problem: Problem
     libraries: Sequence[Library]
@@ -92,7 +92,7 @@ class Contest:
         Returns
         -------
         list of Outcome
-            One per contender in their order, ours first.
+            One per contender in their order, wollemi's first.
         dict of str to float
             Bytes per second of ``read``, ``triad`` and ``copy``; empty if our cost is not known.
         """

@@ -71,7 +71,7 @@ class Bare:
 def ratios(
     executor: Any, rounds: int, bare: Callable[[], Any], ours: Callable[[], Any]
 ) -> tuple[float, str]:
-    """Return the milliseconds of the first, and ours by them."""
+    """Return the milliseconds of the first, and wollemi's by them."""
     found = []
     for _ in range(rounds + 1):
         pair = []

@@ -125,7 +125,7 @@ def _driven(M: Any, on: Any, b: Any, wait: Callable[[], None], rounds: int) -> s
 
 
 def _products(M: Any, wait: Callable[[], None], rounds: int) -> str:
-    """Return milliseconds of ``P^T A P`` of the finest level, ours and CuPy's."""
+    """Return milliseconds of ``P^T A P`` of the finest level, wollemi's and CuPy's."""
     P, A = (part.asformat("csr") for part in (M.levels[0].P, M.levels[0].A))
     wl.galerkin(P, A)
     ours = _median(lambda: wl.galerkin(P, A), wait, rounds)

@@ -1,7 +1,7 @@
 """Eigenpairs compared with SciPy's: ``python -m wollemi_bench.eigen_table FOLDER``.
 
 Some smallest eigenvalues of symmetric positive definite matrices, by ARPACK around a factorization,
-our Lanczos method around ours, and LOBPCG of both with the same start and the same incomplete
+our Lanczos method around wollemi's, and LOBPCG of both with the same start and the same incomplete
 Cholesky factorization as ``M``. LOBPCG ends where the norms of all residuals are at most 1e-8 times
 the largest eigenvalue; SciPy's counts come from its history.
 """
@@ -39,7 +39,7 @@ def systems(folder: Path) -> Iterator[tuple[str, sp.csr_array, int]]:
 
 
 def counts(S: sp.csr_array, k: int) -> tuple[int | str, int | str]:
-    """Return the iterations of LOBPCG with M, ours and SciPy's, or why there are none."""
+    """Return the iterations of LOBPCG with M, wollemi's and SciPy's, or why there are none."""
     A = wl.Csr(S)
     M = wl.preconditioners.Ic(A)
     X = np.random.default_rng(SEED).standard_normal((S.shape[0], k))
@@ -76,7 +76,7 @@ def differences(S: sp.csr_array, k: int) -> tuple[float, float]:
 def main(folder: str) -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
-    print("| matrix | pairs | Lanczos, ARPACK | residuals | LOBPCG, ours | SciPy's |")
+    print("| matrix | pairs | Lanczos, ARPACK | residuals | LOBPCG, wollemi's | SciPy's |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, S, k in systems(Path(folder)):
         apart, residual = differences(S, k)

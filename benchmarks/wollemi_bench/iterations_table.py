@@ -30,7 +30,8 @@ RTOL, LIMIT = 1e-8, 3000
 #: Larger matrices are left out: SciPy's methods are asked for the residual of every iteration.
 LARGEST = 10_000
 
-#: Ours by name, and SciPy's function. The ones in ``SYMMETRIC`` are for Hermitian matrices.
+#: The class of wollemi by name, and SciPy's function. ``SYMMETRIC`` names the ones for Hermitian
+#: matrices.
 METHODS: dict[str, Callable[..., Any]] = {
     "Cg": spla.cg,
     "Minres": spla.minres,
@@ -49,7 +50,7 @@ ALLOWED = {"Cg": SMOOTH, "Minres": SMOOTH, "Bicg": SMOOTH, "Gmres": SMOOTH}
 
 @dataclass(frozen=True)
 class Pair:
-    """One method on one system, ours and theirs; None where it did not converge."""
+    """One method on one system, wollemi's and theirs; None where it did not converge."""
 
     system: str
     method: str
@@ -146,7 +147,7 @@ SYSTEMS: dict[str, Callable[[], Any]] = {
     "boxes30_1e6": lambda: with_boxes(30, 1e6),
 }
 
-#: Ginkgo's name of a method, ours, its preconditioner and options.
+#: Ginkgo's name of a method, wollemi's, its preconditioner and options.
 GINKGO: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cg+jacobi": ("Cg", "jacobi", {}),
     "cg+bj8": ("Cg", "blockjacobi:size=8", {}),
@@ -171,7 +172,7 @@ OURS: dict[str, tuple[str, str, float]] = {
 
 
 def beside_ginkgo(counts: Path) -> Iterator[Pair]:
-    """Compare with Ginkgo's recorded counts, and variants of ours with each other."""
+    """Compare with Ginkgo's recorded counts, and variants of wollemi with each other."""
     with counts.open(newline="") as file:
         known = {
             (row["system"], row["method"]): int(row["iterations"])

@@ -28,7 +28,7 @@ class OtherPrograms:
     Parameters
     ----------
     processes : iterable of int
-        Ours.
+        The processes of wollemi.
     """
 
     def __init__(self, processes: Iterable[int]) -> None:
@@ -51,7 +51,7 @@ class OtherPrograms:
         return [f"not alone: other programs used {cores:.1f} of {os.cpu_count()} cores"]
 
     def _others(self) -> float | None:
-        """Return the seconds of all cores that were not idle and not ours."""
+        """Return the seconds of all cores that were not idle and not wollemi's."""
         try:
             # user, nice, system, idle, iowait, irq, softirq, steal
             ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]

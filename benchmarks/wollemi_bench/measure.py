@@ -46,7 +46,7 @@ def run(
     tasks : iterable of Task
         The operation.
     executor : Executor
-        Where ours run.
+        Where wollemi runs.
     peers : sequence of Peer
         Who else runs.
     runners : Runners

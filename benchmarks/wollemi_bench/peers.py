@@ -326,7 +326,7 @@ class PyAmg(Peer):
             raise Absent(f"has no {method}")
         function = getattr(krylov, method)
         more: dict[str, Any] = {"maxiter": iterations, "callback": tick}
-        if method == "gmres":  # by modified Gram-Schmidt, as SciPy's and ours
+        if method == "gmres":  # by modified Gram-Schmidt, as SciPy's and wollemi's
             more |= {"maxiter": iterations // restart, "restart": restart, "orthog": "mgs"}
 
         def call() -> Any:
@@ -398,7 +398,7 @@ def peers(executor: Executor, names: Sequence[str] | None = None) -> list[Peer]:
     Parameters
     ----------
     executor : Executor
-        Ours.
+        The executor of wollemi.
     names : sequence of str, optional
         Only these.
 

@@ -108,9 +108,9 @@ class Library:
     name : str
         Of that process.
     executor : Executor or None
-        Ours.
+        The executor of wollemi.
     peer : Peer or None
-        The other library, if it is not ours.
+        The other library, if it is not wollemi's.
     gpu : bool
         Whether the work is done by a GPU of CUDA or HIP.
     """

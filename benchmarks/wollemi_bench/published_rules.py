@@ -19,7 +19,7 @@ class Named(NamedTuple):
 #: dgSPARSE-Lib, the code of the authors.
 REDUCED_COLUMNS = 4
 
-#: Mean length of a row below which parallel reduction has equal shares of entries. Ours: no
+#: Mean length of a row below which parallel reduction has equal shares of entries. In wollemi: no
 #: published number was found. Of the suite ``dgsparse`` on an H200 (2026-11-22) entries are better
 #: for 10 to 19 a row, rows for 205; this is about their geometric mean, and any other number
 #: between them chooses the same there.

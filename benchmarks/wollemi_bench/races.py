@@ -38,7 +38,7 @@ LONG = 4.0
 #: by a residual that their recurrence updates.
 MISSED = 10.0
 
-#: Ours stops by a true residual, so that its bound is the tolerance itself, up to rounding.
+#: wollemi stops by a true residual, so that its bound is the tolerance itself, up to rounding.
 OURS_MISSED = 1.0 + 1e-6
 
 
@@ -137,7 +137,7 @@ def contest(
     peers: Sequence[RacePeer],
     budget: float = BUDGET,
 ) -> list[Record]:
-    """Return the records of one contest; ours is the first."""
+    """Return the records of one contest; wollemi's is the first."""
     found: list[Record] = []
     for peer in (Wollemi(executor), *peers):
         if method not in peer.methods or S.shape[0] > peer.most_rows:
@@ -165,7 +165,7 @@ def run(
     Parameters
     ----------
     executor : Executor
-        Where ours run.
+        Where wollemi runs.
     scale : int
         The divisor of the unknowns of the model problems.
     minutes : float, optional

@@ -57,7 +57,7 @@ class Record:
     samples : list of float
         All batches, in seconds.
     times_ours : float or None
-        How many times as long as ours it takes, from pairs of the same round.
+        How many times as long as wollemi it takes, from pairs of the same round.
     bytes, flops : int or None
         The minimal cost of the operation.
     read, triad, copy : float or None

@@ -32,9 +32,9 @@ class Product(Problem):
     S : scipy.sparse.csr_array
         The matrix.
     format : str
-        Of ours.
+        Of wollemi.
     others : sequence of str
-        Formats in which ours is timed besides.
+        Further formats in which wollemi is timed.
     """
 
     kind = "spmv"
@@ -116,7 +116,7 @@ def tasks(
     format, dtype : str
         Of our matrix; peers take CSR of that dtype.
     others : sequence of str
-        Formats in which ours is timed besides.
+        Further formats in which wollemi is timed.
     """
     make = partial(Product, format=format, others=tuple(others))
     # the choices and compiled programs of a product's plan depend on the size

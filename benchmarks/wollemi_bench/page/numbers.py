@@ -26,7 +26,7 @@ class Spread(NamedTuple):
 
 
 def times_ours(ours: Record, other: Record) -> Spread | None:
-    """Return how many times as long as ours another takes.
+    """Return how many times as long as wollemi another takes.
 
     Samples of one contest are pairs, because they were taken in the same rounds; without them the
     quartiles of the two stand in, the far ends against each other.
@@ -211,7 +211,7 @@ class Versus:
     clocks : Clocks
         How the times were taken.
     ratios : dict of str to Spread
-        By case, how many times as long as ours it takes.
+        By case, how many times as long as wollemi it takes.
     """
 
     peer: str
@@ -286,7 +286,7 @@ class Growth:
 
 
 def growths(contests: Iterable[RecordedContest]) -> list[Growth]:
-    """Return every family of at least three sizes, ours and each peer's."""
+    """Return every family of at least three sizes, wollemi's and each peer's."""
     found: dict[tuple[str, Series, str], dict[int, float]] = {}
     for contest in contests:
         for record in contest.records:

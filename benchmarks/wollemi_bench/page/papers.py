@@ -98,7 +98,7 @@ def in_unit(contest: RecordedContest, record: Record, unit: str) -> str:
     return seconds_text(record.seconds)
 
 
-# ---- ours, case by case
+# ---- wollemi, case by case
 
 
 def _times(suite: str, held: Sequence[RecordedContest]) -> Table:

@@ -146,7 +146,7 @@ def floors(contests: Sequence[RecordedContest]) -> Figure:
             label = cases_text(len(held)) if series in fold else contest.key.case
             for record in contest.records:
                 if record.floor_share:
-                    # of many cases others lie below ours, which would hide them
+                    # of many cases others lie below wollemi's, which would hide them
                     lane = series in fold and not is_ours(record)
                     y = rows.tops[str(series), label] + lane + 0.5
                     mark(axes, record, record.floor_share, y, looks[who(record)])
@@ -164,7 +164,7 @@ def floors(contests: Sequence[RecordedContest]) -> Figure:
 
 @styled
 def speedups(found: Sequence[Versus], peers: Sequence[str]) -> Figure:
-    """Draw how many times as long as ours each peer takes, with its spread.
+    """Draw how many times as long as wollemi each peer takes, with its spread.
 
     Parameters
     ----------

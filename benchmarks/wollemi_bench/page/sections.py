@@ -80,7 +80,7 @@ def floor(contests: Sequence[RecordedContest], slug: str) -> Section:
 
 
 def against(found: Sequence[Versus], slug: str) -> Section:
-    """Return how many times as long as ours others take."""
+    """Return how many times as long as wollemi others take."""
     fair = [one for one in found if one.clocks.same]
     peers = list(dict.fromkeys(one.peer for one in fair))
     roots: dict[str, list[Versus]] = {}

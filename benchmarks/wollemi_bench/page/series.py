@@ -17,7 +17,7 @@ def every_contest(contests: Sequence[RecordedContest]) -> Section:
     took_place = [contest for contest in contests if not all(map(left_out, contest.records))]
     tables = [_table(series, held) for series, held in series_of(took_place).items()]
     text = (
-        "Medians with their quartiles; others as multiples of ours, with the quartiles over the "
+        "Medians with their quartiles; others as multiples of wollemi, with the quartiles over the "
         "rounds. A word stands where a contender was not timed."
     )
     return Section("Every contest", text, list(tables))
@@ -54,7 +54,7 @@ def _table(series: Series, held: Sequence[RecordedContest]) -> Table:
 
 
 def short_name(contender: str) -> str:
-    """Return a contender's name; a kernel of ours is known by its own."""
+    """Return a contender's name; a kernel of wollemi is known by its own."""
     return contender.removeprefix("wollemi ")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Ours: dark enough to be black on paper.
+#: The colour of wollemi: dark enough to be black on paper.
 OURS_COLOR = "#12492f"
 OTHER_INK = "#8fb3a1"
 COLORS = ("#8a8a8a", "#b9b9b9", "#6b6b6b", "#d4d4d4", "#a2a2a2", "#555555")
@@ -110,7 +110,7 @@ OTHER_KERNELS = f"{OURS}, other kernels"
 
 
 def looks_of(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Return how each kernel and each peer is marked, peers first: ours lie on top.
+    """Return how each kernel and each peer is marked, peers first: wollemi's lie on top.
 
     The kernels that the rule chose most often have names of their own; where a legend would have
     more than ten entries, the others share one.
@@ -132,7 +132,7 @@ def looks_of(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     return looks | dict.fromkeys(ours[named:], rest)
 
 
-#: A kernel of ours that was not the rule's choice.
+#: A kernel of wollemi that was not the rule's choice.
 NOT_CHOSEN = {"mfc": OTHER_INK, "zorder": 3, "ms": 6}
 
 
