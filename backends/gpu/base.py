@@ -571,15 +571,20 @@ class GpuExecutor(Executor):
         index: DTypeLike = np.int32,
         stored: np.dtype[Any] | None = None,
         /,
+        *,
+        shared: int = 0,
         **constants: int,
     ) -> None:
         """Launch a kernel of ``backends/simt`` on arguments as its signature has them.
 
-        ``stored`` is the dtype that values are stored in, if it is not ``dtype``.
+        ``stored`` is the dtype that values are stored in, if it is not ``dtype``; ``shared`` the
+        bytes of shared memory that the launch gives a block.
         """
         function = self.simt_function(kernel, dtype, index, stored, constants)
+        if shared:
+            self.device.allow_shared(function, shared)
         flat = flatten(kernel.parameters, arguments, dtype)
-        self.launch(function, blocks, flat, kernel.block)
+        self.launch(function, blocks, flat, kernel.block, shared)
 
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32

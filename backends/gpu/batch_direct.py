@@ -37,6 +37,12 @@ REGISTERS = 1 << 16
 #: Bytes of memory of a block that every device has.
 SHARED_BYTES = 48 << 10
 
+#: Bytes of shared memory that a kernel has besides the memory of a launch.
+RESERVED_SHARED = 2 << 10
+
+#: Work-items of a block that has most of the shared memory of a multiprocessor.
+LARGE_BLOCK = 512
+
 #: Bytes of memory for matrices that do not fit into memory of a block.
 ARENA = 2**30
 
@@ -68,12 +74,15 @@ class Chosen:
         Positions of entries.
     each : int
         Elements of the arena for a block; 0 where it needs none.
+    shared : int
+        Bytes of shared memory that a launch gives a block.
     """
 
     kernel: SimtKernel
     constants: dict[str, int]
     layout: Layout
     each: int
+    shared: int = 0
 
     @property
     def is_in_registers(self) -> bool:
@@ -81,7 +90,9 @@ class Chosen:
         return "N" in self.constants
 
 
-def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, warp: int) -> Chosen:
+def chosen_kernel(
+    layout: Layout, dtype: np.dtype[Any], entries: int, warp: int, most_shared: int = 0
+) -> Chosen:
     """Return the kernel for matrices of a layout.
 
     Parameters
@@ -94,6 +105,8 @@ def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, warp: int)
         That a matrix stores.
     warp : int
         Lanes of a wave.
+    most_shared : int
+        Bytes of shared memory that a launch can give a block.
     """
     n, itemsize = layout.n, np.dtype(dtype).itemsize
     lanes = next((count for length, count in LANES if entries >= length * n), 1)
@@ -113,8 +126,13 @@ def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, warp: int)
     each = layout.size + 4 * n + pivots
     each += each % 2
     fits = each * itemsize <= SHARED_BYTES - 1024
-    constants = {"CELLS": each if fits else 0, "B": block, "L": lanes}
-    return Chosen(simt.batch_band(block), constants, layout, 0 if fits else each)
+    given = not fits and each * itemsize <= most_shared - RESERVED_SHARED
+    if given:
+        block = LARGE_BLOCK  # a multiprocessor has few blocks
+    constants = {"CELLS": each if fits else 0, "OWN": int(given), "B": block, "L": lanes}
+    in_arena = 0 if fits or given else each
+    shared = each * itemsize if given else 0
+    return Chosen(simt.batch_band(block), constants, layout, in_arena, shared)
 
 
 @dataclass(frozen=True)
@@ -229,7 +247,7 @@ def _ready(executor: GpuExecutor, layout: Layout, values: Array) -> _Ready:
     entries, dtype, warp = int(values.shape[1]), values.dtype, executor.device.warp
     key = (executor, dtype, entries)
     if key not in of_layout:
-        chosen = chosen_kernel(layout, dtype, entries, warp)
+        chosen = chosen_kernel(layout, dtype, entries, warp, executor.device.shared_bytes)
         once = once_kernel(layout, dtype, warp)
         of_layout[key] = _Ready(
             chosen, executor.from_host(chosen.layout.places),
@@ -340,5 +358,6 @@ def _launch(
         blocks = min(together, matrices - first)
         arguments = (first, *shape, ready.places, int(made.repeats), *given)
         executor.launch_simt(
-            chosen.kernel, blocks, arguments, values.dtype, index, **chosen.constants
-        )
+            chosen.kernel, blocks, arguments, values.dtype, index, shared=chosen.shared,
+            **chosen.constants,
+        )  # fmt: skip

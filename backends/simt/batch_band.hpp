@@ -1,6 +1,7 @@
 // Direct solves of the systems of a batch: a block factorizes a dense matrix or a band in memory.
 #pragma once
 #include "batch_judge.hpp"
+#include "launch_memory.hpp"
 
 namespace wl {
 
@@ -92,10 +93,10 @@ struct factors_of_block {
   }
 };
 
-// A block has CELLS elements of its own memory, or, where CELLS is 0, a part of the arena:
-// `size` elements of the matrix, 4 vectors, and the pivots. `repeated` is whether two entries share
-// one element.
-template <int CELLS, int B, int L, class T, class I>
+// A block has CELLS elements of its own memory, or memory that the launch gives it where OWN is 1,
+// or else a part of the arena: `size` elements of the matrix, 4 vectors, and the pivots. `repeated`
+// is whether two entries share one element.
+template <int CELLS, int OWN, int B, int L, class T, class I>
 WL_DEVICE void
 batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper, i64 stride, i64 offset, i64 size,
            const i64* order, T* arena, i64 each, const i64* places, i64 repeated, const i64* starts,
@@ -110,6 +111,8 @@ batch_band(const item& it, i64 first, i64 n, i64 lower, i64 upper, i64 stride, i
     WL_SHARED(T, shared, CELLS);
     memory = shared;
   }
+  if constexpr (OWN == 1)
+    memory = reinterpret_cast<T*>(launch_memory());
   const i64 m = first + it.block();
   if (starts && starts[m] == starts[m + 1] && !determines)
     return;

@@ -64,15 +64,16 @@ def batch_elimination(block: int, resident: int) -> SimtKernel:
 def batch_band(block: int) -> SimtKernel:
     """Return the kernel that keeps a dense matrix or a band in memory.
 
-    Its constants are ``CELLS``, elements of memory of a block, 0 for a part of the arena, ``B``,
-    the size of a block, and ``L``, the lanes that share a row of a residual.
+    Its constants are ``CELLS``, elements of memory of a block, or 0; ``OWN``, 1 where the launch
+    gives a block its memory, which needs CUDA; ``B``, the size of a block; and ``L``, the lanes
+    that share a row of a residual. Without memory of its own a block has a part of the arena.
     """
     return SimtKernel(
         "batch_band",
         "batch_band.hpp",
         "first: i64, n: i64, lower: i64, upper: i64, stride: i64, offset: i64, size: i64, "
         f"order: in i64[n], arena: inout T[l], each: i64, {_SYSTEMS}",
-        "{CELLS}, {B}, {L}, {T}, {I}",
+        "{CELLS}, {OWN}, {B}, {L}, {T}, {I}",
         block=block,
         variants=(),
     )

@@ -11,7 +11,7 @@ from wollemi.backends.unified import wrappers
 
 SHARED = sorted(path for folder in wrappers.FOLDERS for path in folder.glob("*.hpp"))
 # The headers with lines that may depend on the compiler.
-DIALECT = {"dialect.hpp", "lanes.hpp", "shared_atomics.hpp"}
+DIALECT = {"dialect.hpp", "lanes.hpp", "launch_memory.hpp", "shared_atomics.hpp"}
 
 # A wave has WL_WARP lanes: 32, or 64 on AMD's GCN and CDNA. A text with 32, or 31, or a mask of 32
 # bits assumes the former; uses with another meaning are listed below.

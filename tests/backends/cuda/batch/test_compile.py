@@ -81,7 +81,8 @@ def test_the_kernel_of_a_solver_compiles(stored, name, dtype, held, monkeypatch)
         (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),
         (batch_kernels.batch_tridiagonal(128), "f8", {"R": 8, "L": 8}),
         (batch_kernels.batch_tridiagonal(128), "c8", {"R": 2, "L": 4}),
-        (batch_kernels.batch_band(64), "f8", {"CELLS": 600, "B": 64, "L": 1}),
+        (batch_kernels.batch_band(64), "f8", {"CELLS": 600, "OWN": 0, "B": 64, "L": 1}),
+        (batch_kernels.batch_band(512), "f8", {"CELLS": 0, "OWN": 1, "B": 512, "L": 8}),
     ],
 )
 def test_the_kernels_of_direct_solves_compile(kernel, value, constants):

@@ -265,3 +265,29 @@ def test_addresses_of_systems_have_64_bits(rng):
         rtol=1e-10,
     )
     np.testing.assert_array_equal(result.x, near.solve(b).x)
+
+
+def test_a_second_solve_copies_one_number_to_the_host_and_nothing_to_the_device(rng, monkeypatch):
+    n, count = 10, 3
+    data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
+    on = OneBlock(MOST_SHARED)
+    b = on.from_host(rng.standard_normal((count, n)))
+    A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
+    for solver in (wl.solvers.Cg(A, M="jacobi"), wl.solvers.Direct(A)):
+        solver.solve(b)
+        copied: list[int] = []
+        to_host = OneBlock.to_host_together
+
+        def counted(self: Any, *arrays: Any, kept: Any = to_host) -> list[Any]:
+            copied.extend(array.size for array in arrays)  # noqa: B023
+            return kept(self, *arrays)
+
+        def refused(self: Any, array: Any) -> Any:
+            raise AssertionError(f"copied {array.size} numbers to the device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OneBlock, "to_host_together", counted)
+            patch.setattr(OneBlock, "from_host", refused)
+            result = solver.solve(b)
+            assert copied == [1]
+            assert result.converged.all() and copied == [1, count]

@@ -1,0 +1,16 @@
+// The memory of a block that its launch asked for. Only the executor of CUDA asks for any.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+#if defined(WL_CUDA)
+WL_DEVICE u8* launch_memory() {
+  extern __shared__ __align__(16) u8 of_launch[];
+  return of_launch;
+}
+#else
+WL_DEVICE u8* launch_memory() { return nullptr; }
+#endif
+
+} // namespace wl
