@@ -126,9 +126,11 @@ template <int LANES, class T, class I>
 WL_DEVICE void compare_of_rows(const item& it, i64 m, const I* begin, const I* end,
                                const I* indices, const T* values, T number, i64 comparison,
                                const I* target, I* new_indices) {
-  each_kept<LANES>(
-      it, m, begin, end, target, [&](i64, I e) { return is_true(comparison, values[e], number); },
-      [&](I e, I to) { new_indices[to] = indices[e]; });
+  with_comparison<T>(comparison, [&](auto holds) {
+    each_kept<LANES>(
+        it, m, begin, end, target, [&](i64, I e) { return holds(values[e], number); },
+        [&](I e, I to) { new_indices[to] = indices[e]; });
+  });
 }
 
 // Row r of a Kronecker product has the products of the entries of row r / other_rows with those of

@@ -11,13 +11,20 @@ namespace wl {
 template <class I, class Use>
 WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const I* other_indices,
                           Use&& use) {
-  while (e < end || f < other_end) {
-    const bool first = f == other_end || (e < end && indices[e] <= other_indices[f]);
-    const bool second = e == end || (f < other_end && other_indices[f] <= indices[e]);
-    use(first ? indices[e] : other_indices[f], e, first, f, second);
+  if (end - e == other_end - f) // often the same columns
+    for (; e < end && indices[e] == other_indices[f]; ++e, ++f)
+      use(indices[e], e, true, f, true);
+  while (e < end && f < other_end) {
+    const I column = indices[e], other = other_indices[f];
+    const bool first = column <= other, second = other <= column;
+    use(first ? column : other, e, first, f, second);
     e += first;
     f += second;
   }
+  for (; e < end; ++e)
+    use(indices[e], e, true, f, false);
+  for (; f < other_end; ++f)
+    use(other_indices[f], e, false, f, true);
 }
 
 // Calls use(column, value, other value) for the same; a missing value is 0.
@@ -30,15 +37,24 @@ WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I ot
              });
 }
 
-// The codes of wollemi.core.operations.rows.COMPARISONS.
-template <class T>
-WL_DEVICE bool is_true(i64 comparison, T a, T b) {
-  // Without branches: the first factors do not change in a loop.
-  const bool differ = comparison == 0, less = comparison == 1 || comparison == 4;
-  const bool more = comparison == 2 || comparison == 5, equal = comparison >= 3;
-  const bool unequal = a != b, below = is_less(a, b), above = is_less(b, a);
-  return (int(differ) & int(unequal)) | (int(less) & int(below)) | (int(more) & int(above)) |
-         (int(equal) & int(!unequal));
+// Calls visit(holds), holds being the comparison with a code of
+// wollemi.core.operations.rows.COMPARISONS: loops then have one comparison alone.
+template <class T, class Visit>
+WL_DEVICE void with_comparison(i64 comparison, Visit&& visit) {
+  switch (comparison) {
+  case 0:
+    return visit([](T a, T b) { return a != b; });
+  case 1:
+    return visit([](T a, T b) { return is_less(a, b); });
+  case 2:
+    return visit([](T a, T b) { return is_less(b, a); });
+  case 3:
+    return visit([](T a, T b) { return !(a != b); });
+  case 4:
+    return visit([](T a, T b) { return bool(int(is_less(a, b)) | int(!(a != b))); });
+  default:
+    return visit([](T a, T b) { return bool(int(is_less(b, a)) | int(!(a != b))); });
+  }
 }
 
 template <class T, class I>
@@ -56,8 +72,10 @@ struct rows_count_compared {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I, T a, T b) { count += is_true(comparison, a, b); });
+    with_comparison<T>(comparison, [&](auto holds) {
+      for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+               other_values, [&](I, T a, T b) { count += holds(a, b); });
+    });
     return lengths[i] = count;
   }
   WL_DEVICE void finish(i64, sum s) const { *total = s; }
@@ -78,11 +96,13 @@ struct rows_compare {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
-    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-             other_values, [&](I column, T a, T b) {
-               if (is_true(comparison, a, b))
-                 new_indices[to++] = column;
-             });
+    with_comparison<T>(comparison, [&](auto holds) {
+      for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+               other_values, [&](I column, T a, T b) {
+                 if (holds(a, b))
+                   new_indices[to++] = column;
+               });
+    });
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
@@ -164,8 +184,10 @@ struct rows_count_compared_number {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
-    for (I e = begin[i]; e < end[i]; ++e)
-      count += is_true(comparison, values[e], number);
+    with_comparison<T>(comparison, [&](auto holds) {
+      for (I e = begin[i]; e < end[i]; ++e)
+        count += holds(values[e], number);
+    });
     return lengths[i] = count;
   }
   WL_DEVICE void finish(i64, sum s) const { *total = s; }
@@ -185,9 +207,11 @@ struct rows_compare_number {
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e)
-      if (is_true(comparison, values[e], number))
-        new_indices[to++] = indices[e];
+    with_comparison<T>(comparison, [&](auto holds) {
+      for (I e = begin[i]; e < end[i]; ++e)
+        if (holds(values[e], number))
+          new_indices[to++] = indices[e];
+    });
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}

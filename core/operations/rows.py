@@ -180,12 +180,12 @@ pick = declare(
     over=ROWS,
 )
 
-_BETWEEN = f"{_ROW}, indices: in I[z], first: i64, last: i64"
+_BETWEEN = f"{_ROW}, indices: in I[z], lower: i64, upper: i64"
 
 count_between = declare(
     "rows.count_between",
     f"{_BETWEEN}, lengths: out I[m], total: out i64[1]",
-    "lengths_i = how many entries of row i have a column j with first <= j < last, "
+    "lengths_i = how many entries of row i have a column j with lower <= j < upper, "
     "total = their sum",
     over=ROWS,
     sums=("i64",),
@@ -195,7 +195,7 @@ between = declare(
     "rows.between",
     f"{_BETWEEN}, values: in T[z], {_NEW}",
     "row i of the new matrix has the entries that rows.count_between counts, in their order, "
-    "column j renamed to j - first",
+    "column j renamed to j - lower",
     over=ROWS,
 )
 

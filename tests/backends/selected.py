@@ -18,6 +18,7 @@ COUNTED = {
     "rows.merge": "rows.count_union",
     "rows.pick": "rows.count_picked",
     "rows.band": "rows.count_band",
+    "rows.between": "rows.count_between",
     "rows.extremes": "rows.count_extremes",
     "rows.compare": "rows.count_compared",
     "rows.compare_number": "rows.count_compared_number",
@@ -57,13 +58,14 @@ def _made(name: str) -> Callable[[dict[str, Any], dict[str, int]], None]:
             rows = extents["m"] if ordered else 3
             _pattern(values, "other_", rows, rng, ordered)
         index = values["begin"].dtype
-        for key, value in {
+        numbers = {
             "comparison": extents["m"] % 6,
             "larger": extents["m"] % 2,
             "lower": -1,
             "upper": 2,
-        }.items():
-            if key in values:
+        }
+        for key, value in numbers.items():
+            if key in values and not isinstance(values[key], np.ndarray):
                 values[key] = value
         if "number" in values:
             values["number"] = float(extents["m"] % 2)
@@ -113,8 +115,19 @@ def _products(values: dict[str, Any]) -> None:
     values["other_rows"], values["width"] = 3, COLUMNS
 
 
+def _pointers(values: dict[str, Any], extents: dict[str, int]) -> None:
+    rng, index = np.random.default_rng(extents["m"]), values["indptr"].dtype
+    for name, count in (("indptr", extents["m"]), ("other_indptr", 3)):
+        values[name] = np.cumsum([0, *rng.integers(0, 5, count)]).astype(index)
+    values["other_rows"] = 3
+    values["new_indptr"] = np.full(3 * extents["m"] + 1, -77, index)
+
+
 ARRANGE_SELECTED = {
-    name: _made(name)
-    for name in (*COUNTED, *COUNTED.values(), "rows.put", "rows.kron")
-    if name != "rows.count_union"
+    "rows.kron_pointers": _pointers,
+    **{
+        name: _made(name)
+        for name in (*COUNTED, *COUNTED.values(), "rows.put", "rows.kron")
+        if name != "rows.count_union"
+    },
 }
