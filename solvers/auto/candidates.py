@@ -74,6 +74,9 @@ DEGREE = 4
 #: levels of such a grid and of one in space for the root of its rows.
 OF_PLANE, PLANE_LEVELS, SPACE_LEVELS = 6.0, 2.0, 3.0
 
+#: Entries of a row up to which diffusion counts as that along a line.
+OF_LINE = 3.0
+
 #: Rows up to which devices run all iterations of CG in one kernel, which ends before multigrid is
 #: set up.
 ONE_KERNEL_ROWS = 40**3
@@ -225,6 +228,8 @@ class Candidates:
 
     def _guessed_levels(self) -> float:
         """Return the levels of a grid of as many rows, in space if its rows are long."""
+        if self.properties.looks_diffusive and self.nnz <= OF_LINE * self.n:
+            return float(self.n)
         in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n
         return SPACE_LEVELS * cbrt(self.n) if in_space else PLANE_LEVELS * sqrt(self.n)
 
