@@ -260,7 +260,18 @@ class Mask(Assembled):
         return made
 
     def plan_for(self, product: str = "", *options: object, **named: object) -> NoReturn:
-        """Say that masks have no plans."""
+        """Say that masks have no plans.
+
+        Parameters
+        ----------
+        product : str
+            As for :meth:`Csr.plan_for`; every product is refused.
+
+        Raises
+        ------
+        UnsupportedOperation
+            Always.
+        """
         raise UnsupportedOperation(
             "a mask has no plan: there is nothing to look for in its entries; "
             "A.tocsr().plan_for(...) is that of the same pattern with entries"
