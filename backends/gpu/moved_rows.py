@@ -1,7 +1,7 @@
 """New rows with entries of given rows: adjacent work-items share a row.
 
 Where a work-item has a row of its own, its neighbours read and write memory that is a row away:
-placing the entries of ``hstack`` took 0.56 ms of 0.05 that the memory needs (H200, 27 November).
+placing seven entries of each of a million rows takes 0.56 ms so, and 0.14 ms with eight lanes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ KERNELS: dict[Operation, SimtKernel] = {
     rows.pick: simt.pick_of_rows,
     rows.between: simt.between_of_rows,
     rows.band: simt.band_of_rows,
-    rows.compare_number: simt.compare_of_rows,
     rows.kron: simt.kron_rows,
 }
 

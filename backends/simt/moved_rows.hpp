@@ -2,7 +2,6 @@
 // write adjacent entries. See wollemi.core.operations.rows.
 #pragma once
 #include "bits.hpp"
-#include "compared_rows.hpp"
 #include "shared_atomics.hpp"
 
 namespace wl {
@@ -120,17 +119,6 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
       it, m, begin, end, target,
       [&](i64 i, I e) { return lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper; },
       [&](I e, I to) { new_indices[to] = indices[e], new_values[to] = values[e]; });
-}
-
-template <int LANES, class T, class I>
-WL_DEVICE void compare_of_rows(const item& it, i64 m, const I* begin, const I* end,
-                               const I* indices, const T* values, T number, i64 comparison,
-                               const I* target, I* new_indices) {
-  with_comparison<T>(comparison, [&](auto holds) {
-    each_kept<LANES>(
-        it, m, begin, end, target, [&](i64, I e) { return holds(values[e], number); },
-        [&](I e, I to) { new_indices[to] = indices[e]; });
-  });
 }
 
 // Row r of a Kronecker product has the products of the entries of row r / other_rows with those of

@@ -118,7 +118,8 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     a, b = (canonical_rows(side) for side in (left, right))
     if is_exact(joint) and not same_pattern(a, b):
         joint = _kernels_dtype(joint, a, b)
-    if joint not in COMPUTED:
+    # With one pattern, nearly all values are often different: then no entry needs to move.
+    if joint not in COMPUTED or (name == "not_equal" and a._pattern is b._pattern):
         pair = paired(left, right)
         return known_canonical(marked(pair.pattern, function(pair.first, pair.second)))
     a, b = with_joint_indices(a.astype(joint), b.astype(joint))
