@@ -94,6 +94,8 @@ class Attempts:
     pool: Pool | None = None
     #: Solves the components of the matrix separately; it is told whether the first method was slow.
     separately: Callable[[bool], Result | None] | None = None
+    #: Seconds in which the preconditioner of the first attempt was made before.
+    made_in: float = 0.0
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
@@ -119,6 +121,9 @@ class Attempts:
     _again: float | None = 1.0
     _patience: Patience | None = None
     _setup: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.began -= self.made_in
 
     def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
         """Try candidates until one succeeds: some given ones, those of the pool, and a tail."""
@@ -408,7 +413,8 @@ class Attempts:
         began = time.perf_counter()
         options = self._stop(attempt)
         with borrowed_solver(kind, self.A, attempt.M, **attempt.options, **options) as solver:
-            self._setup = time.perf_counter() - began
+            self._setup = time.perf_counter() - began + self.made_in
+            self.made_in = 0.0
             result = solver.solve(self.b, self._start(), **self.watching)
             if isinstance(solver, EstimatingCg):
                 result = solver.estimated(result)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...core.capture import SOLVES
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
-from ...core.formats import Matrix
+from ...core.formats import Csr, Matrix
 from ...core.loggers import Logger
 from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
@@ -148,6 +150,8 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     asked = asked_method(method, M)
+    if isinstance(A, np.ndarray) and A.ndim > 2:
+        A = Csr(A)  # its first axes count matrices
     if is_batch(A):
         limits = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
         settings = limits | dict(asked.options)
@@ -170,7 +174,7 @@ def solve(
         )
     if effort not in EFFORTS:
         raise InvalidArgument(f"effort: expected one of {', '.join(EFFORTS)}, got {effort!r}")
-    if budget is not None and not budget > 0:
+    if budget is not None and not (isinstance(budget, (int, float, np.number)) and budget > 0):
         raise InvalidArgument(f"budget: expected a positive number of seconds, got {budget!r}")
     if rectangular if asked.is_auto else asked.is_least_squares:
         unused = {"restart": restart, "stop": stop, "progress": progress, "loggers": loggers}
@@ -210,6 +214,7 @@ def solve(
         seconds_left=budget,
         pool=plan.pool(),
         separately=separately,
+        made_in=plan.setup_seconds,
     )  # fmt: skip
     winner = plan.winner()
     result = attempts.run([*winner, *plan.first], plan.tail)

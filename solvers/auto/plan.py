@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -68,6 +69,8 @@ class Plan:
     #: The first candidate of the pool and the cycle length of GMRES, where there is a pool.
     pooled: tuple[Candidate, int] | None = None
     key: Any = None
+    #: Seconds in which the preconditioner was made for the plan; 0 where the plan was kept.
+    setup_seconds: float = 0.0
 
     def pool(self) -> Pool | None:
         """Return the candidates that are taken by their expected time, if there are any."""
@@ -109,7 +112,7 @@ def planned(operator: LinOp, question: Question) -> Plan:
     if found is None:
         found = _plan(operator, question)
         # the plan must not keep the matrix, which keeps the plan
-        kept.keep_choice(key, replace(found, operator=None))
+        kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
     return replace(found, operator=operator, key=key)
 
 
@@ -124,7 +127,9 @@ def _plan(operator: LinOp, question: Question) -> Plan:
         if restart is None
         else asked_restart(restart, asked)
     )
+    began = time.perf_counter()
     M, varies = _looked_at(asked.M, operator)
+    setup = time.perf_counter() - began
     facts = _stated(_facts(operator, asked.name, M), question.hints)
     about = "that of the method" if asked.owns_M else "as asked"
     preconditioners, about_M = _preconditioners(M, facts, about)
@@ -144,8 +149,10 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     about_M += about_restart(choices[0], restart, operator.shape[0])
     notes = [f"{methods[0]}: {about_method}", *about_M]
     if not asked.is_auto:
-        return Plan(question, operator, notes, choices)
-    return _in_turn(operator, question, facts, choices, notes, length, automatic=_is_auto(M))
+        return Plan(question, operator, notes, choices, setup_seconds=setup)
+    plan = _in_turn(operator, question, facts, choices, notes, length, automatic=_is_auto(M))
+    plan.setup_seconds = setup
+    return plan
 
 
 def _stated(facts: Facts | None, hints: Hints) -> Facts | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
-from ...core.errors import InvalidArgument
+from ...core.errors import InvalidArgument, ShapeMismatch
 from ..direct.solver import Direct
 from ..registry import SOLVERS
 
@@ -63,8 +63,15 @@ def solve_batch(
     ------
     InvalidArgument
         If an option is given that a batch does not take.
+    ShapeMismatch
+        If the matrices are not square.
     """
     _refuse(unused, "a batch of systems")
+    if not isinstance(A, MixedBatch) and A.shape[0] != A.shape[1]:
+        raise ShapeMismatch(
+            f"a batch of systems needs square matrices, got {A.shape[0]}x{A.shape[1]}; "
+            "wl.solve(A[k], b[k]) solves one least squares problem"
+        )
     chosen = kind is None
     if isinstance(A, MixedBatch):
         from .mixed import MixedSolver

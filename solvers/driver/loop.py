@@ -70,7 +70,8 @@ class Solve(Verification):
         self.keep_last = keep_last
         self.edge = Edge(solver) if keep_last else edge_of(solver)
         block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
-        assert block is not None
+        if block is None:
+            raise InvalidArgument("b: expected an array, got NoneType")
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         given = [block.dtype, *([] if start is None else [start.dtype])]

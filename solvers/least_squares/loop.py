@@ -95,7 +95,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         n = solver.shape[0]
         self.edge = Edge(solver) if within else edge_of(solver)
         block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
-        assert block is not None
+        if block is None:
+            raise InvalidArgument("b: expected an array, got NoneType")
         if start is not None and (start.shape[1] != block.shape[1] or np.ndim(x0) != np.ndim(b)):
             raise ShapeMismatch(
                 f"x0 has shape {tuple(np.shape(x0))}; {block.shape[1]} right-hand sides of "

@@ -359,3 +359,10 @@ def test_names_are_completed():
     assert command.completion(command.METHODS)("gm") == ["gmres"]
     assert "amg" in command.completion(command.PRECONDITIONERS)("A")
     assert command.completion(command.EXECUTORS)("cu") == ["cuda"]
+
+
+def test_wide_systems_are_not_called_ill_conditioned(wollemi, tmp_path):
+    wl.write(tmp_path / "wide.mtx", sp.csr_array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]]))
+    out = wollemi("solve", tmp_path / "wide.mtx", *REFERENCE).out
+    assert "A has more columns than rows" in out
+    assert "ill-conditioned" not in out and "asked" not in out

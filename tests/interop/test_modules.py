@@ -218,3 +218,14 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.GraphConv(2, 2, norm="left")
     with pytest.raises(InvalidArgument, match="scores"):
         nn.GraphAttention(2, 2, scores="cosine")
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.GraphConv(4, 3), nn.GraphAttention(4, 3, 2)], ids=["GraphConv", "GraphAttention"]
+)
+@pytest.mark.parametrize(
+    ("shape", "message"), [((6, 4), "5 rows, one for each node"), ((5, 3), r"shape \(n, 4\)")]
+)
+def test_features_have_a_row_for_each_node(layer: Any, shape: Any, message: str) -> None:
+    with pytest.raises(ShapeMismatch, match=message):
+        layer(graph(), torch.ones(shape))

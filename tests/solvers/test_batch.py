@@ -374,3 +374,13 @@ def test_preconditioners_keep_nothing_of_the_system_before(executor, M) -> None:
     rest = wl.solvers.Gmres(batch_of(data[1:], pattern, executor), M=M, rtol=1e-8).solve(b[1:])
     np.testing.assert_array_equal(whole.x[1:], rest.x)
     np.testing.assert_array_equal(whole.iterations[1:], rest.iterations)
+
+
+def test_an_array_of_matrices_is_a_batch() -> None:
+    A, b = np.stack([2.0 * np.eye(2)] * 3), np.ones((3, 2))
+    np.testing.assert_allclose(wl.solve(A, b).x, 0.5)
+
+
+def test_rectangular_systems_of_a_batch_are_refused() -> None:
+    with pytest.raises(errors.ShapeMismatch, match="needs square matrices, got 3x2"):
+        wl.solve(wl.Csr(np.ones((2, 3, 2))), np.ones((2, 3)))

@@ -465,3 +465,22 @@ def test_every_method_that_restarts_has_the_same_default():
     defaults = [found["restart"].default for found in parameters if "restart" in found]
     assert defaults == [RESTART] * 4
     assert inspect.signature(wl.linalg.gmres).parameters["restart"].default is None  # SciPy's 20
+
+
+@pytest.mark.parametrize("method", ["auto", "cg"])
+def test_the_set_up_of_a_named_preconditioner_is_counted_once(method):
+    A, b = wl.Csr(poisson(40)), np.ones(1600)
+    first = wl.solve(A, b, method=method, M="amg")
+    again = wl.solve(A, b, method=method, M="amg")
+    assert first.seconds > first.setup_seconds > 10 * again.setup_seconds
+
+
+def test_a_budget_is_a_number():
+    with pytest.raises(wl.errors.InvalidArgument, match="budget: expected a positive number"):
+        wl.solve(wl.Identity(3), np.ones(3), budget="10")
+
+
+@pytest.mark.parametrize("method", ["cg", "lsmr"])
+def test_a_right_hand_side_that_is_none_is_refused(method):
+    with pytest.raises(wl.errors.InvalidArgument, match="b: expected an array, got NoneType"):
+        wl.solve(wl.Csr(poisson(17)), None, method=method, M="none")

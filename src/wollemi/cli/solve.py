@@ -192,7 +192,8 @@ def solve(
             result, interrupted = interruption.result, True  # type: ignore[assignment]
         known = None if right_hand_side else np.ones(A.shape[1])
         name = "standard input" if str(matrix) == STANDARD_INPUT else matrix.name
-        solved = _Solved(name, A, b, result, known)
+        entries = int(A.nnz)  # all ranks ask, since each has its own entries
+        solved = _Solved(name, A, b, result, known, entries)
         if first and (json or not quiet):
             solved.show(json)
         if first:
@@ -204,29 +205,29 @@ def solve(
 
 @dataclass(frozen=True)
 class _Solved:
-    """A system with its outcome, and its solution where that is known."""
+    """A system with its outcome, its solution where that is known, and its number of entries."""
 
     name: str
     A: Any
     b: Any
     result: Result
     known: Any
+    entries: int
 
     def show(self, json: bool) -> None:
         """Print the outcome, as JSON or as tables."""
-        name, A, b, result, known = self.name, self.A, self.b, self.result, self.known
         if json:
-            print(result_json(name, A, b, result, known))
+            print(result_json(self))
             return
-        console().print(result_table(name, A, b, result, known))
-        if len(result.attempts) > 1:
-            console().print(attempts_table(result))
+        console().print(result_table(self))
+        if len(self.result.attempts) > 1:
+            console().print(attempts_table(self.result))
 
     def write(self, report: Path | None, out: Path | None, plot: Path | None) -> None:
         """Write the files that were asked for."""
         if report is not None:
-            lines = result_lines(self.name, self.A, self.b, self.result, self.known)
-            write_report(report, report_page(self.name, lines, self.A, self.result, _command()))
+            page = report_page(self.name, result_lines(self), self.A, self.result, _command())
+            write_report(report, page)
         if out is not None:
             io.write(out, self.result.x)
         if plot is not None:
@@ -338,49 +339,40 @@ def read_standard_input() -> Any:
         return io.read(path)
 
 
-def result_lines(
-    name: str, A: Any, b: Any, result: Result, known: Any = None
-) -> list[tuple[str, str]]:
-    """Return the result of a solve, as names with text; the last one is the verdict.
-
-    Parameters
-    ----------
-    name : str
-        The name of the matrix.
-    A, b : matrix and array
-        The system.
-    result : Result
-        Its outcome.
-    known : array, optional
-        The solution, where it is known: the error is shown too.
-    """
+def result_lines(solved: _Solved) -> list[tuple[str, str]]:
+    """Return the result of a solve, as names with text; the last one is the verdict."""
+    A, result, known, entries = solved.A, solved.result, solved.known, solved.entries
     rows, columns = A.shape
     kind = type(getattr(A, "members", (A,))[0]).__name__
     device = A.executor.properties.get("name", "")
     lines = [
-        ("matrix", f"{name}: {kind} {rows} x {columns}, {A.nnz} entries, {A.dtype}"),
+        ("matrix", f"{solved.name}: {kind} {rows} x {columns}, {entries} entries, {A.dtype}"),
         ("executor", f"{result.executor} ({device})" if device else result.executor),
         ("method", _method(result)),
         *_reasons(result),
         ("iterations", _iterations(result)),
     ]
     norms = np.atleast_1d(result.residual_norm)
-    scale = np.atleast_1d(np.linalg.norm(b, axis=0))
+    scale = np.atleast_1d(np.linalg.norm(solved.b, axis=0))
     relative = np.divide(norms, scale, out=np.zeros_like(norms), where=scale > 0)
     worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative))) if norms.size else 0
     if norms.size > 1:
         lines.append(("right-hand sides", f"{norms.size}, the worst one below"))
     if norms.size:
-        asked = np.atleast_1d(result.threshold)[worst]
-        residual = f"{norms[worst]:.3e} (relative {relative[worst]:.3e}, asked {asked:.3e})"
-        lines.append(("true residual", residual))
+        asked = f"at most {np.atleast_1d(result.threshold)[worst]:.3e} asked, "
+        if result.solver in ("Lsmr", "Lsqr"):
+            asked = ""  # the threshold of least squares is one of A^H r
+        about = f"({asked}{relative[worst]:.3e} relative to b)"
+        lines.append(("true residual", f"{norms[worst]:.3e} {about}"))
     if known is not None and rows:
         error = np.max(np.abs(result.x - known))
         lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
         tolerance = float(np.max(np.atleast_1d(result.threshold) / np.where(scale > 0, scale, 1)))
         if result.converged and error > np.sqrt(max(tolerance, 1e-16)):
             advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
-            if any("x is the shortest solution" in note for note in result.notes):
+            if columns > rows:
+                advice = "A has more columns than rows: x is the shortest of many solutions"
+            elif any("x is the shortest solution" in note for note in result.notes):
                 advice = "A is singular: x is the shortest of all solutions, all ones another one"
             lines.append(("", advice))
     setup = f" (set-up {result.setup_seconds:.4g} s)" if result.attempts else ""
@@ -413,14 +405,15 @@ def _iterations(result: Result) -> str:
     return f"{count} ({total} in all {len(result.attempts)} attempts)"
 
 
-def result_json(name: str, A: Any, b: Any, result: Result, known: Any = None) -> str:
-    """Return the outcome of a solve as one object of JSON; see :func:`result_lines`."""
+def result_json(solved: _Solved) -> str:
+    """Return the outcome of a solve as one object of JSON."""
+    A, result = solved.A, solved.result
     norms = np.atleast_1d(result.residual_norm)
     found: dict[str, Any] = {
-        "matrix": name,
+        "matrix": solved.name,
         "rows": A.shape[0],
         "columns": A.shape[1],
-        "entries": int(A.nnz),
+        "entries": solved.entries,
         "dtype": str(A.dtype),
         "executor": result.executor,
         "converged": result.converged,
@@ -433,12 +426,12 @@ def result_json(name: str, A: Any, b: Any, result: Result, known: Any = None) ->
         "setup_seconds": result.setup_seconds,
         "residual_norm": [_number(value) for value in norms],
         "threshold": [_number(value) for value in np.atleast_1d(result.threshold)],
-        "norm_of_b": [_number(value) for value in np.atleast_1d(np.linalg.norm(b, axis=0))],
+        "norm_of_b": [_number(value) for value in np.atleast_1d(np.linalg.norm(solved.b, axis=0))],
         "notes": result.notes,
         "attempts": [asdict(attempt) for attempt in result.attempts],
     }
-    if known is not None and A.shape[0]:
-        found["error"] = _number(np.max(np.abs(result.x - known)))
+    if solved.known is not None and A.shape[0]:
+        found["error"] = _number(np.max(np.abs(result.x - solved.known)))
     return dumps(found, indent=2)
 
 
@@ -457,14 +450,14 @@ def attempts_table(result: Result) -> Table:
     return table
 
 
-def result_table(name: str, A: Any, b: Any, result: Result, known: Any = None) -> Table:
-    """Return the result of a solve as a table for people; see :func:`result_lines`."""
+def result_table(solved: _Solved) -> Table:
+    """Return the result of a solve as a table for people."""
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    *lines, (last, verdict) = result_lines(name, A, b, result, known)
+    *lines, (last, verdict) = result_lines(solved)
     for label, text in lines:
         table.add_row(label, escape(text) if label else f"[dim]{escape(text)}[/]")
-    colour = "green" if result.converged else "red"
+    colour = "green" if solved.result.converged else "red"
     table.add_row(last, f"[{colour}]{escape(verdict)}[/]")
     return table

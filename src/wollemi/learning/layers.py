@@ -21,6 +21,7 @@ from ..interop.torch.functions import fusedmm
 from ..interop.torch.layouts import sparse_of
 from ..interop.torch.patterns import Pattern
 from .additive import attend
+from .graphs import Graph
 from .tensor_graphs import as_graph, gspmm
 
 
@@ -84,6 +85,18 @@ def _require_dtype(x: Tensor, weight: Tensor) -> None:
             f"x: expected {weight.dtype}, the dtype of the weights, got {x.dtype}: "
             "convert x, or the layer with layer.to(dtype)"
         )
+
+
+def _graph_of(graph: Any, x: Tensor, linear: nn.Linear) -> Graph:
+    """Return a layer's graph; refuses features that are not a row for each of its nodes."""
+    _require_dtype(x, linear.weight)
+    if x.ndim != 2 or x.shape[1] != linear.in_features:
+        raise ShapeMismatch(f"x: expected shape (n, {linear.in_features}), got {tuple(x.shape)}")
+    graph = as_graph(graph, x.shape[0], x.device)
+    nodes = graph.pattern.shape[1]
+    if x.shape[0] != nodes:
+        raise ShapeMismatch(f"x: expected {nodes} rows, one for each node, got {tuple(x.shape)}")
+    return graph
 
 
 class SparseLinear(_OfPattern):
@@ -225,8 +238,7 @@ class GraphConv(nn.Module):
         edge_weight : Tensor, shape (edges,), optional
             In the order of the edges; of a matrix in the order of its entries.
         """
-        _require_dtype(x, self.linear.weight)
-        graph = as_graph(graph, x.shape[0], x.device)
+        graph = _graph_of(graph, x, self.linear)
         x = self.linear(x)
         indptr, indices, shape = graph.pattern
         if self.norm == "both":
@@ -294,8 +306,7 @@ class GraphAttention(nn.Module):
             As for :class:`GraphConv`, with as many sources as targets.
         x : Tensor, shape (nodes, in_features)
         """
-        _require_dtype(x, self.project.weight)
-        pattern = as_graph(graph, x.shape[0], x.device).pattern
+        pattern = _graph_of(graph, x, self.project).pattern
         h = self.project(x).unflatten(-1, (-1, self.heads, self._width()))
         if self.scores == "dot":
             q, k, v = h.permute(1, 2, 0, 3)  # heads are strided views

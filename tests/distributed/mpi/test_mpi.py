@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,3 +54,20 @@ def test_an_error_ends_all_ranks(program: str, module: bool) -> None:
 
 def test_a_rank_that_is_killed_ends_all() -> None:
     assert run(2, "killed").returncode != 0
+
+
+def test_the_command_solves_on_ranks_and_one_of_them_prints(tmp_path: Path) -> None:
+    (tmp_path / "A.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 4\n2 2 4\n3 3 4\n1 3 1\n"
+    )
+    command = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "wollemi", "solve", "A.mtx"]
+    done = subprocess.run(
+        [*command, "--on", "mpi"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("3 x 3, 4 entries") == 1
