@@ -37,23 +37,24 @@ WL_DEVICE void for_both(I e, I end, const I* indices, const T* values, I f, I ot
              });
 }
 
-// Calls visit(holds), holds being the comparison with a code of
-// wollemi.core.operations.rows.COMPARISONS: loops then have one comparison alone.
-template <class T, class Visit>
-WL_DEVICE void with_comparison(i64 comparison, Visit&& visit) {
+// Returns functor.of_row(i, holds), holds being the comparison with a code of
+// wollemi.core.operations.rows.COMPARISONS: loops then have one comparison alone. The functor has a
+// template, not a lambda with auto, which NVRTC takes for a function of the host.
+template <class T, class Functor>
+WL_DEVICE typename Functor::sum with_comparison(i64 comparison, const Functor& functor, i64 i) {
   switch (comparison) {
   case 0:
-    return visit([](T a, T b) { return a != b; });
+    return functor.of_row(i, [](T a, T b) { return a != b; });
   case 1:
-    return visit([](T a, T b) { return is_less(a, b); });
+    return functor.of_row(i, [](T a, T b) { return is_less(a, b); });
   case 2:
-    return visit([](T a, T b) { return is_less(b, a); });
+    return functor.of_row(i, [](T a, T b) { return is_less(b, a); });
   case 3:
-    return visit([](T a, T b) { return !(a != b); });
+    return functor.of_row(i, [](T a, T b) { return !(a != b); });
   case 4:
-    return visit([](T a, T b) { return bool(int(is_less(a, b)) | int(!(a != b))); });
+    return functor.of_row(i, [](T a, T b) { return bool(int(is_less(a, b)) | int(!(a != b))); });
   default:
-    return visit([](T a, T b) { return bool(int(is_less(b, a)) | int(!(a != b))); });
+    return functor.of_row(i, [](T a, T b) { return bool(int(is_less(b, a)) | int(!(a != b))); });
   }
 }
 
@@ -71,11 +72,13 @@ struct rows_count_compared {
 
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return with_comparison<T>(comparison, *this, i);
+  }
+  template <class Holds>
+  WL_DEVICE sum of_row(i64 i, Holds holds) const {
     I count = 0;
-    with_comparison<T>(comparison, [&](auto holds) {
-      for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-               other_values, [&](I, T a, T b) { count += holds(a, b); });
-    });
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I, T a, T b) { count += holds(a, b); });
     return lengths[i] = count;
   }
   WL_DEVICE void finish(i64, sum s) const { *total = s; }
@@ -95,14 +98,16 @@ struct rows_compare {
 
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return with_comparison<T>(comparison, *this, i);
+  }
+  template <class Holds>
+  WL_DEVICE sum of_row(i64 i, Holds holds) const {
     I to = target[i];
-    with_comparison<T>(comparison, [&](auto holds) {
-      for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
-               other_values, [&](I column, T a, T b) {
-                 if (holds(a, b))
-                   new_indices[to++] = column;
-               });
-    });
+    for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
+             other_values, [&](I column, T a, T b) {
+               if (holds(a, b))
+                 new_indices[to++] = column;
+             });
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}
@@ -183,11 +188,13 @@ struct rows_count_compared_number {
 
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return with_comparison<T>(comparison, *this, i);
+  }
+  template <class Holds>
+  WL_DEVICE sum of_row(i64 i, Holds holds) const {
     I count = 0;
-    with_comparison<T>(comparison, [&](auto holds) {
-      for (I e = begin[i]; e < end[i]; ++e)
-        count += holds(values[e], number);
-    });
+    for (I e = begin[i]; e < end[i]; ++e)
+      count += holds(values[e], number);
     return lengths[i] = count;
   }
   WL_DEVICE void finish(i64, sum s) const { *total = s; }
@@ -206,12 +213,14 @@ struct rows_compare_number {
 
   WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    return with_comparison<T>(comparison, *this, i);
+  }
+  template <class Holds>
+  WL_DEVICE sum of_row(i64 i, Holds holds) const {
     I to = target[i];
-    with_comparison<T>(comparison, [&](auto holds) {
-      for (I e = begin[i]; e < end[i]; ++e)
-        if (holds(values[e], number))
-          new_indices[to++] = indices[e];
-    });
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (holds(values[e], number))
+        new_indices[to++] = indices[e];
     return {};
   }
   WL_DEVICE void finish(i64, sum) const {}

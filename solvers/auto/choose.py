@@ -183,6 +183,8 @@ def solve(
             callback=callback, unused=unused,
         )  # fmt: skip
     hints = Hints(near_null, coordinates, block_size, symmetric, positive_definite)
+    if operator.partition is None:  # members of a group give their own rows
+        hints.check(operator.shape[0])
     watched = callback is not None or progress or bool(loggers)
     free = x0 is None and maxiter is None and stop is None and restart is None
     dense = asked.is_open and free and not watched and not hints.given

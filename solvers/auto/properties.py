@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Csr, Matrix
 from ...core.formats.triangular import host_of
 from ...core.operations import ordering
@@ -136,6 +137,26 @@ class Hints:
     def given(self) -> bool:
         """Whether there is any."""
         return any(value is not None for value in vars(self).values())
+
+    def check(self, n: int) -> None:
+        """Raise InvalidArgument or ShapeMismatch unless they suit a square matrix of n rows.
+
+        Hints that no candidate reads are checked too: a wrong one is a mistake of the caller.
+        """
+        size = self.block_size
+        if size is not None and not (
+            isinstance(size, (int, np.integer)) and size >= 1 and n % size == 0
+        ):
+            raise InvalidArgument(f"block_size: expected a divisor of {n} rows, got {size!r}")
+        modes = None if self.near_null is None else np.shape(self.near_null)
+        if modes is not None and (len(modes) not in (1, 2) or modes[0] != n):
+            raise ShapeMismatch(f"near_null: expected shape ({n},) or ({n}, m), got {modes}")
+        nodes = None if self.coordinates is None else np.shape(self.coordinates)
+        if nodes is not None and (len(nodes) != 2 or nodes[0] == 0 or n % nodes[0]):
+            raise ShapeMismatch(
+                f"coordinates: expected shape (nodes, d), with an equal share of the {n} unknowns "
+                f"for each node, got {nodes}"
+            )
 
 
 class Properties:

@@ -484,3 +484,20 @@ def test_a_budget_is_a_number():
 def test_a_right_hand_side_that_is_none_is_refused(method):
     with pytest.raises(wl.errors.InvalidArgument, match="b: expected an array, got NoneType"):
         wl.solve(wl.Csr(poisson(17)), None, method=method, M="none")
+
+
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        ({"block_size": 0}, "block_size: expected a divisor of 20"),
+        ({"block_size": 7}, "block_size: expected a divisor of 20"),
+        ({"near_null": np.ones(3)}, r"near_null: expected shape \(20,\)"),
+        ({"coordinates": np.ones((3, 2))}, "coordinates: expected shape"),
+    ],
+)
+def test_wrong_hints_are_refused_also_where_no_candidate_reads_them(
+    hint: dict[str, object], message: str
+) -> None:
+    A = wl.Csr(np.diag(np.arange(1.0, 21.0)), executor="reference")
+    with pytest.raises(wl.errors.WollemiError, match=message):
+        wl.solve(A, np.ones(20), **hint)
