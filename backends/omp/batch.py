@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...core.batch.systems import matrix_of_each
-from ...core.executor import Executor
+from ...core.executor import Array, Executor
 from .interleaved import Lanes, lanes_of
 from .level import native
 
@@ -39,6 +39,36 @@ class _Made:
     lanes: Lanes | None
 
 
+@dataclass(frozen=True)
+class SystemArrays:
+    """The arrays and numbers of systems, by the names that ``module.cpp`` reads.
+
+    Attributes
+    ----------
+    matrix, values, b, x, relative, absolute, codes, iterations, norms, thresholds : arrays
+        As in :class:`~wollemi.core.batch.systems.Systems`, its tolerances and its verdicts.
+    limit : int
+        Iterations of each system at most.
+    least, most, least_norm : float
+        As in ``Systems``.
+    """
+
+    matrix: Array
+    values: Array
+    b: Array
+    x: Array
+    relative: Array
+    absolute: Array
+    limit: int
+    least: float
+    most: float
+    least_norm: float
+    codes: Array
+    iterations: Array
+    norms: Array
+    thresholds: Array
+
+
 _MADE: WeakKeyDictionary[MemberPrograms, _Made] = WeakKeyDictionary()
 
 
@@ -48,7 +78,7 @@ def solve(members: Sequence[MemberPrograms], systems: Systems) -> None:
     lanes = [m.lanes for m in made if m.lanes is not None]
     of_double = members[0].status.norm.dtype == np.float64
     verdicts, tolerances = systems.verdicts, systems.tolerances
-    given = SimpleNamespace(
+    given = SystemArrays(
         matrix=matrix_of_each(systems), values=systems.values, b=systems.b, x=systems.x,
         relative=np.ascontiguousarray(tolerances.relative),
         absolute=np.ascontiguousarray(tolerances.absolute),

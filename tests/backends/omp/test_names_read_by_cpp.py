@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.omp.batch import SystemArrays
 from wollemi.backends.omp.interleaved import LaneArray, Lanes
-from wollemi.core.batch.systems import MemberPrograms, Systems
+from wollemi.core.batch.systems import MemberPrograms
 from wollemi.core.status import Status
 
 OMP = Path(__file__).parents[3] / "backends" / "omp"
@@ -41,7 +42,7 @@ def function() -> list[Any]:
 
 
 def of_modules() -> list[Any]:
-    return [wl.executor("omp"), MemberPrograms, Systems, LaneArray, Lanes, Status]
+    return [wl.executor("omp"), MemberPrograms, SystemArrays, LaneArray, Lanes, Status]
 
 
 #: The objects that the functions of each file read.
