@@ -64,7 +64,7 @@ class Hybrid(Matrix):
 
     ell: Ell
     coo: Coo
-    _data: Array
+    _data: Array | None
 
     def __init__(
         self,
@@ -84,11 +84,7 @@ class Hybrid(Matrix):
     @classmethod
     def _from_parts(cls, ell: Ell, coo: Coo) -> Self:
         """Return the matrix of two parts, with a copy of the values of both in one array."""
-        cut = int(ell.data.size)
-        data = ell.executor.allocate((cut + coo.nnz,), ell.dtype)
-        ell.executor.copy_into(data[:cut].reshape(ell.data.shape), ell.data)
-        ell.executor.copy_into(data[cut:], coo.data)
-        return cls._with_values(ell, coo, data)
+        return cls._with_values(ell, coo, _joined(ell, coo))
 
     @classmethod
     def _with_values(cls, ell: Ell, coo: Coo, data: Array) -> Self:
@@ -98,7 +94,7 @@ class Hybrid(Matrix):
         return cls._made(part, coo._with_data(data[cut:]), data)
 
     @classmethod
-    def _made(cls, ell: Ell, coo: Coo, data: Array) -> Self:
+    def _made(cls, ell: Ell, coo: Coo, data: Array | None) -> Self:
         matrix = cls.__new__(cls)
         matrix.executor, matrix.shape, matrix.dtype = ell.executor, ell.shape, ell.dtype
         matrix.ell, matrix.coo, matrix._data = ell, coo, data
@@ -107,7 +103,7 @@ class Hybrid(Matrix):
     @property
     def data(self) -> Array:
         """The values of both parts, ELL first, with its padding; the parts are views of it."""
-        return self._data
+        return _joined(self.ell, self.coo) if self._data is None else self._data
 
     @data.setter
     def data(self, values: Any) -> None:
@@ -169,7 +165,7 @@ class Hybrid(Matrix):
     def _in_double(self) -> LinOp | None:
         ell, coo = self.ell._in_double(), self.coo._in_double()
         assert isinstance(ell, Ell) and isinstance(coo, Coo)
-        return self._from_parts(ell, coo)
+        return self._made(ell, coo, None)  # they follow the values of this matrix
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         if self.coo.nnz and self.executor.supports(operations.hybrid_spmv):
@@ -194,3 +190,12 @@ class Hybrid(Matrix):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(self._from_parts(**state).__dict__)
+
+
+def _joined(ell: Ell, coo: Coo) -> Array:
+    """Return a copy of the values of both parts in one array."""
+    cut = int(ell.data.size)
+    data = ell.executor.allocate((cut + coo.nnz,), ell.dtype)
+    ell.executor.copy_into(data[:cut].reshape(ell.data.shape), ell.data)
+    ell.executor.copy_into(data[cut:], coo.data)
+    return data
