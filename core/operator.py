@@ -302,7 +302,7 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
         raise InvalidArgument(
             f"a {type(operator).__name__} has matvec but no shape: give it a shape of two integers"
         )
-    if len(operator.shape) > 2:
+    if isinstance(operator.shape, tuple) and len(operator.shape) > 2:
         raise UnsupportedOperation(
             f"a {type(operator).__name__} of shape {tuple(operator.shape)} is several operators: "
             "give one of them, of two dimensions, or a batch of matrices (wl.batch)"
