@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,13 +144,34 @@ def _balanced(A: Csr) -> int:
     return int(A.executor.to_host(counted)[0])
 
 
+class _Share(NamedTuple):
+    """The facts about the rows of a member of a group.
+
+    Attributes
+    ----------
+    not_invertible, positive, balanced : int
+        As in :class:`Facts`.
+    differs : bool
+        Whether an entry differs from its mirror image.
+    constant : bool
+        Whether its diagonal has one value, ``first``, which is None without rows.
+    """
+
+    not_invertible: int
+    positive: int
+    balanced: int
+    differs: bool
+    constant: bool
+    first: complex | None
+
+
 def _facts_of_group(A: Any) -> Facts:
     """Return the facts about a matrix that a group shares; all members must ask.
 
     Its conjugate transpose is made on the host, since the mirror images of entries belong to other
     members.
     """
-    counts = _counts_of_diagonal(A.own_block)[:2]
+    not_invertible, positive, equal = _counts_of_diagonal(A.own_block)
     own, mirrored = A.host_rows(), A.H.host_rows()
     eps = np.finfo(A.dtype).eps
     sizes = abs(own) + abs(mirrored)
@@ -158,9 +179,19 @@ def _facts_of_group(A: Any) -> Facts:
         excess = abs(own - mirrored) - SLACK * eps * sizes
     differs = bool(np.any(~(excess.data <= 0)))
     balanced = _balanced(A.extended) if A.shape[0] >= LARGE else 0
-    told = A.executor.links.all((*counts, balanced, differs))
-    not_invertible, positive, balanced, mismatches = map(sum, zip(*told, strict=True))
-    found = Facts(A.shape[0], mismatches == 0, positive, not_invertible, balanced)
+    block = A.own_block
+    first = complex(A.executor.to_host(block.diagonal()[:1])[0]) if block.shape[0] else None
+    share = _Share(not_invertible, positive, balanced, differs, equal == block.shape[0], first)
+    told: list[_Share] = A.executor.links.all(share)
+    found = Facts(
+        A.shape[0],
+        not any(each.differs for each in told),
+        sum(each.positive for each in told),
+        sum(each.not_invertible for each in told),
+        sum(each.balanced for each in told),
+        constant_diagonal=all(each.constant for each in told)
+        and len({each.first for each in told} - {None}) == 1,
+    )
     return found if found.may_be_definite else replace(found, balanced=0)
 
 
