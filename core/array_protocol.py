@@ -124,8 +124,9 @@ def _multiplied_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
 
 def _instead(name: str, op: Any) -> str:
     return (
-        f"numpy.{name} does not take a {type(op).__name__}: {of_function(name)}A @ x is the "
-        "product, and A.to_scipy() or A.to_dense() is a matrix for other functions"
+        f"unsupported operand: numpy.{name} does not take a {type(op).__name__}: "
+        f"{of_function(name)}A @ x is the product, and A.to_scipy() or A.to_dense() is a matrix "
+        "for other functions"
     )
 
 
