@@ -24,9 +24,20 @@ MAPS = [o for o in OPERATIONS if o.is_map]
 ONE = Block("one", 1, alpha=0.75, beta=-1.25)
 THREE = Block("three", 3, alpha=0.75, beta=-1.25, gap=1, stopped=(1,))
 
+#: Groups of operations that the reference computes from row to row in Python: one of each group is
+#: tested by default, since the same text cuts the rows into parts for all.
+ROW_BY_ROW = {"parilut": "parilut.scaling", "ilu": "ilu.join", "rows": "rows.count_blocks"}
+
+
+def _marks(operation: Operation) -> tuple[pytest.MarkDecorator, ...]:
+    group, _, _ = operation.name.partition(".")
+    tested = ROW_BY_ROW.get(group, operation.name)
+    return () if operation.name == tested else (pytest.mark.rare,)
+
+
 #: Operations over the rows of a matrix have no columns for several vectors.
 IN_BLOCKS = [
-    pytest.param(o, block, id=f"{o.name}-{block}")
+    pytest.param(o, block, id=f"{o.name}-{block}", marks=_marks(o))
     for o in MAPS
     for block in ((ONE,) if o.over[1] == "1" else (ONE, THREE))
 ]

@@ -70,7 +70,7 @@ def test_orders_of_entries_equal_the_reference(
     assert_equals_reference(call, gpu, rng)
 
 
-@pytest.mark.parametrize(("width", "lanes"), [(8, 4), (32, 16)])
+@pytest.mark.parametrize(("width", "lanes"), [(8, 4), pytest.param(32, 16, marks=pytest.mark.rare)])
 def test_products_are_right_with_sub_groups_of_other_widths(
     width: int, lanes: int, rng: np.random.Generator
 ) -> None:

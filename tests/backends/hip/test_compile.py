@@ -55,6 +55,7 @@ def test_hiprtc_compiles_every_program(tmp_path: Path, target: str, value: str, 
 
 
 @needs_clang
+@pytest.mark.rare
 @pytest.mark.parametrize(("target", "value"), swept(CLANG_CASES, USUAL))
 def test_clang_compiles_every_program_for_newer_targets(target: str, value: str) -> None:
     for _, source in programs(value, "i4", width(target)):
