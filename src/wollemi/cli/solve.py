@@ -344,10 +344,9 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
     A, result, known, entries = solved.A, solved.result, solved.known, solved.entries
     rows, columns = A.shape
     kind = type(getattr(A, "members", (A,))[0]).__name__
-    device = A.executor.properties.get("name", "")
     lines = [
         ("matrix", f"{solved.name}: {kind} {rows} x {columns}, {entries} entries, {A.dtype}"),
-        ("executor", f"{result.executor} ({device})" if device else result.executor),
+        ("executor", _place(solved)),
         ("method", _method(result)),
         *_reasons(result),
         ("iterations", _iterations(result)),
@@ -403,6 +402,15 @@ def _iterations(result: Result) -> str:
     if total == count:
         return str(count)
     return f"{count} ({total} in all {len(result.attempts)} attempts)"
+
+
+def _place(solved: _Solved) -> str:
+    """Return the executor, with the name of its device and the number of ranks."""
+    A, told = solved.A, solved.result.executor
+    if device := A.executor.properties.get("name", ""):
+        told += f" ({device})"
+    links = getattr(A.executor, "links", None)  # of a rank of a group
+    return told if links is None else f"{told} on each of {links.size} ranks"
 
 
 def result_json(solved: _Solved) -> str:

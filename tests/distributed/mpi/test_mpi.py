@@ -71,3 +71,4 @@ def test_the_command_solves_on_ranks_and_one_of_them_prints(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("3 x 3, 4 entries") == 1
+    assert " on each of 2 ranks" in done.stdout
