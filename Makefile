@@ -35,7 +35,7 @@ INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLL
 .PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check notebooks site site-check clean
 
 help:
-	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 minutes on two cores the first time)'
+	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 to 5 minutes on two cores the first time)'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
@@ -66,7 +66,7 @@ $(STAMPS)/build: pyproject.toml | $(PY)
 	@touch $@
 
 $(STAMPS)/native: $(native_inputs) | $(STAMPS)/build
-	@echo 'compiling the kernels for this processor: 4 minutes on two cores the first time ...'
+	@echo 'compiling the kernels for this processor: 4 to 5 minutes on two cores the first time ...'
 	@$(PY) packaging/with_progress.py $(subst --quiet,--verbose,$(INSTALL)) --config-settings=build-dir=$(BUILD)/editable \
 		$(call cmake_option,'WOLLEMI_NATIVE_LEVELS=$(LEVELS)') --editable .
 	@touch $@
