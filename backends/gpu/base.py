@@ -617,7 +617,7 @@ class GpuExecutor(Executor):
 
 
 def _lie_alike(target: Array, source: Array | np.ndarray[Any, Any]) -> bool:
-    """Return whether the bytes of one array on this device are those that the other one needs."""
+    """Return whether an array on this device has the bytes that the other one needs."""
     return (
         not isinstance(source, np.ndarray)
         and bool(target.flags.c_contiguous and source.flags.c_contiguous)

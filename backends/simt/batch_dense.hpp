@@ -31,6 +31,16 @@ WL_DEVICE u32 largest_of_wave(const item& it, u32 key) {
 #endif
 }
 
+// The work-item with the largest key, of the keys and work-items that all waves stored.
+template <int waves>
+WL_DEVICE int best_of_waves(const u32* keys) {
+  int wave = 0;
+#pragma unroll
+  for (int w = 1; w < waves; ++w)
+    wave = keys[2 * w] > keys[2 * wave] ? w : wave;
+  return int(keys[2 * wave + 1]);
+}
+
 // The factors of a matrix: multipliers and U in the tile, a row where the row of the matrix was.
 template <int N, class T>
 struct factors_in_tile {
@@ -80,11 +90,7 @@ struct factors_in_tile {
         keys[2 * (side + wave_of(it))] = 0u;
       }
       it.barrier();
-      int wave = 0;
-#pragma unroll
-      for (int w = 1; w < waves; ++w)
-        wave = keys[2 * (side + w)] > keys[2 * (side + wave)] ? w : wave;
-      const int p = int(keys[2 * (side + wave) + 1]);
+      const int p = best_of_waves<waves>(keys + 2 * side);
       const T* const row = tile + p * stride + k;
       const T value = row[0];
       const R size = pivot_size(value);

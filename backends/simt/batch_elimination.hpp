@@ -1,5 +1,5 @@
-// Direct solves of small, nearly dense systems whose factors are not kept: work-item i of a block
-// has row i of the matrix and of the right-hand side in its registers.
+// Direct solves of small, nearly dense systems without kept factors: work-item i of a block has row
+// i of the matrix and of the right-hand side in its registers.
 //
 // The steps are the same as in batch_dense.hpp; the right-hand side is eliminated with the matrix.
 // A solution counts only if its residual is as small as that of a stable method; all other systems
@@ -7,6 +7,7 @@
 #pragma once
 #include "batch_dense.hpp"
 #include "packs.hpp"
+#include "tile_entries.hpp"
 
 namespace wl {
 
@@ -36,20 +37,7 @@ struct eliminated_rows {
     for (int e = it.thread(); e < N * stride / each; e += WL_BLOCK)
       reinterpret_cast<packed*>(tile)[e] = zeros;
     it.barrier();
-    for (i64 base = it.thread(); base < entries; base += LOADED_TOGETHER * WL_BLOCK) {
-      T v[LOADED_TOGETHER];
-      i32 place[LOADED_TOGETHER];
-#pragma unroll
-      for (int u = 0; u < LOADED_TOGETHER; ++u) {
-        const i64 e = base + u * WL_BLOCK;
-        place[u] = e < entries ? places[e] : -1;
-        v[u] = e < entries ? values[e] : T(0);
-      }
-#pragma unroll
-      for (int u = 0; u < LOADED_TOGETHER; ++u)
-        if (place[u] >= 0)
-          tile[place[u]] = v[u];
-    }
+    scatter_entries<LOADED_TOGETHER>(it, places, entries, values, tile);
     it.barrier();
   }
 
@@ -99,11 +87,7 @@ struct eliminated_rows {
         keys[2 * (half + wave_of(it))] = 0u;
       }
       it.barrier();
-      int wave = 0;
-#pragma unroll
-      for (int w = 1; w < waves; ++w)
-        wave = keys[2 * (half + w)] > keys[2 * (half + wave)] ? w : wave;
-      const int p = int(keys[2 * (half + wave) + 1]);
+      const int p = best_of_waves<waves>(keys + 2 * half);
       const T* const row = tile + p * stride;
       const T value = row[0];
       const R size = pivot_size(value);

@@ -121,7 +121,7 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
       [&](I e, I to) { new_indices[to] = indices[e], new_values[to] = values[e]; });
 }
 
-// Row r of a Kronecker product has the products of the entries of row r / other_rows with those of
+// Row r of a Kronecker product has the products of the entries of row r / other_rows with the entries of
 // row r % other_rows of the other matrix.
 template <int LANES, class T, class I>
 WL_DEVICE void kron_rows(const item& it, i64 count, const I* begin, const I* end, const I* indices,

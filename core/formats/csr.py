@@ -50,7 +50,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         Where it lives; the default executor by default, or where ``arg`` lives.
     copy : bool, optional
         Whether the matrix must have copies of all arrays. By default it has copies of a tuple's
-        arrays, and of those of another library's matrix; with a wollemi matrix it shares them, and
+        arrays, and of arrays of another library's matrix; with a wollemi matrix it shares them, and
         new values of one are new values of both. ``copy=False`` saves memory and time: compressed
         rows are used in place where their dtype, order and device allow. Until the matrix is gone,
         do not change these arrays; new values are written into them.

@@ -88,7 +88,7 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         return f"<SparseVector {self.shape[0]} {self.dtype} nnz={self.nnz} on {self.executor.name}>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries: they are as many as those of a dense vector."""
+        """Return a NumPy array of all entries: as many as a dense vector has."""
         made = self.toarray()
         return made if dtype is None else made.astype(dtype, copy=False)
 

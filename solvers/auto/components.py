@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: The part of the rows from which on a component has nearly all of them.
 NEARLY_ALL = 0.9
 
-#: Components with attempts and notes in the result: those with the most rows.
+#: Components with attempts and notes in the result: the ones with the most rows.
 SHOWN = 8
 
 

@@ -213,7 +213,7 @@ class _System:
     b : array, shape (n, k)
         The right-hand sides.
     norm_b, threshold : array, shape (k,)
-        Their norms, and those of residuals to reach.
+        Their norms, and the norms that residuals have to reach.
     dtype : dtype
         Of the solution.
     """
@@ -288,7 +288,7 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
 def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     """Return the shortest solution of a small singular system by singular values.
 
-    The parameters are those of :func:`solve_small`.
+    The parameters are as in :func:`solve_small`.
 
     Returns
     -------

@@ -110,7 +110,7 @@ class EstimatingCg(Cg):
             self.executor.run(vector.fill, array.reshape(1, work.k), 0.0)
 
     def estimated(self, result: Result) -> Result:
-        """Return the result of the last solve with estimates, those of CG's name."""
+        """Return the result of the last solve with estimates, under CG's name."""
         named = replace(result, solver=Cg.__name__)
         if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
             return named

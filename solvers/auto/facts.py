@@ -97,13 +97,13 @@ def find_facts(A: Matrix) -> Facts:
     if A.partition is not None:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
-    not_invertible, positive, equal = _counts_of_diagonal(rows)
+    diagonal = _facts_of_diagonal(rows)
     found = Facts(
         A.shape[0],
         is_hermitian(rows),
-        positive,
-        not_invertible,
-        constant_diagonal=equal == A.shape[0],
+        diagonal.positive,
+        diagonal.not_invertible,
+        constant_diagonal=diagonal.constant,
     )
     if found.rows >= LARGE and found.positive == found.rows:
         found = replace(found, balanced=_balanced(rows))
@@ -144,25 +144,41 @@ def _balanced(A: Csr) -> int:
     return int(A.executor.to_host(counted)[0])
 
 
+class _Diagonal(NamedTuple):
+    """The facts about a diagonal.
+
+    Attributes
+    ----------
+    not_invertible, positive : int
+        As in :class:`Facts`.
+    constant : bool
+        Whether it has one value.
+    first : complex or None
+        Its first value; None without rows.
+    """
+
+    not_invertible: int
+    positive: int
+    constant: bool
+    first: complex | None
+
+
 class _Share(NamedTuple):
     """The facts about the rows of a member of a group.
 
     Attributes
     ----------
-    not_invertible, positive, balanced : int
+    diagonal : _Diagonal
+        Of its own rows.
+    balanced : int
         As in :class:`Facts`.
     differs : bool
         Whether an entry differs from its mirror image.
-    constant : bool
-        Whether its diagonal has one value, ``first``, which is None without rows.
     """
 
-    not_invertible: int
-    positive: int
+    diagonal: _Diagonal
     balanced: int
     differs: bool
-    constant: bool
-    first: complex | None
 
 
 def _facts_of_group(A: Any) -> Facts:
@@ -171,7 +187,7 @@ def _facts_of_group(A: Any) -> Facts:
     Its conjugate transpose is made on the host, since the mirror images of entries belong to other
     members.
     """
-    not_invertible, positive, equal = _counts_of_diagonal(A.own_block)
+    diagonal = _facts_of_diagonal(A.own_block)
     own, mirrored = A.host_rows(), A.H.host_rows()
     eps = np.finfo(A.dtype).eps
     sizes = abs(own) + abs(mirrored)
@@ -179,35 +195,31 @@ def _facts_of_group(A: Any) -> Facts:
         excess = abs(own - mirrored) - SLACK * eps * sizes
     differs = bool(np.any(~(excess.data <= 0)))
     balanced = _balanced(A.extended) if A.shape[0] >= LARGE else 0
-    block = A.own_block
-    first = complex(A.executor.to_host(block.diagonal()[:1])[0]) if block.shape[0] else None
-    share = _Share(not_invertible, positive, balanced, differs, equal == block.shape[0], first)
-    told: list[_Share] = A.executor.links.all(share)
+    told: list[_Share] = A.executor.links.all(_Share(diagonal, balanced, differs))
     found = Facts(
         A.shape[0],
         not any(each.differs for each in told),
-        sum(each.positive for each in told),
-        sum(each.not_invertible for each in told),
+        sum(each.diagonal.positive for each in told),
+        sum(each.diagonal.not_invertible for each in told),
         sum(each.balanced for each in told),
-        constant_diagonal=all(each.constant for each in told)
-        and len({each.first for each in told} - {None}) == 1,
+        constant_diagonal=all(each.diagonal.constant for each in told)
+        and len({each.diagonal.first for each in told} - {None}) == 1,
     )
     return found if found.may_be_definite else replace(found, balanced=0)
 
 
-def _counts_of_diagonal(A: Csr) -> tuple[int, int, int]:
-    """Return how many values have no inverse, are positive, and equal the first one."""
+def _facts_of_diagonal(A: Csr) -> _Diagonal:
     n, executor = A.shape[0], A.executor
     if n == 0:
-        return 0, 0, 0
+        return _Diagonal(0, 0, True, None)
     diagonal = A.diagonal()
     d = diagonal.reshape(n, 1)
     counts, equal = _counts(executor), executor.zeros((1,), np.int64)
     executor.run(facts.diagonal, d, executor.allocate((n, 1), A.dtype), 1.0, *counts)
     executor.run(facts.repeated, diagonal, equal)
-    found = executor.to_host_together(*counts, equal)
-    not_invertible, positive, repeated = (int(a[0]) for a in found)
-    return not_invertible, positive, repeated
+    read = executor.to_host_together(*counts, equal, diagonal[:1])
+    not_invertible, positive, repeated = (int(a[0]) for a in read[:3])
+    return _Diagonal(not_invertible, positive, repeated == n, complex(read[3][0]))
 
 
 def is_hermitian(A: Csr) -> bool:

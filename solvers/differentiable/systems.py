@@ -57,7 +57,7 @@ def bordered(A: Csr) -> Assembled:
     """Return ``[[A - l I, s v], [s v^T, 0]]``: of the values of A, n of -l, n of s v twice.
 
     It is the Jacobian matrix of ``(A - l I) v = 0`` and ``s (v^T v - 1) / 2 = 0`` for ``v`` and
-    ``-l / s``, so it is symmetric, and regular for a simple ``l``. Its eigenvalues are those of
+    ``-l / s``, so it is symmetric, and regular for a simple ``l``. Its eigenvalues are the ones of
     ``A - l I`` other than 0, and ``s`` and ``-s``: with a scale ``s`` among the moduli of the
     former, it is as well conditioned as the eigenvector.
     """

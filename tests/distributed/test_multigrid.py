@@ -76,7 +76,7 @@ def shared_matrices_of(M: Any, level: int) -> list[Any]:
 
 
 def check_levels_of_one_executor(kind: str, name: str, sizes: Any, **options: Any) -> None:
-    """Compare levels of groups with those of one executor, and iterations."""
+    """Compare levels of groups with the levels of one executor, and iterations."""
     S = PROBLEMS[name]
     b = np.random.default_rng(4).standard_normal(S.shape[0])
     alone = wl.Csr(S, executor=kind)

@@ -38,7 +38,7 @@ SYMMETRIC = (
     np.diag([1.0, 2.5, 4.0, 6.0, 8.5, 11.0]) + np.diag([0.3] * 5, 1) + np.diag([0.3] * 5, -1)
 )
 
-#: For symmetric systems, as those of the derivatives of eigenpairs are.
+#: For symmetric systems, as in the derivatives of eigenpairs.
 MINRES = {"solver": "minres", "M": "none", "rtol": 1e-12}
 
 

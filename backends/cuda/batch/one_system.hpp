@@ -7,6 +7,7 @@
 #include "precision.hpp"
 #include "spmv.hpp"
 #include "structure.hpp"
+#include "tile_entries.hpp"
 
 namespace wl {
 
@@ -181,20 +182,7 @@ struct dense_row {
     for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
       tile[e] = S(0);
     it.barrier();
-    for (i64 base = it.thread(); base < entries; base += together * WL_BLOCK) {
-      S loaded[together];
-      i32 place[together];
-#pragma unroll
-      for (int u = 0; u < together; ++u) {
-        const i64 e = base + u * WL_BLOCK;
-        place[u] = e < entries ? places[e] : -1;
-        loaded[u] = e < entries ? data[e] : S(0);
-      }
-#pragma unroll
-      for (int u = 0; u < together; ++u)
-        if (place[u] >= 0)
-          tile[place[u]] = loaded[u];
-    }
+    scatter_entries<together>(it, places, entries, data, tile);
     it.barrier();
     const int row = it.thread() < N ? it.thread() : 0;
 #pragma unroll

@@ -421,7 +421,7 @@ def system_kernel(
 ) -> Made:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
-    It takes, after the arguments of ``kernel.values``, those of ``_OPERANDS``: the first system,
+    It takes, after the arguments of ``kernel.values``, the ones of ``_OPERANDS``: the first system,
     the values of all matrices, the matrix of each system or none, systems of a matrix then,
     right-hand sides, solutions, whether these are starts, relative and absolute tolerances and
     their distance, the limit of iterations, the least and the largest norm of a right-hand side,

@@ -221,7 +221,7 @@ def _captured(stream: Any, call: Callable[[], Any]) -> Captured:
 
 
 def _difference(got: Sequence[Any], want: Sequence[Any]) -> str:
-    """Return how the numbers of a replay differ from those of a call, empty if they do not."""
+    """Return how the numbers of a replay and of a call differ, empty if they do not."""
     for mine, theirs in zip(got, want, strict=True):
         if mine.shape != theirs.shape or not np.allclose(
             mine, theirs, rtol=1e-3, atol=1e-4, equal_nan=True

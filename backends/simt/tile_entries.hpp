@@ -1,0 +1,28 @@
+// The entries of a sparse matrix, stored into a tile of memory of a block.
+#pragma once
+#include "lanes.hpp"
+
+namespace wl {
+
+// Stores all entries, entry e at tile[places[e]]. A work-item loads `together` entries before it
+// stores the first of them, so that loads wait together.
+template <int together, class T>
+WL_DEVICE void scatter_entries(const item& it, const i32* places, i64 entries, const T* values,
+                               T* tile) {
+  for (i64 base = it.thread(); base < entries; base += together * WL_BLOCK) {
+    T v[together];
+    i32 place[together];
+#pragma unroll
+    for (int u = 0; u < together; ++u) {
+      const i64 e = base + u * WL_BLOCK;
+      place[u] = e < entries ? places[e] : -1;
+      v[u] = e < entries ? values[e] : T(0);
+    }
+#pragma unroll
+    for (int u = 0; u < together; ++u)
+      if (place[u] >= 0)
+        tile[place[u]] = v[u];
+  }
+}
+
+} // namespace wl
