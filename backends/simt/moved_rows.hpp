@@ -121,8 +121,8 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
       [&](I e, I to) { new_indices[to] = indices[e], new_values[to] = values[e]; });
 }
 
-// Row r of a Kronecker product has the products of the entries of row r / other_rows with the entries of
-// row r % other_rows of the other matrix.
+// Row r of a Kronecker product has the products of the entries of row r / other_rows with the
+// entries of row r % other_rows of the other matrix.
 template <int LANES, class T, class I>
 WL_DEVICE void kron_rows(const item& it, i64 count, const I* begin, const I* end, const I* indices,
                          const T* values, const I* other_begin, const I* other_end,
