@@ -47,7 +47,7 @@ R = TypeVar("R")
 HOST_NUMBERS = 1 << 18
 
 
-class _PerThread(threading.local):
+class PerThread(threading.local):
     """The state of each thread that uses an executor."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class GpuExecutor(Executor):
 
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device
-        self._mine = _PerThread()
+        self._mine = PerThread()
         self._properties: dict[str, Any] | None = None
         self._compiled_ahead: set[tuple[Any, ...]] = set()
 
@@ -145,10 +145,11 @@ class GpuExecutor(Executor):
 
     def _here(self, work: str, nbytes: int = 0) -> Here:
         """Make the device current and translate errors of the driver."""
-        return Here(self.device.handle, self.name, work, nbytes)
+        device = self.device
+        return Here(None if device.is_current() else device.handle, self.name, work, nbytes)
 
     def _guarded(self, work: str, nbytes: int, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        """Call a function as within :meth:`_here`; entering that takes as long as a small array."""
+        """Call a function as within :meth:`_here`, with no object to make."""
         if not self.device.is_current():
             with self._here(work, nbytes):
                 return function(*operands)

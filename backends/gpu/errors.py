@@ -39,8 +39,8 @@ class Here:
 
     Parameters
     ----------
-    device : cupy.cuda.Device
-        The device.
+    device : cupy.cuda.Device or None
+        The device; None if it is current already.
     where : str
         The executor's name.
     what : str
@@ -51,10 +51,12 @@ class Here:
 
     __slots__ = ("device", "nbytes", "what", "where")
 
-    def __init__(self, device: DeviceHandle, where: str, what: str, nbytes: int = 0) -> None:
+    def __init__(self, device: DeviceHandle | None, where: str, what: str, nbytes: int = 0) -> None:
         self.device, self.where, self.what, self.nbytes = device, where, what, nbytes
 
     def __enter__(self) -> None:
+        if self.device is None:
+            return
         try:
             self.device.__enter__()
         except Exception as error:
@@ -62,7 +64,8 @@ class Here:
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.device.__exit__(kind, error, trace)
+        if self.device is not None:
+            self.device.__exit__(kind, error, trace)
         if isinstance(error, Exception) and not isinstance(error, WollemiError):
             self._translate(error)
 

@@ -30,6 +30,7 @@ from .threads import default_threads
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
+    from ...core.exchange import Exchange
     from ...core.iteration import Iteration, Replay
     from ...core.operator import LinearOperator
 
@@ -184,6 +185,10 @@ class OmpExecutor(Executor):
             )
         for target, source in pairs:
             target[...] = source
+
+    def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
+        """Return the arrays that an exchange reads: the host is here."""
+        return list(exchange.arrays)
 
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is one of NumPy's, aligned and in the machine's byte order."""

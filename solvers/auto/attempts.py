@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -91,7 +92,8 @@ class Attempts:
     watching: dict[str, Any]
     #: Seconds that all attempts together may take.
     seconds_left: float | None = None
-    pool: Pool | None = None
+    #: Makes the pool of candidates, which a solve by the first ones does not need.
+    make_pool: Callable[[], Pool | None] | None = None
     #: Solves the components of the matrix separately; it is told whether the first method was slow.
     separately: Callable[[bool], Result | None] | None = None
     #: Seconds in which the preconditioner of the first attempt was made before.
@@ -124,6 +126,11 @@ class Attempts:
 
     def __post_init__(self) -> None:
         self.began -= self.made_in
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """The candidates that are taken by their expected time, if there are any."""
+        return None if self.make_pool is None else self.make_pool()
 
     def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
         """Try candidates until one succeeds: some given ones, those of the pool, and a tail."""

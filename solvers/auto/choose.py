@@ -214,7 +214,7 @@ def solve(
         notes=[*conversion_notes(A, operator), *plan.notes],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
-        pool=plan.pool(),
+        make_pool=plan.pool,
         separately=separately,
         made_in=plan.setup_seconds,
     )  # fmt: skip

@@ -14,7 +14,9 @@ estimation, SIAM J. Matrix Anal. Appl. 11 (1990).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from math import inf, isfinite
+from math import sqrt as sqrt_of
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -111,11 +113,10 @@ class EstimatingCg(Cg):
 
     def estimated(self, result: Result) -> Result:
         """Return the result of the last solve with estimates, under CG's name."""
-        named = replace(result, solver=Cg.__name__)
         if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
-            return named
+            return replace(result, solver=Cg.__name__)
         found = self._estimates(result)
-        return replace(named, condition=found.condition, error=found.error)
+        return replace(result, solver=Cg.__name__, condition=found.condition, error=found.error)
 
     def _estimates(self, result: Result) -> Estimates:
         (block,) = edge_of(self).enter(x=result.x)
@@ -127,18 +128,47 @@ class EstimatingCg(Cg):
         most, top, before, x, *scales = (
             np.asarray(a) for a in self.executor.to_host_together(*arrays)
         )
-        inverse = most.astype(np.float64)
-        norm = np.atleast_1d(np.asarray(result.residual_norm, np.float64))
+        norms = np.reshape(result.residual_norm, -1).tolist()
+        if scales:
+            norms = _in_inner_product(norms, before.real.tolist(), result)
+        lengths = _lengths(x, *scales)
         eps = float(np.finfo(x.dtype).eps)
-        with np.errstate(all="ignore"):
-            squares = np.abs(x) ** 2
-            if scales:
-                # norms of M's inner product: that of r from the iteration before
-                squares = squares / np.abs(scales[0])[:, None]
-                history = result.residuals.reshape(result.residuals.shape[0], -1)
-                earlier = history[result.column_iterations - 1, np.arange(norm.size)]
-                norm = np.sqrt(np.maximum(before.real.astype(np.float64), 0)) * norm / earlier
-            error = np.maximum(norm * inverse / np.sqrt(squares.sum(axis=0)), eps)
-            condition = np.maximum(top * inverse, 1.0)
-        worst = float(np.max(np.where(np.isfinite(error), error, eps)))
-        return Estimates(float(np.max(condition)), min(worst, 1.0))
+        columns = zip(norms, most.tolist(), top.tolist(), lengths, strict=True)
+        found = [_of_column(*column, eps) for column in columns]
+        return Estimates(max(one.condition for one in found), max(one.error for one in found))
+
+
+def _in_inner_product(norms: list[float], squares: list[float], result: Result) -> list[float]:
+    """Return the norms of the residuals in M's inner product.
+
+    Parameters
+    ----------
+    norms : list of float, length k
+        Euclidean norms of the residuals.
+    squares : list of float, length k
+        The squares of the norms in M's inner product, of the iteration before.
+    result : Result
+        Has the Euclidean norms of that iteration.
+    """
+    history = result.residuals.reshape(result.residuals.shape[0], -1)
+    found = []
+    for c, done in enumerate(result.column_iterations.tolist()):
+        earlier = float(history[done - 1, c])
+        found.append(sqrt_of(max(squares[c], 0.0)) * norms[c] / earlier if earlier else inf)
+    return found
+
+
+def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = None) -> list[float]:
+    """Return the norms of columns, in the inner product of the inverse of M if that is given."""
+    squares = x.real**2 + x.imag**2 if np.iscomplexobj(x) else x * x
+    if inverse is not None:
+        squares /= np.abs(inverse)[:, None]
+    lengths: list[float] = np.sqrt(squares.sum(axis=0)).tolist()
+    return lengths
+
+
+def _of_column(norm: float, inverse: float, top: float, length: float, eps: float) -> Estimates:
+    """Return the estimates of one column; an error that is no number counts as rounding."""
+    error = norm * inverse / length if length else inf
+    error = min(max(error, eps), 1.0) if isfinite(error) else eps
+    return Estimates(max(top * inverse, 1.0), error)

@@ -90,9 +90,10 @@ class Plan:
         """Keep the candidate that solved the system, for the next one."""
         if self.key is None or attempts.winner is None or self.pooled is None:
             return
-        limit = 4 * attempts.tried[-1].iterations + 100
-        made = replace(attempts.winner, patient=False, limit=limit)
-        kept_with(self.operator).winners[self.key] = made  # type: ignore[arg-type]
+        winner, limit = attempts.winner, 4 * attempts.tried[-1].iterations + 100
+        if winner.patient or winner.limit != limit:
+            winner = replace(winner, patient=False, limit=limit)
+        kept_with(self.operator).winners[self.key] = winner  # type: ignore[arg-type]
 
 
 def planned(operator: LinOp, question: Question) -> Plan:

@@ -3,8 +3,7 @@
 Most solves are one cycle from zero, and of a few iterations a wait for a device takes longer than
 all that is between two of them. So the right-hand side is measured, the threshold is made, the
 cycle is driven and the true residual is computed in one sequence of launches, and the host reads
-the results at once. Where more is to be done, it goes on from there as ever. Where more is to be
-done, it goes on from there as ever.
+the results at once. Where more is to be done, it goes on from there as ever.
 
 It is for one column: of a block, columns that end before the first iteration must not make the
 others wait for a second solve.

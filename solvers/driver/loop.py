@@ -78,7 +78,7 @@ class Solve(Verification):
         dtype = solver._precision_for(solver.dtype, *given)
         self.b = block if block.dtype == dtype else block.astype(dtype)
         self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
-        self.work = solver.take_workspace(dtype, int(block.shape[1]))
+        self.work = solver._take_workspace(dtype, int(block.shape[1]))
         self.real = real_dtype(dtype)
         linear = solver._linear
         limit = None if linear is None else linear.iterations

@@ -436,6 +436,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     def take_workspace(self, dtype: Any, columns: int) -> Workspace:
         """Return arrays that no other solve uses, new ones if all are in use."""
         self.executor.refuse_host(SOLVES)
+        return self._take_workspace(dtype, columns)
+
+    def _take_workspace(self, dtype: Any, columns: int) -> Workspace:
         free = self._workspaces.setdefault((name_of(np.dtype(dtype)), columns), [])
         while free:
             try:

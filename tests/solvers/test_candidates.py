@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.solvers.auto import plan
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
 from wollemi.solvers.auto.properties import Hints, Sample
@@ -105,6 +106,19 @@ def test_a_name_that_is_nearly_right_has_a_suggestion():
         wl.solve(poisson(4), np.ones(16), method="gmress")
     with pytest.raises(wl.errors.InvalidArgument, match="expected a name, the class"):
         wl.solve(poisson(4), np.ones(16), method=3)
+
+
+def test_a_repeated_solve_estimates_no_other_candidates(monkeypatch):
+    A, b = wl.Csr(grid(40)), np.ones(1600)
+    first = wl.solve(A, b, rtol=1e-8)
+
+    def refused(*arguments):
+        raise AssertionError("the candidate that solved the last system is enough")
+
+    monkeypatch.setattr(plan, "_pool", refused)
+    again = wl.solve(A, 2 * b, rtol=1e-8)
+    assert again.converged and again.solver == first.solver
+    np.testing.assert_allclose(again.x, 2 * first.x, rtol=1e-6)
 
 
 ROWS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
@@ -21,7 +21,7 @@ from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
 from ....core.operations import products
 from ....core.program import prepare_parts, record
-from ...gpu.base import FREE, OWN, GpuExecutor
+from ...gpu.base import FREE, OWN, GpuExecutor, PerThread
 from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ..table import algorithms, kernel
@@ -57,6 +57,21 @@ class _Pinned(threading.local):
         if self.memory is None or self.memory.mem.size < nbytes:
             self.memory = xp.cuda.alloc_pinned_memory(max(nbytes, 1 << 14))
         return np.frombuffer(self.memory, np.uint8, nbytes)
+
+
+class _Uncaptured:
+    """A block in which no capture can begin; a class, because a generator takes twice as long."""
+
+    __slots__ = ("_mine",)
+
+    def __init__(self, mine: PerThread) -> None:
+        self._mine = mine
+
+    def __enter__(self) -> None:
+        self._mine.capture = FREE
+
+    def __exit__(self, *reason: object) -> None:
+        self._mine.capture = None
 
 
 class Played:
@@ -197,18 +212,12 @@ class CudaExecutor(GpuExecutor):
         """Return whether this thread's work is captured."""
         return self._captured.find() is not None
 
-    @contextmanager
-    def uncaptured(self) -> Iterator[None]:
+    def uncaptured(self) -> AbstractContextManager[None]:
         """Look for captures once, at the start of a block in which none can begin or end."""
         mine = self._mine
         if mine.capture is not None or self._captured.find() is not None:
-            yield
-            return
-        mine.capture = FREE
-        try:
-            yield
-        finally:
-            mine.capture = None
+            return nullcontext()
+        return _Uncaptured(mine)
 
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether loops hold the function of an operator; it is recorded once to find out.
@@ -402,9 +411,8 @@ class CudaExecutor(GpuExecutor):
         plain = not isinstance(source, np.ndarray) and target.dtype == source.dtype
         if plain and target.flags.c_contiguous and source.flags.c_contiguous:
             self.refuse_capture(COPIES)
-            with self._here(
-                "copy"
-            ):  # an assignment launches a kernel and takes three times as long
+            # an assignment launches a kernel and takes three times as long
+            with self._here("copy"):
                 target.data.copy_from_device_async(source.data, target.nbytes)
         else:
             super().copy_into(target, source)

@@ -85,6 +85,14 @@ def test_a_fault_of_a_kernel_says_that_the_process_is_lost():
         raise CUDARuntimeError(700, "cudaErrorIllegalAddress")
 
 
+def test_a_device_that_is_current_is_not_entered():
+    with (
+        pytest.raises(DeviceError, match=r"csr.spmv failed.*not its own; the process must be"),
+        errors.Here(None, "cuda:0", "csr.spmv"),
+    ):
+        raise CUDARuntimeError(700, "cudaErrorIllegalAddress")
+
+
 def test_the_runtime_may_be_out_of_memory_too():
     made = errors.translate(CUDARuntimeError(2, "cudaErrorMemoryAllocation"), "cuda:0", "a graph")
     assert isinstance(made, OutOfDeviceMemory)
