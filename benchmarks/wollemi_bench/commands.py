@@ -207,6 +207,32 @@ def _races(
         raise typer.Exit(1)
 
 
+@bench.command()
+@with_options
+def hpcg(
+    how: How,
+    grid: Annotated[
+        int | None, typer.Option(help="Points along each axis: a multiple of 8 from 16 on.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Seconds of the timed sets.", min=0.0)] = 10.0,
+) -> None:
+    """Rate a machine like HPCG: CG with four levels and symmetric Gauss-Seidel by colors.
+
+    Ends with status 1 if a test of HPCG fails.
+    """
+    from . import hpcg
+    from .report import Report, environment
+
+    how.check()
+    where = executor_by_name(how.executor)
+    usual = hpcg.DEVICE_POINTS if where.xp is not np else hpcg.HOST_POINTS
+    rating = hpcg.rate(where, grid or usual, seconds)
+    Report(environment(where, ()), how.json).add(hpcg.record_of(rating))
+    print(hpcg.page(rating), end="")
+    if rating.troubles:
+        raise typer.Exit(1)
+
+
 #: The divisor of the number of systems of the suite batches, where there is no GPU.
 BATCHES_SCALE = 100
 

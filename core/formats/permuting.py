@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
+from ..operations import structure
 from . import base
 from .csr import Csr
 from .permutation import Permutation
@@ -40,11 +41,11 @@ def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
     places = entries - indptr[row] + A.indptr[rows[row]]
     inverse = xp.zeros(A.shape[1], dtype=dtype)
     inverse[columns] = xp.arange(A.shape[1], dtype=dtype)
-    indices = inverse[A.indices[places]]
-    by_column = xp.argsort(indices, kind="stable")
-    order = by_column[xp.argsort(row[by_column], kind="stable")]
+    zeros = A.executor.zeros((A.nnz,), np.float32)
+    unsorted = Csr._from_arrays(A.executor, A.shape, zeros, inverse[A.indices[places]], indptr)
+    indices, _, order = A.executor.run(structure.csr_sort, unsorted)
     places = places[order]
-    made = Csr._from_arrays(A.executor, A.shape, A.data[places], indices[order], indptr)
+    made = Csr._from_arrays(A.executor, A.shape, A.data[places], indices, indptr)
     return made, places
 
 

@@ -17,6 +17,7 @@ from ..chebyshev import LOWER, LOWER_OF_OTHERS, Chebyshev, run
 from ..jacobi import Jacobi
 from ..l1jacobi import L1Jacobi
 from ..names import parsed, preconditioner
+from ..sor import Ssor
 
 if TYPE_CHECKING:
     from ....core.executor import Array
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Preconditioners that are Hermitian if the matrix is: one smooths before and after the coarse
 #: level. Others smooth with their adjoint afterwards, so that the cycle is Hermitian.
-HERMITIAN = (Chebyshev, L1Jacobi, Jacobi, BlockJacobi)
+HERMITIAN = (Chebyshev, L1Jacobi, Jacobi, BlockJacobi, Ssor)
 
 #: Preconditioners that need a factor to converge: 4/3 divided by the largest eigenvalue of ``M A``.
 DAMPED = (Jacobi, BlockJacobi)
