@@ -2,7 +2,7 @@
 
 A step is written once, as a function over the names of a workspace. On the reference executor it
 runs as it is; the compiled backends compile its trace, and omp, which has no compiler at run time,
-evaluates it in blocks of rows. Nothing is rebuilt.
+runs it as a list of instructions in native code. Nothing is rebuilt.
 """
 
 import numpy as np

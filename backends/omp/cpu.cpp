@@ -1,8 +1,7 @@
 // The instruction-set level of this processor, so that Python loads the matching native module. A
 // module of its own, built with baseline flags: it must run on processors that do not have the
-// level.
-
-#include <pybind11/pybind11.h>
+// level. Python's own interface is enough for one function, and takes no time to compile.
+#include <Python.h>
 
 namespace {
 
@@ -35,10 +34,26 @@ const char* level() { return "generic"; }
 
 #endif
 
+PyObject* level_of(PyObject*, PyObject*) { return PyUnicode_FromString(level()); }
+
+PyMethodDef functions[] = {
+    {"level", level_of, METH_NOARGS,
+     "Highest x86-64 level of this processor: 'v4', 'v3', 'v2', else 'generic'."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    "_cpu",
+    "Which native module this processor can run.",
+    0,
+    functions,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+};
+
 } // namespace
 
-PYBIND11_MODULE(_cpu, m) {
-  m.doc() = "Which native module this processor can run.";
-  m.def("level", &level,
-        "Highest x86-64 level of this processor: 'v4', 'v3', 'v2', else 'generic'.");
-}
+PyMODINIT_FUNC PyInit__cpu() { return PyModule_Create(&module); }

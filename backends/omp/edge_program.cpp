@@ -1,12 +1,8 @@
-// The text of a program of an edge function, read without a stream: a process may hold several C++
-// runtimes with different locales, where streams end in a fault.
-#include <Python.h>
+// The text of a program of an edge function.
+#include "program_text.hpp"
 
 #include "edge_program.hpp"
 
-#include <charconv>
-#include <stdexcept>
-#include <string_view>
 #include <unordered_map>
 
 namespace wl {
@@ -51,38 +47,7 @@ const std::unordered_map<std::string_view, EdgeCode> kCodes = {
     {"cos", EdgeCode::cos},
 };
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw std::invalid_argument("function: expected the text of a program; " + why);
-}
-
 bool is_comparison(EdgeCode code) { return code >= EdgeCode::lt && code <= EdgeCode::ne; }
-
-// Takes the text up to the next separator from `rest`; empty at its end.
-std::string_view next_of(std::string_view& rest, char separator) {
-  const std::size_t end = rest.find(separator);
-  const std::string_view found = rest.substr(0, end);
-  rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-  return found;
-}
-
-i64 integer_of(std::string_view word) {
-  i64 value = 0;
-  const char* const end = word.data() + word.size();
-  const auto [last, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc() || last != end)
-    refuse("'" + std::string(word) + "' is no integer");
-  return value;
-}
-
-// Python's function has no locale, and reads inf and nan.
-double number_of(std::string_view word) {
-  const double value = PyOS_string_to_double(std::string(word).c_str(), nullptr, nullptr);
-  if (value == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    refuse("'" + std::string(word) + "' is no number");
-  }
-  return value;
-}
 
 } // namespace
 
@@ -100,14 +65,14 @@ std::shared_ptr<const EdgeProgramText> EdgeProgramText::parse(const std::string&
     const std::string kind(next_of(words, ' '));
     const auto found = kCodes.find(kind);
     if (found == kCodes.end())
-      refuse("there is no instruction " + kind);
+      refuse_program("there is no instruction " + kind);
     const bool is_integer = next_of(words, ' ') == "index";
     EdgeInstruction one{found->second, is_integer, {0, 0, 0}, number_of(next_of(words, ' '))};
     const i64 here = i64(made->instructions.size());
     for (int count = 0; !words.empty(); ++count) {
       const i64 part = integer_of(next_of(words, ' '));
       if (count == 3 || part < 0 || part >= here)
-        refuse("an operand of " + kind + " is not computed before");
+        refuse_program("an operand of " + kind + " is not computed before");
       one.parts[count] = part;
     }
     const i64 inputs = one.code == EdgeCode::of_row      ? made->rows
@@ -115,7 +80,7 @@ std::shared_ptr<const EdgeProgramText> EdgeProgramText::parse(const std::string&
                        : one.code == EdgeCode::of_entry  ? made->entries
                                                          : -1;
     if (inputs >= 0 && !(one.number >= 0 && one.number < double(inputs)))
-      refuse("it has no " + kind + " of that number");
+      refuse_program("it has no " + kind + " of that number");
     is_index.push_back(one.is_index);
     if (is_comparison(one.code))
       one.is_index = is_index[one.parts[0]];
@@ -123,7 +88,7 @@ std::shared_ptr<const EdgeProgramText> EdgeProgramText::parse(const std::string&
   }
   for (const i64 at : made->outputs)
     if (at < 0 || at >= i64(made->instructions.size()) || is_index[at])
-      refuse("an output is no number of an instruction");
+      refuse_program("an output is no number of an instruction");
   return made;
 }
 

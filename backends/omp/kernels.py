@@ -17,19 +17,15 @@ from ...core.operation import OPERATIONS, KernelTable, Operation
 from ...core.operations import matrix as operations
 from ...core.operations import structure
 from ...core.operations.function import apply_function
-from ...core.step.blocks import finish_blocks, run_blocks, visit_blocks
 from ...core.store import Key
 from ..cpu.places import can_have_places
 from ..unified.functors import text_digest
 from . import masks, products
 from . import spmv as spmv  # registers its algorithms
 from .level import native
+from .step_program import program_of
 
 Function = Callable[..., Any]
-
-#: Bytes of a block of rows, of all vectors together, in steps that the build did not know, such as
-#: a user's own: the rows stay in the second-level cache while NumPy goes over them.
-BLOCK_BYTES = 1 << 18
 
 
 class _Kernels(KernelTable):
@@ -84,18 +80,18 @@ def _is_current(entry: Function, operation: Operation) -> bool:
 
 @kernel.of_steps
 def step_kernel(operation: Operation) -> Function:
-    """Return the entry that the build made of a step; NumPy computes unknown steps.
+    """Return the entry that the build made of a step, or one that runs the program of the step.
 
-    A step with text that has changed since the build is unknown, too.
+    A step with text that has changed since the build has a program too.
     """
     entry: Function | None = getattr(native(), operation.symbol, None)
     if entry is not None and _is_current(entry, operation):
         return entry
 
-    def in_blocks(executor: Executor, *arguments: Any) -> None:
-        _call(run_blocks, (operation.step, BLOCK_BYTES, arguments))
+    def run_program(executor: Executor, *arguments: Any) -> None:
+        native().run_step(executor, program_of(operation), *arguments)
 
-    return in_blocks
+    return run_program
 
 
 products.register(kernel)
@@ -113,7 +109,7 @@ def _visit(
     """Visit all elements, and leave the sums of each column in slots."""
     entry = _entry_of_half(operation, "visiting")
     if entry is None:
-        _call(visit_blocks, (operation.step, BLOCK_BYTES, slots, arguments))
+        native().run_step_visiting(executor, program_of(operation), *arguments, slots)
     else:
         entry(executor, *arguments, slots)
 
@@ -124,7 +120,7 @@ def _finish(
     """Finish every column with the sums that are in slots."""
     entry = _entry_of_half(operation, "finishing")
     if entry is None:
-        _call(finish_blocks, (operation.step, slots, arguments))
+        native().run_step_finishing(executor, program_of(operation), *arguments, slots)
     else:
         entry(executor, *arguments, slots)
 

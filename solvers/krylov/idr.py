@@ -309,7 +309,8 @@ class Idr(KrylovSolver):
 
     One iteration without ``M`` moves the matrix ``s + 1`` times, and with ``s = 4`` 124 vectors: 2
     for each product, 10 for each vector u, 5 for each projection, 8 to 14 for each update, 2 and
-    9 for the last step. Steps for other ``s`` than 4 are evaluated by NumPy on ``omp``.
+    9 for the last step. The build of ``omp`` has entries of the steps for ``s = 4``; others are
+    programs, as a user's own steps are.
 
     References
     ----------

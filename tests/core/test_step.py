@@ -1,9 +1,8 @@
-"""Steps: their traces, refused steps, and equal results of all ways to run one."""
+"""Steps: their traces, and refused steps."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,13 +26,8 @@ from wollemi.core.step import (
     total,
     where,
 )
-from wollemi.core.step.blocks import run_blocks
 from wollemi.core.step.source import load_steps
 
-from ..backends.awkward import Block
-from ..backends.calls import make
-
-ALL = [operation for operation in OPERATIONS if operation.step is not None]
 REFERENCE = wl.executor("reference")
 
 with OPERATIONS.locally():  # each test of this module has them again
@@ -197,8 +191,6 @@ def test_all_names_are_read_before_any_is_written():
 
     swap.run(REFERENCE, x=x, y=y)
     assert (x.ravel().tolist(), y.ravel().tolist()) == ([10, 20], [1, 2])
-    run_blocks(swap, 16, (x, y))
-    assert (x.ravel().tolist(), y.ravel().tolist()) == ([1, 2], [10, 20])
 
 
 def test_adding_in_place_changes_no_other_name():
@@ -218,29 +210,6 @@ def test_adding_in_place_changes_no_other_name():
 def test_arguments_are_given_by_the_names_of_the_step():
     with pytest.raises(TypeError, match=r"test_plain\.scale takes x, y, d, alpha; got x"):
         scale.run(REFERENCE, x=np.ones((2, 1)))
-
-
-@pytest.mark.parametrize("operation", ALL, ids=lambda o: o.name)
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize(
-    "block", [Block("one", 1), Block("three", 3, stopped=(1,)), Block("none", 2, stopped=(0, 1))]
-)
-def test_blocks_of_rows_give_what_the_function_gives(operation, dtype, block, rng):
-    call = make(operation, block, 37, None, dtype, "int32", rng)
-    expected = call.run(REFERENCE)
-    by_blocks = SimpleNamespace(
-        run=lambda operation, *arguments: run_blocks(operation.step, 256, arguments),
-        synchronize=lambda: None,
-    )
-    names = (
-        "from_host to_host allocate allocate_together zeros copy_into copy name overwrite_together"
-    )
-    for name in names.split():
-        setattr(by_blocks, name, getattr(REFERENCE, name))
-    got = call.run(by_blocks)
-    precision = 1e-4 if dtype == "float32" else 1e-12
-    for name, want in expected.items():
-        np.testing.assert_allclose(got[name], want, rtol=precision, err_msg=name)
 
 
 SOURCE = """
