@@ -1,46 +1,84 @@
 #!/usr/bin/env bash
 # Measures groups on a machine with several GPUs: 2, 4, 8 or any other number.
 #
-# usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE]]
+# usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE [PART...]]]
 #
 # OUT is a folder for records. POINTS are those of an axis of the square that each GPU has of a 2-D
-# Poisson equation (10000 takes some 40 GB of the host and 10 GB of a GPU for each). SCALE
-# divides the points of an axis of the other systems. PYTHON names the interpreter that has wollemi
-# and wollemi_bench; it is python3 unless it is set.
+# Poisson equation (10000 takes some 15 GB of a GPU for each). SCALE divides the points of an axis of
+# the other systems. PARTS are some of: suite large plot tests ranks torchrun failures sanitizer; all
+# of them are the default, so that a run that was cut can be completed. A part that fails, or takes
+# longer than LIMIT seconds (1200), does not keep the next ones from running. PYTHON names the
+# interpreter that has wollemi and wollemi_bench; it is python3 unless it is set. EXECUTOR=omp and
+# MEMBERS=2 try the parts on a machine without a GPU.
 set -u
-out=${1:?usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE]]}
+out=${1:?usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE [PART...]]]}
 points=${2:-10000}
 scale=${3:-1}
+parts=${*:4}
+parts=${parts:-suite large plot tests ranks torchrun failures sanitizer}
 python=${PYTHON:-python3}
+limit=${LIMIT:-1200}
+executor=${EXECUTOR:-cuda}
+own=own # each rank takes its own GPU
+[ "$executor" = cuda ] || own=omp:1
 export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} PYTHONUNBUFFERED=1
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.." || exit 1
 failed=0
 
-step() { # step NAME COMMAND...: a step that fails does not keep the next ones from running
-  local name=$1
+step() { # step NAME COMMAND...
+  local name=$1 code=0
   shift
   echo "== $name, $(date +%T)"
-  "$@" || { echo "== $name failed: $?"; failed=1; }
+  timeout -k 10 "$limit" "$@" || code=$?
+  if [ "$code" = 124 ]; then
+    echo "== $name: cut after $limit s"
+  elif [ "$code" != 0 ]; then
+    echo "== $name failed: $code"
+  fi
+  [ "$code" = 0 ] || failed=1
 }
 
-gpus=$(nvidia-smi -L | wc -l)
-nvidia-smi topo -m > "$out/topology.txt"
-rm -f "$out/groups.jsonl"
-step suite "$python" -m wollemi bench suite groups --executor cuda \
-  --scale "$scale" --json "$out/groups.jsonl"
-step large "$python" -m wollemi_bench.groups_large "$points"
-step plot "$python" -m wollemi_bench.groups_plot "$out/groups.jsonl" "$out/scaling.png"
-step tests "$python" -m pytest -q -m gpu -n 0 tests/distributed/test_gpus.py
-if command -v mpiexec > /dev/null; then
-  for n in $((200 / scale)) $((320 / scale)); do
-    step "ranks $n^3" mpiexec -n "$gpus" "$python" -m mpi4py -m wollemi_bench.groups_ranks "$n"
-  done
-fi
-if "$python" -c "import torch.distributed" 2> /dev/null; then
-  for n in $((200 / scale)) $((320 / scale)); do
-    step "ranks of torchrun $n^3" "$python" -m torch.distributed.run --nproc-per-node="$gpus" \
-      -m wollemi_bench.groups_ranks "$n"
-  done
-fi
+gpus=${MEMBERS:-$(nvidia-smi -L 2> /dev/null | wc -l)}
+nvidia-smi topo -m > "$out/topology.txt" 2> /dev/null
+sizes="$((200 / scale)) $((320 / scale))"
+launched=("$python" -m torch.distributed.run "--nproc-per-node=$gpus")
+
+for part in $parts; do
+  case $part in
+    suite)
+      rm -f "$out/groups.jsonl"
+      step suite "$python" -m wollemi bench suite groups --executor "$executor" \
+        --scale "$scale" --json "$out/groups.jsonl"
+      ;;
+    large) step large "$python" -m wollemi_bench.groups_large "$points" "$executor" ;;
+    plot) step plot "$python" -m wollemi_bench.groups_plot "$out/groups.jsonl" "$out/scaling.png" ;;
+    tests) step tests "$python" -m pytest -q -m gpu -n 0 tests/distributed/test_gpus.py ;;
+    ranks)
+      command -v mpiexec > /dev/null || { echo "== ranks: no mpiexec"; continue; }
+      for n in $sizes; do
+        step "ranks $n^3" mpiexec -n "$gpus" "$python" -m mpi4py -m wollemi_bench.groups_ranks "$n"
+      done
+      ;;
+    torchrun)
+      "$python" -c "import torch.distributed" 2> /dev/null || { echo "== torchrun: no torch"; continue; }
+      step "links of torchrun" "${launched[@]}" -m wollemi info --links
+      for n in $sizes; do
+        step "ranks of torchrun $n^3" "${launched[@]}" -m wollemi_bench.groups_ranks "$n"
+      done
+      ;;
+    failures) # a rank fails while the others wait for it on their GPUs: they hear of it within 5 s
+      step failures "${launched[@]}" tests/distributed/mpi/ranks.py caught "$own"
+      ;;
+    sanitizer)
+      command -v compute-sanitizer > /dev/null || { echo "== sanitizer: no compute-sanitizer"; continue; }
+      for tool in memcheck racecheck; do
+        step "sanitizer $tool" compute-sanitizer --tool "$tool" --error-exitcode 3 "$python" -m pytest \
+          -q -m gpu -n 0 tests/distributed/test_gpus.py -k "products_on_gpus and peer-2"
+      done
+      ;;
+    *) echo "== no part $part"; failed=1 ;;
+  esac
+done
 exit "$failed"

@@ -52,6 +52,8 @@ class Links(ABC):
         :meth:`push` stores rows at other members.
     graph_runs : bool
         Whether a graph of the device's, with totals in it, may still run: set by executors.
+    reason : str
+        Why the members have no faster links, where that is known.
     block : int
         Rows of a block with sums that are formed first, at fixed positions of the whole vectors; 0
         where each member adds up its rows as its executor does.
@@ -63,6 +65,7 @@ class Links(ABC):
     alone: bool = False
     on_device: bool = False
     fuses: bool = False
+    reason: str = ""
     block: int = 0
     graph_runs: bool = False
 
@@ -140,6 +143,10 @@ class Links(ABC):
         """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
         return None
 
+    def await_graph(self) -> None:
+        """Wait for a graph of the device's, where a failed member would make it wait for ever."""
+        return None
+
     def begin_program(self) -> None:
         """Make ready for a program that the members are about to run."""
         return None
@@ -169,6 +176,10 @@ class Links(ABC):
         Only links that say :attr:`fuses` have this.
         """
         raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
+
+    def pusher(self, halo: Any, x: Array, ghosts: Array) -> Callable[[Array], None]:
+        """Return a function that does the work of :meth:`push` for these arrays; all must ask."""
+        return partial(self.push, halo, x)
 
     def receive(self, halo: Any, ghosts: Array) -> None:
         """Wait for the rows that other members sent, and write them."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.distributed.halo import fill_ghosts
+from ..core.distributed.halo import Ghosts
 from ..core.dtypes import real_dtype
 from ..core.formats import Diagonal, Matrix
 from ..core.formats.rowwise import row_bounds
@@ -265,9 +265,12 @@ def power_estimate(A: Csr, shared: SharedCsr | None = None) -> float:
     x, y = (executor.allocate((A.shape[1],), A.dtype) for _ in range(2))
     norms = executor.zeros((3,), real_dtype(A.dtype))
     executor.run(coarsen.start, 0 if shared is None else shared.first_row, x[:n])
+    ghosts: list[Ghosts] = []
+    if shared is not None:
+        ghosts = [Ghosts(shared.executor, shared.halo, block, n, n) for block in (x, y)]
     for step in range(POWER_STEPS):
-        if shared is not None:
-            fill_ghosts(shared.executor, shared.halo, x, n, n)
+        if ghosts:
+            ghosts[step % 2].fill()
         executor.run(coarsen.power, *row_bounds(A), A.indices, A.data, x, y[:n])
         x, y = y, x
         left = POWER_STEPS - step - 1

@@ -76,14 +76,19 @@ class Record:
     suite: str = "groups"
 
 
-def rows_of_box(points: tuple[int, ...], begin: int, end: int) -> tuple[HostArray, ...]:
-    """Return rows ``begin:end`` of the stencil of a box: values, columns and pointers."""
+def rows_of_box(
+    points: tuple[int, ...], begin: int, end: int, xp: Any = np
+) -> tuple[HostArray, ...]:
+    """Return rows ``begin:end`` of the stencil of a box: values, columns and pointers.
+
+    ``xp`` makes the arrays: NumPy, or CuPy on the current device.
+    """
     n = int(np.prod(points))
     kind = np.int32 if n < 2**31 else np.int64
-    rows = np.arange(begin, end, dtype=np.int64)
-    steps = np.cumprod([1, *points[:-1]])
-    columns = np.empty((end - begin, 2 * len(points) + 1), kind)
-    inside = np.ones(columns.shape, bool)
+    rows = xp.arange(begin, end, dtype=np.int64)
+    steps = np.cumprod([1, *points[:-1]]).tolist()
+    columns = xp.empty((end - begin, 2 * len(points) + 1), kind)
+    inside = xp.ones(columns.shape, bool)
     middle = len(points)
     columns[:, middle] = rows
     for axis, (step, extent) in enumerate(zip(steps, points, strict=True)):
@@ -91,9 +96,10 @@ def rows_of_box(points: tuple[int, ...], begin: int, end: int) -> tuple[HostArra
         below, above = middle - 1 - axis, middle + 1 + axis
         columns[:, below], inside[:, below] = rows - step, place > 0
         columns[:, above], inside[:, above] = rows + step, place < extent - 1
-    data = np.full(columns.shape, -1.0)
+    data = xp.full(columns.shape, -1.0)
     data[:, middle] = 2.0 * len(points)
-    pointers = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    pointers = xp.zeros(end - begin + 1, np.int64)
+    pointers[1:] = xp.cumsum(inside.sum(axis=1))
     return data[inside], columns[inside], pointers
 
 
@@ -104,6 +110,19 @@ def distributed(group: Any, points: tuple[int, ...]) -> Any:
     cuts = [points[-1] * rank // size * plane for rank in range(size)] + [n]
     with ThreadPoolExecutor(size) as threads:
         rows = list(threads.map(partial(rows_of_box, points), cuts[:-1], cuts[1:]))
+    return wl.distributed.Csr.from_rows(group, rows, shape=(n, n))
+
+
+def assembled_by_members(group: Any, points: tuple[int, ...]) -> Any:
+    """Return the matrix of a box, of which each member makes its own rows on its device."""
+    n, size = int(np.prod(points)), group.size
+    plane = n // points[-1]
+    cuts = [points[-1] * rank // size * plane for rank in range(size)] + [n]
+
+    def rows(member: Any) -> Any:
+        begin, end = cuts[member.links.rank :][:2]
+        return rows_of_box(points, begin, end, member.xp)
+
     return wl.distributed.Csr.from_rows(group, rows, shape=(n, n))
 
 

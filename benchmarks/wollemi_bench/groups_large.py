@@ -1,7 +1,7 @@
 """A large system over all GPUs: ``python -m wollemi_bench.groups_large POINTS``.
 
-Poisson's equation in the plane, of which each member is given its own rows. POINTS are those of an
-axis of the square that each member has: 10000 on four members are 400 million unknowns.
+Poisson's equation in the plane, of which each member makes its own rows on its device. POINTS are
+those of an axis of the square that each member has: 10000 on four members are 400 million unknowns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 import wollemi as wl
 
-from .groups import distributed, executors_of
+from .groups import assembled_by_members, executors_of
 
 
 def main(points: int, executor: str = "cuda") -> None:
@@ -22,7 +22,7 @@ def main(points: int, executor: str = "cuda") -> None:
     group = wl.distributed.Group(names, links=kinds[0] if len(names) > 1 else None)
     box = (points, points * group.size)
     began = time.perf_counter()
-    A = distributed(group, box)
+    A = assembled_by_members(group, box)
     b = A.scatter(np.ones(A.shape[0]))
     assembled = time.perf_counter()
     M = wl.preconditioners.Amg(A, dtype="float32")

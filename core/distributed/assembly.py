@@ -299,8 +299,18 @@ def assembled(
     indices: HostArray,
     data: HostArray,
 ) -> Csr:
-    """Return the matrix of a member's rows, with the columns of the whole matrix."""
-    values = executor.copy(executor.from_host(np.ascontiguousarray(data)))
+    """Return the matrix of a member's rows, with the columns of the whole matrix.
+
+    Arrays of the member's device stay there where its rows are kept whole.
+    """
+    links = executor.links
+    assert links is not None
+    stays = (keeps_whole(executor) or links.alone) and column_partition.numbers is None
+    if not stays:
+        indptr, indices, data = (host(executor, array) for array in (indptr, indices, data))
+    if isinstance(data, np.ndarray):
+        data = executor.from_host(np.ascontiguousarray(data))
+    values = executor.copy(data)
     places = column_partition.places(indices)
     return of_places(executor, partition, column_partition, indptr, places, values)
 
@@ -320,7 +330,7 @@ def of_places(
     assert links is not None
     first, columns = int(column_partition.offsets[links.rank]), column_partition.count(links.rank)
     numbers = places - first
-    away = (numbers < 0) | (numbers >= columns)
+    away = namespace(executor, numbers).flatnonzero((numbers < 0) | (numbers >= columns))
     ghosts = numbered(executor, away, places[away], columns, numbers)
     blocks = Blocks(executor, column_partition, indptr, numbers, ghosts)
     return Csr(executor, partition, column_partition, blocks, data)

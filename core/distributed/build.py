@@ -15,6 +15,7 @@ from ..formats import Matrix, validate
 from ..formats.given import checked_shape
 from .assembly import assembled
 from .group import Group
+from .halo import index_dtype
 from .partition import Partition, make_partition
 from .shared import Shared
 
@@ -211,10 +212,12 @@ def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None
     shape = checked_shape(shape)
     if not isinstance(group, Group):
         return group.run(lambda member: _member_rows(member, rows, shape, columns))
+    if callable(rows):
+        return Shared(group, group.run(lambda m: _member_rows(m, rows, shape, columns)))
     if not isinstance(rows, Sequence) or len(rows) != group.size:
         raise InvalidArgument(
             f"rows: expected a list of {group.size}, the rows of each member, for a group of one "
-            "process"
+            "process, or a function of a member that returns its rows"
         )
     return Shared(
         group,
@@ -227,10 +230,10 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     error: Exception | None = None
     made: Rows | None = None
     try:
-        made = _checked_rows(rows, shape[1])
+        made = _checked_rows(member, rows(member) if callable(rows) else rows, shape[1])
     except Exception as raised:  # the other members must hear of any error
         error = raised
-    count = 0 if made is None else made[0].size - 1
+    count = 0 if made is None else int(made[0].size) - 1
     kind = None if made is None else str(made[2].dtype)
     told = links.all((count, shape, kind, None if error is None else f"{error}"))
     if error is not None:
@@ -251,7 +254,8 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     return assembled(member, parted, other, made[0], made[1], made[2].astype(dtype, copy=False))
 
 
-def _checked_rows(rows: Any, columns: int) -> Rows:
+def _checked_rows(executor: Executor, rows: Any, columns: int) -> Rows:
+    """Return pointers, columns and values; arrays of the member's device stay there."""
     if hasattr(rows, "tocsr"):
         rows = rows.tocsr()
         rows = (rows.data, rows.indices, rows.indptr)
@@ -260,19 +264,34 @@ def _checked_rows(rows: Any, columns: int) -> Rows:
             "from_rows: expected (data, indices, indptr) or a sparse matrix of SciPy, got "
             f"{type(rows).__name__}"
         )
-    data = validate.values(np.asarray(rows[0]), "data", 1)
-    indices = validate.integers(rows[1], "indices")
-    indptr = validate.integers(rows[2], "indptr")
-    if indptr.size < 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+    if executor.xp is not np and all(executor.owns(array) for array in rows):
+        data, indices, indptr = rows
+        if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+            raise InvalidMatrix(
+                f"from_rows: indices and indptr are integers; got {indices.dtype} and "
+                f"{indptr.dtype}"
+            )
+    else:
+        data = validate.values(np.asarray(rows[0]), "data", 1)
+        indices = validate.integers(rows[1], "indices")
+        indptr = validate.integers(rows[2], "indptr")
+    falls = indptr.size < 1 or int(indptr[0]) != 0 or bool((indptr[1:] < indptr[:-1]).any())
+    if falls:
         raise InvalidMatrix("from_rows: indptr begins at 0 and does not fall")
-    if indptr[-1] != indices.size or indices.size != data.size:
+    if int(indptr[-1]) != indices.size or indices.size != data.size:
         raise InvalidMatrix(
             f"from_rows: indptr ends with {indptr[-1]}, for {indices.size} indices and {data.size} "
             "values"
         )
-    if indices.size and not (indices.min() >= 0 and indices.max() < columns):
-        raise InvalidMatrix(
-            f"from_rows: columns are numbers of the whole matrix, from 0 to {columns - 1}; got "
-            f"{indices.min()} to {indices.max()}"
-        )
-    return indptr.astype(np.int64), indices.astype(np.int64), data.astype(value_dtype(data.dtype))
+    if indices.size:
+        least, most = int(indices.min()), int(indices.max())
+        if not (least >= 0 and most < columns):
+            raise InvalidMatrix(
+                f"from_rows: columns are numbers of the whole matrix, from 0 to {columns - 1}; got "
+                f"{least} to {most}"
+            )
+    kind = np.dtype(np.int64) if isinstance(indices, np.ndarray) else index_dtype(columns)
+    return (
+        indptr.astype(np.int64, copy=False), indices.astype(kind, copy=False),
+        data.astype(value_dtype(data.dtype), copy=False),
+    )  # fmt: skip

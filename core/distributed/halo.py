@@ -6,8 +6,10 @@ of another member.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -59,6 +61,8 @@ class Halo:
         self.interior = (0, 0)
         #: Whether no member of the group exchanges anything.
         self.idle = False
+        #: Exchanges one array again, for which members have agreed on the places of their ghosts.
+        self.again: Callable[[Array], None] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -86,8 +90,10 @@ def _receive(executor: Executor, halo: Halo, ghosts: Array) -> None:
     executor.call_links(partial(executor.links.receive, halo), ghosts)
 
 
-def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int) -> None:
-    """Copy the values of ghost rows from their members; all members must call it.
+class Ghosts:
+    """The ghost rows of an array, copied from their members; all members make and fill it.
+
+    Members agree once on where their ghosts are: the array stays where it is.
 
     Parameters
     ----------
@@ -98,28 +104,51 @@ def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts
     own, ghosts : int
         How many rows the member has, and the place of the first row of others.
     """
-    if halo.idle:
-        return
-    links: Any = executor.links
-    real = np.dtype(np.float32 if numbers.dtype.itemsize == 4 else np.float64)
-    if not isinstance(numbers, np.ndarray) and not links.on_device:
-        host = np.array(executor.to_host(numbers))
-        packed = host[np.asarray(executor.to_host(halo.send_index))]
+
+    def __init__(
+        self, executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int
+    ) -> None:
+        self.executor, self.halo, self.numbers = executor, halo, numbers
+        self.own, self.first = own, ghosts
+        links: Any = executor.links
+        self.on_host = not isinstance(numbers, np.ndarray) and not links.on_device
+        if halo.idle or self.on_host:
+            return
+        real = np.dtype(np.float32 if numbers.dtype.itemsize == 4 else np.float64)
+        words = numbers.dtype.itemsize // real.itemsize
+        self.bits = numbers.view(real).reshape(int(numbers.size), words)
+        self.target = self.bits[ghosts : ghosts + halo.ghosts]
+        if links.fuses and links.one_process:  # between processes, to agree takes longer
+            self.halo = copy(halo)
+            self.halo.again = links.pusher(halo, self.bits[:own], self.target)
+
+    def fill(self) -> None:
+        """Copy the present values."""
+        executor, halo = self.executor, self.halo
+        if halo.idle:
+            return
+        if self.on_host:
+            self._fill_on_host()
+        elif halo.again is not None:
+            executor.run(push, halo, self.bits[: self.own], self.target)
+        else:
+            executor.run(send, halo, self.bits[halo.send_index], self.target)
+            executor.run(receive, halo, self.target)
+
+    def _fill_on_host(self) -> None:
+        halo, links = self.halo, cast(Any, self.executor.links)
+        host = np.array(self.executor.to_host(self.numbers))
+        packed = host[np.asarray(self.executor.to_host(halo.send_index))]
         sent: list[Any] = [packed[:0]] * links.size
         for rank, begin, end in halo.sends:
             sent[rank] = packed[begin:end]
-        host[ghosts : ghosts + halo.ghosts] = np.concatenate(links.alltoall(sent))
-        executor.copy_into(numbers, host)
-        return
-    words = numbers.dtype.itemsize // real.itemsize
-    bits = numbers.view(real).reshape(int(numbers.size), words)
-    target = bits[ghosts : ghosts + halo.ghosts]
-    if links.fuses:
-        executor.run(push, halo, bits[:own], target)
-        return
-    packed = bits[halo.send_index]
-    executor.run(send, halo, packed, target)
-    executor.run(receive, halo, target)
+        host[self.first : self.first + halo.ghosts] = np.concatenate(links.alltoall(sent))
+        self.executor.copy_into(self.numbers, host)
+
+
+def fill_ghosts(executor: Executor, halo: Halo, numbers: Array, own: int, ghosts: int) -> None:
+    """Copy the values of ghost rows from their members once; see :class:`Ghosts`."""
+    Ghosts(executor, halo, numbers, own, ghosts).fill()
 
 
 def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation:
@@ -130,7 +159,7 @@ def _declared(name: str, signature: str, summary: str, kernel: Any) -> Operation
 
 def _push(executor: Executor, halo: Halo, x: Array, ghosts: Array) -> None:
     assert executor.links is not None
-    executor.call_links(partial(executor.links.push, halo, x), ghosts)
+    executor.call_links(halo.again or partial(executor.links.push, halo, x), ghosts)
 
 
 push = _declared(

@@ -71,8 +71,8 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
 
     Parameters
     ----------
-    away : array of bool, shape (entries,)
-        The entries whose columns other members have.
+    away : array of int
+        The entries with columns of other members.
     others : array of int
         The places of the columns of those entries.
     own : int

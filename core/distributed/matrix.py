@@ -118,10 +118,11 @@ class Csr(LinOp):
         ----------
         group : Group
             The group that shares the matrix.
-        rows : tuple (data, indices, indptr) or sparse matrix of SciPy
+        rows : tuple (data, indices, indptr), sparse matrix of SciPy, or callable
             The rows of this member, with the columns of the whole matrix. Its rows follow the rows
             of the members before it. For a group of one process: a list with the rows of each
-            member.
+            member. A function is called as ``rows(executor)`` on each member and returns them;
+            arrays of a GPU, such as ``executor.xp`` makes them, stay there.
         shape : tuple of int
             Of the whole matrix.
         columns : Partition or sequence of int, optional

@@ -232,6 +232,11 @@ def world(
 _MPI_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 
 
+def is_rank() -> bool:
+    """Return whether a launcher of MPI, or ``torchrun``, has started this process as a rank."""
+    return was_launched() or any(name in os.environ for name in _MPI_VARIABLES)
+
+
 def _started_by_mpi() -> bool:
     """Return whether MPI runs in this process, or its launcher has started the process."""
     loaded = "mpi4py.MPI" in sys.modules

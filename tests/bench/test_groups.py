@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,13 @@ def test_the_script_for_several_gpus_is_a_script() -> None:
     subprocess.run(["bash", "-n", str(script)], check=True)
     without = subprocess.run(["bash", str(script)], capture_output=True, text=True, check=False)
     assert without.returncode != 0 and "usage" in without.stderr
+
+
+def test_a_part_that_fails_does_not_keep_the_next_one_from_running(tmp_path: Path) -> None:
+    script = str(ROOT / "benchmarks" / "several_gpus.sh")
+    environment = {**os.environ, "PYTHON": "false", "MEMBERS": "2", "EXECUTOR": "omp"}
+    asked = ["bash", script, str(tmp_path), "10", "8", "large", "nothing", "tests"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, env=environment)
+    told = [line for line in done.stdout.splitlines() if "failed" in line or "no part" in line]
+    assert done.returncode == 1
+    assert told == ["== large failed: 1", "== no part nothing", "== tests failed: 1"]

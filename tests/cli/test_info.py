@@ -152,3 +152,14 @@ def test_the_platform_has_a_line_of_its_own(wollemi):
     lines = [line.split() for line in wollemi("info").out.splitlines()]
     assert ["python", platform.python_version()] in lines
     assert any(line[:1] == ["platform"] for line in lines)
+
+
+def test_info_says_why_ranks_have_no_faster_links(wollemi, monkeypatch):
+    from wollemi.cli import links
+
+    why = "no memory of other ranks: rank 1: no answer within 5 s"
+    found = links.LinkTimes("torch:2 (cuda:0 on rank 0)", "nccl", 9.0, 12.0, why)
+    monkeypatch.setattr(links, "link_times", lambda: [found])
+    assert f"nccl, because {why}" in " ".join(wollemi("info", "--links").out.split())
+    monkeypatch.setattr(links, "link_times", list)  # another rank than the first
+    assert wollemi("info", "--links").out == ""

@@ -75,10 +75,12 @@ def test_solvers_on_gpus(gpus: wl.distributed.Group, name: str, columns: int, rn
         np.testing.assert_allclose(found.x, alone.x, atol=1e-5)
 
 
+@pytest.mark.parametrize("by_first", [False, True])
 def test_multigrid_on_gpus(
-    gpus: wl.distributed.Group, rng: Any, monkeypatch: pytest.MonkeyPatch
+    gpus: wl.distributed.Group, by_first: bool, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(levels_of_groups, "ENTRIES_ON_DEVICES", 1500)
+    monkeypatch.setattr(levels_of_groups, "ENTRIES_ON_DEVICES", 700)
+    monkeypatch.setattr(levels_of_groups, "ENTRIES_OF_ONE", 4000 * by_first)
     S, b = grid(24), rng.standard_normal(576)
     A, alone = wl.distribute(S, gpus), wl.Csr(S, executor="omp")
     np.testing.assert_allclose((A @ A).to_local().toarray(), (S @ S).toarray(), atol=1e-10)

@@ -115,6 +115,11 @@ def test_rows_that_members_have(kind: str, rng: Any) -> None:
     group = wl.distributed.Group([kind] * 3)
     A = wl.distributed.Csr.from_rows(group, [S[:4], S[4:4], S[4:]], S.shape)
     np.testing.assert_array_equal(A @ x, wl.Csr(S, executor=kind) @ x)
+    cuts = [0, 4, 4, 23]
+    B = wl.distributed.Csr.from_rows(
+        group, lambda member: S[slice(*cuts[member.links.rank :][:2])], S.shape
+    )
+    np.testing.assert_array_equal(B @ x, A @ x)
     with pytest.raises(wl.errors.InvalidMatrix, match="3 \\+ 0 \\+ 19 = 22 rows"):
         wl.distributed.Csr.from_rows(group, [S[:3], S[4:4], S[4:]], S.shape)
     with pytest.raises(wl.errors.InvalidMatrix, match="columns are numbers of the whole matrix"):

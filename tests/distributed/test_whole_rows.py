@@ -18,6 +18,7 @@ from wollemi.core.room import with_room, zeros_with_room
 from wollemi.solvers.preconditioners.multigrid import groups as levels
 
 from .conftest import SYSTEMS, grid, line, scattered
+from .test_multigrid import PROBLEMS, shared_matrices_of
 
 
 class Pushing(ThreadLinks):
@@ -139,3 +140,37 @@ def test_only_blocks_that_were_made_with_room_have_it() -> None:
     assert with_room(executor, block[:, :2], 1) is None
     assert with_room(executor, np.zeros((6, 3))[:4], 2) is None
     assert zeros_with_room(executor, 4, 0, 3, np.float64).base is None
+
+
+@pytest.mark.parametrize("name", ["plane", "drifting"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_levels_that_the_first_member_makes_are_those_of_one_executor(
+    kind_of_links: None, name: str, size: int, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levels, "ENTRIES_ON_DEVICES", 200)
+    S, b = PROBLEMS[name], rng.standard_normal(576)
+    A = wl.distribute(S, ["omp:1"] * size, partition=[0, *[200] * (size - 1), 576])
+    made = []
+    for entries in (0, S.nnz // 2, S.nnz):  # by all members, from the second level on, by the first
+        monkeypatch.setattr(levels, "ENTRIES_OF_ONE", entries)
+        made.append(wl.preconditioners.Amg(A, coarse_rows=20))
+        by_first = "levels of one member" in made[-1].members[0].seconds
+        assert by_first == bool(entries)
+    count = len(made[0].members[0].levels)
+    assert count >= 2
+    for M in made[1:]:
+        assert len(M.members[0].levels) == count
+        for at in range(count):
+            for mine, theirs in zip(
+                shared_matrices_of(M, at), shared_matrices_of(made[0], at), strict=True
+            ):
+                np.testing.assert_array_equal(mine.indptr, theirs.indptr)
+                np.testing.assert_array_equal(mine.indices, theirs.indices)
+                np.testing.assert_array_equal(mine.data, theirs.data)
+            for one, other in zip(M.members, made[0].members, strict=True):
+                assert one.levels[at].A.partition == other.levels[at].A.partition
+        assert M.report().rows == made[0].report().rows
+    solver = wl.solvers.Bicgstab if name == "drifting" else wl.solvers.Cg
+    found = [solver(A, M, rtol=1e-8).solve(b) for M in made]
+    assert len({one.iterations for one in found}) == 1
+    np.testing.assert_array_equal(found[1].x, found[0].x)

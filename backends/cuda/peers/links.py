@@ -1,4 +1,4 @@
-"""Links between the GPUs of one process that load and store each other's memory.
+"""Links between GPUs of one host that load and store each other's memory.
 
 The kernel that finishes a sum posts it to the other members and waits for theirs, so that a total
 takes no launch of its own. One kernel stores the rows that other members need into their ghosts and
@@ -11,7 +11,7 @@ launch theirs, and outside of a graph it waits for the kernel before it asks any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,7 +29,7 @@ from ...gpu.device import Program
 from ...gpu.places import dtypes
 from ...unified.wrappers import VALUE_TYPES, program
 from ..headers import FOLDERS
-from ..runtime.gpu_links import GpuLinks
+from ..runtime.gpu_links import DeviceLinks, GpuLinks
 from .exchange import Exchange
 
 #: The constants of ``peers.hpp``: members, columns of a block of vectors, real numbers of a sum
@@ -116,7 +116,6 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | N
         return None
     gpu: Any = members[0]
     stop = np.frombuffer(gpu.xp.cuda.alloc_pinned_memory(4), np.int32, 1)
-    stop[0] = 0
     made = [
         PeerLinks(stage, member.as_member(None), rank, stop) for rank, member in enumerate(members)
     ]
@@ -126,16 +125,13 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | N
     return made
 
 
-class PeerLinks(GpuLinks):
-    """The links of a member that stores into the memory of the others.
-
-    Parameters
-    ----------
-    stop : array of int32, shape (1,)
-        Pinned memory of the host: not 0 once the group has given up.
+class Peers(DeviceLinks):
+    """The part of links by stores into each other's memory that processes and threads share.
 
     Attributes
     ----------
+    stop : array of int32, shape (1,)
+        Pinned memory of the host: not 0 once the group has given up.
     window : Array
         The member's memory that others store into.
     record : Array
@@ -143,14 +139,16 @@ class PeerLinks(GpuLinks):
     """
 
     fuses = True
+    stop: Any
+    window: Array
+    record: Array
 
-    def __init__(self, stage: Stage, executor: Executor, rank: int, stop: Any) -> None:
-        super().__init__(stage, executor, rank)
+    def make_windows(self, stop: Any) -> None:
+        """Make the memory that others store into."""
         self.stop = stop
         self.window = self.gpu.zeros((WINDOW.itemsize,), np.uint8)
         self.record = self.gpu.zeros((PEERS.itemsize,), np.uint8)
         self._windows: list[int] = []
-        self._resets = stage.resets
 
     def know(self, windows: list[int]) -> None:
         """Take note of the addresses of the windows of all members, in order of ranks."""
@@ -167,16 +165,17 @@ class PeerLinks(GpuLinks):
         self.gpu.copy_into(self.record, np.frombuffer(record.tobytes(), np.uint8))
         self.gpu.synchronize()
 
-    def begin_program(self) -> None:
-        """Begin in step with the other members: at turn 0 if they have lost it."""
-        super().begin_program()
-        if self._resets != self.stage.resets:
-            self._resets = self.stage.resets
-            self._begin_anew()
-
     def abort(self) -> None:
         """End kernels that wait for a member that will not come."""
         self.stop[0] = 1
+
+    def place(self, array: Array) -> Any:
+        """Return where an array is, for the other members."""
+        return address(array)
+
+    def reached(self, place: Any) -> int:
+        """Return where an array of another member is here."""
+        return int(place)
 
     # ---- totals
 
@@ -227,12 +226,21 @@ class PeerLinks(GpuLinks):
 
     def push(self, halo: Halo, x: Array, ghosts: Array) -> None:
         """Store rows of ``x`` into the ghosts of other members, and wait for their rows."""
+        self.pusher(halo, x, ghosts)(ghosts)
+
+    def pusher(self, halo: Halo, x: Array, ghosts: Array) -> Callable[[Array], None]:
+        """Return a function that does the work of :meth:`push` for these arrays; all must ask."""
         made, k = self.exchange(halo, x, ghosts), int(x.shape[1])
         name = f"peer_exchange__{CODES[x.dtype]}_{CODES[halo.send_index.dtype]}"
         function = self.gpu.device.function(name, texts)
-        self.gpu.launch(function, self.blocks_of(halo, k), [*made.values, k], _BLOCK)
-        if not self.gpu.dry:
-            self.complete()
+        blocks, given = self.blocks_of(halo, k), [*made.values, k]
+
+        def push(ghosts: Array) -> None:
+            self.gpu.launch(function, blocks, given, _BLOCK)
+            if not self.gpu.dry:
+                self.complete()
+
+        return push
 
     def blocks_of(self, halo: Halo, columns: int) -> int:
         """Return how many blocks store rows."""
@@ -261,9 +269,9 @@ class PeerLinks(GpuLinks):
             return found
         row = int(ghosts.shape[1]) * ghosts.dtype.itemsize
         begins = {rank: begin for rank, begin, _ in halo.receives}
-        told = self.all((mine, begins))
+        told = self.all((self.place(ghosts), begins))
         lines = [
-            (rank, told[rank][0] + told[rank][1][self.rank] * row, begin, end)
+            (rank, self.reached(told[rank][0]) + told[rank][1][self.rank] * row, begin, end)
             for rank, begin, end in halo.sends
         ]
         numbers = [number for line in lines for number in line]
@@ -274,3 +282,25 @@ class PeerLinks(GpuLinks):
         halo.tables[mine] = halo.tables[key]
         table: Array = halo.tables[key]
         return table
+
+
+class PeerLinks(Peers, GpuLinks):
+    """The links of a member that is a thread, and stores into the memory of the others.
+
+    Parameters
+    ----------
+    stop : array of int32, shape (1,)
+        Pinned memory of the host, of all members.
+    """
+
+    def __init__(self, stage: Stage, executor: Executor, rank: int, stop: Any) -> None:
+        super().__init__(stage, executor, rank)
+        self.make_windows(stop)
+        self._resets = stage.resets
+
+    def begin_program(self) -> None:
+        """Begin in step with the other members: at turn 0 if they have lost it."""
+        super().begin_program()
+        if self._resets != self.stage.resets:
+            self._resets = self.stage.resets
+            self._begin_anew()

@@ -303,10 +303,15 @@ class CudaExecutor(GpuExecutor):
         return counter_of(self.device.handle.pci_bus_id)
 
     def link_ranks(self, host: RankLinks) -> Links | None:
-        """Return links by NCCL with the GPUs of other processes, if every rank has its own."""
+        """Return links with the GPUs of other processes, if every rank has its own.
+
+        Ranks of one host use each other's memory, others NCCL.
+        """
+        from ..peers.ranks import joined_by_memory
         from . import nccl
 
-        return nccl.linked_ranks(host)
+        found = nccl.linked_ranks(host)
+        return None if found is None else joined_by_memory(found)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
         """Run ``iteration`` on the device; a group looks for Ctrl-C now and then."""
@@ -319,6 +324,7 @@ class CudaExecutor(GpuExecutor):
         while limit > 0:
             super().drive(iteration, min(limit, BETWEEN_CHECKS))
             self._graph_was_launched()
+            self.links.await_graph()
             limit -= BETWEEN_CHECKS
             if self.to_host(iteration.status.running)[0] == 0:
                 break

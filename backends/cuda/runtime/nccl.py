@@ -18,6 +18,8 @@ import ctypes
 import importlib.util
 import os
 import socket
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....core.distributed.group import PATIENCE
 from ....core.distributed.halo import Halo
 from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
@@ -59,6 +62,9 @@ TOTAL(double, total_of_members_double)
 """
 
 _BLOCK = 128
+
+#: Seconds between two looks for ranks that have failed.
+LOOK = 0.05
 
 #: Communicators that no group uses, by the numbers of their devices.
 _FREE: dict[tuple[int, ...], list[list[Any]]] = {}
@@ -231,7 +237,46 @@ class RankNcclLinks(Transport):
     def __init__(self, host: RankLinks, communicator: Any, nccl: Any) -> None:
         self.host, self.gpu = host, host.executor
         self.rank, self.size, self.block = host.rank, host.size, host.block
+        self.health = _Health()
         self.use(communicator, nccl)
+
+    def complete(self, stream: Any = None) -> None:
+        """Wait for a kernel that waits for other ranks, unless one of them has failed."""
+        if self.capturing:
+            return
+        stream = stream or self.gpu.xp.cuda.get_current_stream()
+        looked = time.perf_counter()
+        while not stream.done:
+            now = time.perf_counter()
+            if now - looked < LOOK:
+                continue
+            looked = now
+            if self.is_lost():
+                self.abort()
+                self._end(stream)
+                return
+
+    def _end(self, stream: Any) -> None:
+        """Wait for the end of kernels that were told to end; raise MemberFailed if a rank did."""
+        until = time.perf_counter() + PATIENCE / 2
+        while not stream.done and time.perf_counter() < until:
+            time.sleep(1e-3)
+        if self.host.heard:
+            self.host.give_up()
+
+    def await_graph(self) -> None:
+        """Wait for a graph that waits for other ranks."""
+        self.complete()
+
+    def is_lost(self) -> bool:
+        """Return whether another rank has failed."""
+        return self.host.listen()
+
+    def abort(self) -> None:
+        """End device work that waits for a rank that will not come."""
+        if not self.health.aborted:  # in a thread: it may wait for graphs that wait for NCCL
+            self.health.aborted = True
+            threading.Thread(target=self.communicator.abort, daemon=True).start()
 
     def all(self, thing: Any) -> list[Any]:
         """Return the small objects of the host that the ranks hand over, in order of ranks."""
@@ -289,6 +334,7 @@ def linked_ranks(host: RankLinks) -> RankNcclLinks | None:
         device = gpu.xp.cuda.runtime.deviceGetPCIBusId(gpu.ordinal)
     places = host.all(None if device is None else (socket.gethostname(), device))
     if nccl is None or host.size == 1 or None in places or len(set(places)) < host.size:
+        host.reason = "NCCL is missing, or ranks share a GPU"
         return None
     number = host.all(nccl.get_unique_id() if host.rank == 0 else None)[0]
     communicator = nccl.NcclCommunicator(host.size, number, host.rank)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....core.deprecation import OldOptions
+from ....core.distributed.collected import collected
 from ....core.dtypes import real_dtype
 from ....core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ....core.formats import Bsr, Csr, Matrix
@@ -249,21 +250,13 @@ class Amg(Multigrid):
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
         while not self._is_last(matrix) and len(found) < MOST_LEVELS:
-            P: Any
-            below = near
-            if near is not None:
-                rows = groups.lumped(matrix) if shared else matrix
-                P, below = self._by_aggregates(rows, near, size, len(found))
-                P = groups.spread(P, matrix) if shared else P
-            else:
-                P = self._classical(matrix)
-                if len(found) < self.aggressive:
-                    P = self._two_steps(matrix, P)
-            if P.shape[1] == 0 or P.shape[1] > SLOWEST * matrix.shape[0]:
-                self.notes.append(
-                    f"amg: level {len(found)} has {matrix.shape[0]} rows and would have "
-                    f"{P.shape[1]} coarse ones: it is the last one"
-                )
+            alone = shared and near is None and len(found) >= self.aggressive
+            if alone and groups.is_made_by_first(matrix):
+                further, matrix = self._levels_of_first(matrix, len(found))
+                found += further
+                break
+            P, below = self._interpolation(matrix, near, size, len(found))
+            if self._is_stuck(matrix, P, len(found)):
                 break
             with self._timed("products"):
                 R = adjoint(P)
@@ -274,6 +267,49 @@ class Amg(Multigrid):
         if shared:
             self._gathering = _Further(near, size, len(found))
         return [*found, (matrix if found else A, None, None)]
+
+    def _interpolation(self, A: Any, near: Any, size: int, level: int) -> tuple[Any, Any]:
+        """Return the interpolation to a level, and the near null space of the next one."""
+        if near is None:
+            P = self._classical(A)
+            return (self._two_steps(A, P) if level < self.aggressive else P), None
+        if A.partition is None:
+            return self._by_aggregates(A, near, size, level)
+        own, below = self._by_aggregates(groups.lumped(A), near, size, level)
+        return groups.spread(own, A), below
+
+    def _is_stuck(self, A: Any, P: Any, level: int) -> bool:
+        """Return whether an interpolation is of no use, and note that."""
+        if 0 < P.shape[1] <= SLOWEST * A.shape[0]:
+            return False
+        self.notes.append(
+            f"amg: level {level} has {A.shape[0]} rows and would have {P.shape[1]} coarse ones: it "
+            "is the last one"
+        )
+        return True
+
+    def _levels_of_first(self, A: Any, level: int) -> tuple[list[Any], Any]:
+        """Return the next levels of a shared matrix, which the first member makes by itself."""
+        whole = collected(A, (0,))
+        made: list[groups.WholeLevel] = []
+        matrix, offsets = whole, A.partition.offsets
+        while matrix is not None and not self._is_small(matrix) and level + len(made) < MOST_LEVELS:
+            P, number = self._classical_of_whole(matrix)
+            if self._is_stuck(matrix, P, level + len(made)):
+                break
+            executor = matrix.executor
+            found = executor.to_host(number[executor.from_host(offsets)])
+            offsets = np.asarray(found).astype(np.int64)
+            with self._timed("products"):
+                R = adjoint(P)
+                matrix = R @ (matrix @ P)
+            made.append(groups.WholeLevel(P, R, matrix, offsets))
+        with self._timed("levels of one member"):
+            return groups.handed_out_levels(A, made)
+
+    def _is_small(self, A: Matrix) -> bool:
+        """Return whether further levels are gathered on every member."""
+        return A.shape[0] <= self.coarse_rows or A.nnz <= groups.ENTRIES_ON_DEVICES
 
     def _is_uncoupled(self, A: Matrix) -> bool:
         """Return whether a matrix is diagonal, before kernels of levels are loaded."""
@@ -320,18 +356,23 @@ class Amg(Multigrid):
             return self._further_levels(A)
 
     def _classical(self, A: Any) -> Any:
-        theta = 0.25 if self.theta is None else self.theta
         if A.partition is not None:
+            theta = 0.25 if self.theta is None else self.theta
             with self._timed("coarsening"):
                 S = shared_rows.strong_part(A, theta)
                 coarse = shared_rows.coarse_rows(A, S)
             with self._timed("interpolation"):
                 return shared_rows.interpolation(A, S, coarse, self._width)
+        return self._classical_of_whole(A)[0]
+
+    def _classical_of_whole(self, A: Any) -> tuple[Csr, Array]:
+        """Return the interpolation, and how many coarse rows there are before each row."""
+        theta = 0.25 if self.theta is None else self.theta
         with self._timed("coarsening"):
             S = classical.strong_part(A, theta)
             state, number, count = classical.coarse_rows(S)
         with self._timed("interpolation"):
-            return classical.interpolation(A, S, state, number, count, self._width)
+            return classical.interpolation(A, S, state, number, count, self._width), number
 
     def _two_steps(self, A: Any, P: Any) -> Any:
         """Return the interpolation from the coarse rows of the coarse rows."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ....core.distributed.assembly import assembled
-from ....core.distributed.collected import collected
+from ....core.distributed.collected import collected, handed_out
 from ....core.distributed.gathered import Gathered
 from ....core.distributed.index_arrays import host, keeps_whole
 from ....core.distributed.matrix import Csr as SharedCsr
@@ -21,13 +21,20 @@ from ....core.operations import facts
 if TYPE_CHECKING:
     from ....core.linop import LinOp
 
+HostArray = np.ndarray[Any, Any]
+
 #: Rows of a level that is gathered on every member, where hosts exchange. Its cycle takes some
 #: 0.1 ms on one member; shared, each of its products would wait for the others.
 ROWS_ON_HOSTS = 8192
 
 #: Entries of a level that is gathered on every member, where devices exchange. A product reads them
-#: in about 4 microseconds from the cache of a device, and an exchange takes 7.
-ENTRIES_ON_DEVICES = 1 << 20
+#: in about 6 microseconds from the cache of a device, and a quarter of them with an exchange in 7.
+ENTRIES_ON_DEVICES = 1 << 22
+
+#: Entries of a level from which the first member makes the next ones alone, where devices exchange.
+#: For a level, four members of one process take 0.3 s and four ranks 0.15 s. One GPU takes 0.02 s
+#: and 1.3 ms for each million entries (``benchmarks/results/groups-h100.json``).
+ENTRIES_OF_ONE = 100_000_000
 
 
 def lumped(A: Any) -> Csr:
@@ -95,6 +102,61 @@ def is_gathered(A: SharedCsr) -> bool:
     if keeps_whole(A.executor):
         return A.nnz <= ENTRIES_ON_DEVICES
     return A.shape[0] <= ROWS_ON_HOSTS
+
+
+def is_made_by_first(A: SharedCsr) -> bool:
+    """Return whether one member makes the next levels sooner than all members together."""
+    numbered = A.partition.numbers is not None
+    return keeps_whole(A.executor) and not numbered and A.nnz <= ENTRIES_OF_ONE
+
+
+class WholeLevel(NamedTuple):
+    """A level that one member has made.
+
+    Attributes
+    ----------
+    P, R : Csr
+        Interpolation from it, and restriction to it.
+    A : Csr
+        Its matrix.
+    offsets : array of int64
+        The first row of each member, and the number of rows.
+    """
+
+    P: Csr
+    R: Csr
+    A: Csr
+    offsets: HostArray
+
+
+def handed_out_levels(
+    A: SharedCsr, made: list[WholeLevel]
+) -> tuple[list[tuple[SharedCsr, SharedCsr, SharedCsr]], SharedCsr]:
+    """Share the levels that the first member has made, by rows; all members must ask.
+
+    Parameters
+    ----------
+    A : distributed.Csr
+        The matrix of the level above.
+    made : list of WholeLevel
+        On the first member; empty on the others.
+
+    Returns
+    -------
+    levels : list of (A, P, R)
+        All levels but the last.
+    A : distributed.Csr
+        The matrix of the last level.
+    """
+    executor, links = A.executor, cast(Any, A.executor.links)
+    found = []
+    for at, offsets in enumerate(links.all([level.offsets for level in made])[0]):
+        P, R, coarse, _ = made[at] if made else (None, None, None, None)
+        rows, columns = A.partition, Partition(offsets)
+        shared = handed_out(executor, rows, columns, P), handed_out(executor, columns, rows, R)
+        found.append((A, *shared))
+        A = handed_out(executor, columns, columns, coarse)
+    return found, A
 
 
 def gathered(A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any]) -> Gathered:

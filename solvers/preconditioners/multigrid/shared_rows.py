@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....core.distributed.assembly import halo_of
-from ....core.distributed.halo import Halo, fill_ghosts
+from ....core.distributed.halo import Ghosts, Halo, fill_ghosts
 from ....core.distributed.index_arrays import distinct_of_sorted, here, stacked, stored
 from ....core.distributed.partition import Partition
 from ....core.distributed.products import rows_needed, shared_rows
@@ -87,21 +87,25 @@ def coarse_rows(A: SharedCsr, S: Csr) -> CoarseRows:
     state, spare = (executor.zeros((known,), np.int32) for _ in range(2))
     undecided = executor.zeros((1,), np.int64)
 
-    def tell(numbers: Array) -> None:
-        fill_ghosts(executor, A.halo, numbers, n, n)
-        if further is not None:
-            fill_ghosts(executor, further, numbers, n, S.shape[1])
+    def ghosts_of(numbers: Array) -> list[Ghosts]:
+        halos = [(A.halo, n)] + ([] if further is None else [(further, S.shape[1])])
+        return [Ghosts(executor, halo, numbers, n, first) for halo, first in halos]
+
+    def tell(ghosts: list[Ghosts]) -> None:
+        for one in ghosts:
+            one.fill()
 
     run(coarsen.rank, *dependent, A.first_row, key[:n], state[:n], undecided)
-    tell(key)
-    tell(state)
+    tell(ghosts_of(key))
+    tell(ghosts_of(state))
+    chosen = ghosts_of(spare)
     for at in range(classical.MOST_ROUNDS):
         if at % classical.ROUNDS == 0:
             left = int(executor.to_host(undecided)[0])
             if not links.any(left > 0):
                 break
         run(coarsen.select, *rows, S.indices, *dependent, others.indices, key, state, spare[:n])
-        tell(spare)
+        tell(chosen)
         run(coarsen.reject, *rows, S.indices, spare, state[:n], undecided)
         if known > n:
             executor.copy_into(state[n:], spare[n:])

@@ -53,6 +53,8 @@ def info(
 ) -> None:
     """Show executors, devices and versions, and how to install missing parts."""
     times = _link_times() if links else None
+    if times == []:  # the first rank prints
+        return
     if as_json:
         told = facts() if times is None else {**facts(), "links": [asdict(one) for one in times]}
         print(json.dumps(told, indent=2))
@@ -60,6 +62,9 @@ def info(
     out = console()
     if times is not None:
         out.print(_links(times))
+        for one in times:
+            if one.reason:
+                out.print(escape(f"{one.members}: {one.links}, because {one.reason}"))
         return
     out.print(_executors())
     if not has_native_modules():

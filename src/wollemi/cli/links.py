@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.distributed import Group
+from ..core.distributed import Group, world
+from ..core.distributed.mpi import is_rank
+from ..core.distributed.ranks import RankGroup
 from ..core.errors import WollemiError
 from ..core.registry import backend, backend_names
 
-#: Sums of a round, and rounds.
-SUMS, ROUNDS = 100, 5
+#: Sums of a round, also where hosts exchange messages of the network, and rounds.
+SUMS, SUMS_OF_HOSTS, ROUNDS = 100, 10, 5
 #: Numbers of the longer message: 8 KB.
 MANY = 1024
 
@@ -33,20 +35,35 @@ class LinkTimes:
         How they exchange.
     one, many : float
         Microseconds of a sum of 1 number and of 1,024 numbers.
+    reason : str
+        Why the members have no faster links, where that is known.
     """
 
     members: str
     links: str
     one: float
     many: float
+    reason: str = ""
 
 
 def link_times() -> list[LinkTimes]:
     """Return the times of all kinds of links between the devices of this machine.
 
-    They are those of two threads of ``omp``, and of all GPUs of a backend that has two or more.
+    They are those of two threads of ``omp``, and of all GPUs of a backend that has two or more. In
+    a process that a launcher has started, they are those of all ranks, and the first one has them.
     """
+    if is_rank():
+        group = world()
+        found = of_ranks(group)
+        return [found] if group.rank == 0 else []
     return [measured(group, name) for name, group in _groups()]
+
+
+def of_ranks(group: RankGroup) -> LinkTimes:
+    """Return the times of the sums of ranks; all ranks must ask."""
+    kind = type(group.links).__name__.removeprefix("Rank").removesuffix("Links").lower()
+    one, many = group.run(_times)
+    return LinkTimes(group.name, kind, one, many, group.links.reason)
 
 
 def _groups() -> Iterator[tuple[str, Group]]:
@@ -72,22 +89,25 @@ def _devices(name: str) -> list[str]:
 
 def measured(group: Group, links: str) -> LinkTimes:
     """Return the times of the sums of a group."""
-
-    def program(member: Any) -> tuple[float, float]:
-        arrays = [member.zeros((count,), np.float64) for count in (1, MANY)]
-        one, many = (_microseconds(partial(member.links.sum, array)) for array in arrays)
-        return one, many
-
-    one, many = group.run(program)[0]
+    one, many = group.run(_times)[0]
     return LinkTimes(group.name, links, one, many)
 
 
-def _microseconds(call: Callable[[], None]) -> float:
+def _times(member: Any) -> tuple[float, float]:
+    """Return the times of a sum of one number and of many, on a member."""
+    arrays = [member.zeros((count,), np.float64) for count in (1, MANY)]
+    by_network = not (member.links.one_process or member.links.on_device)
+    sums = SUMS_OF_HOSTS if by_network else SUMS
+    one, many = (_microseconds(partial(member.links.sum, array), sums) for array in arrays)
+    return one, many
+
+
+def _microseconds(call: Callable[[], None], sums: int) -> float:
     """Return the median time of a call over rounds; all members make the same calls."""
     times = []
     for _ in range(ROUNDS + 1):
         began = time.perf_counter()
-        for _ in range(SUMS):
+        for _ in range(sums):
             call()
-        times.append(1e6 * (time.perf_counter() - began) / SUMS)
+        times.append(1e6 * (time.perf_counter() - began) / sums)
     return statistics.median(times[1:])

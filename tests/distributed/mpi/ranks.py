@@ -1,4 +1,7 @@
-"""Programs of MPI's ranks: python ranks.py NAME [executor]; assertions hold on all ranks."""
+"""Programs of MPI's ranks: python ranks.py NAME [executor]; assertions hold on all ranks.
+
+The executor is ``omp:1`` by default; ``own`` is the GPU of each rank.
+"""
 
 from __future__ import annotations
 
@@ -174,4 +177,5 @@ def parts_of_a_process_group(group: Any) -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](wl.distributed.world(sys.argv[2] if len(sys.argv) > 2 else "omp:1"))
+    asked = sys.argv[2] if len(sys.argv) > 2 else "omp:1"
+    globals()[sys.argv[1]](wl.distributed.world(None if asked == "own" else asked))
