@@ -546,7 +546,7 @@ class Executor(SolvesSystems, ABC):
         return False
 
     def uncaptured(self) -> AbstractContextManager[None]:
-        """Return a block of work without calls of users, before which captures are looked for.
+        """Return a block of work in which no capture begins; captures are looked for before it.
 
         The default has no captures.
         """

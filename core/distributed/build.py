@@ -85,7 +85,7 @@ def distribute(
         assert member.links is not None
         return assembled(member, parted, other, *rows_of(parted, member.links.rank, *rows))
 
-    return Shared(group, group.run(program))
+    return Shared(group, group.call(program))
 
 
 def as_group(group: Any, reproducible: bool = False) -> Any:
@@ -221,7 +221,7 @@ def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None
         )
     return Shared(
         group,
-        group.run(lambda m: _member_rows(m, rows[m.links.rank], shape, columns)),  # type: ignore[union-attr]
+        group.call(lambda m: _member_rows(m, rows[m.links.rank], shape, columns)),  # type: ignore[union-attr]
     )
 
 

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,14 @@ class Group:
         with self._one_program:
             return self._run(program)
 
+    def call(self, program: Callable[[Executor], Any]) -> list[Any]:
+        """Run a function in which no capture begins, as :meth:`run` does.
+
+        Members look for captures once, at its begin: each look asks CUDA, and another thread takes
+        Python's lock meanwhile.
+        """
+        return self.run(partial(_uncaptured, program))
+
     def _run(self, program: Callable[[Executor], Any]) -> list[Any]:
         if self._broken is not None:
             raise MemberFailed(
@@ -277,6 +286,11 @@ class Group:
         if not agreed:
             error.add_note(f"on member {rank} of {self.size}, {self.members[rank].name}")
         raise error
+
+
+def _uncaptured(program: Callable[[Executor], Any], member: Executor) -> Any:
+    with member.uncaptured():
+        return program(member)
 
 
 def _end(threads: list[Worker], stage: Stage) -> None:

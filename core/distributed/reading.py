@@ -62,7 +62,7 @@ def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | N
         return _read(file, member, partition)
 
     if isinstance(group, Group):
-        return Shared(group, group.run(program))
+        return Shared(group, group.call(program))
     return group.run(program)
 
 

@@ -136,7 +136,7 @@ class Shared(LinOp):
         def program(member: Any) -> Any:
             return function(self.members[member.links.rank])
 
-        return self.group.run(program)
+        return self.group.call(program)
 
     def _after(self, other: LinOp) -> LinOp:
         return self._with(other, lambda mine, theirs: mine._after(theirs))
@@ -155,7 +155,7 @@ class Shared(LinOp):
             rank = member.links.rank
             return join(self.members[rank], other.members[rank])
 
-        return _joined(self.group, self.group.run(program))
+        return _joined(self.group, self.group.call(program))
 
     def __mul__(self, factor: Any) -> Any:
         return self._each(lambda part: part * factor)
@@ -238,7 +238,7 @@ class Shared(LinOp):
             rank = member.links.rank
             return self.members[rank].gather(parts[rank])
 
-        return self.group.run(program)[0]
+        return self.group.call(program)[0]
 
 
 def _joined(group: Group, results: list[Any]) -> Any:
@@ -291,7 +291,8 @@ def _called(
     arrays = any(is_array(argument) for argument in given if not isinstance(argument, Number))
     whole = arrays and not parts
     try:
-        results = group.run(program)
+        of_user = any(callable(argument) and not isinstance(argument, LinOp) for argument in given)
+        results = group.run(program) if of_user else group.call(program)
         # without a start, solvers of eigenvalues give whole vectors
         return _one(group, results, whole or (bool(_vectors_of(results[0])) and not parts))
     except SolveInterrupted as interrupted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -188,3 +190,20 @@ def test_what_needs_whole_vectors_says_so(name: str) -> None:
     A = wl.distribute(line(20), ["omp:1"] * 2)
     with pytest.raises(wl.errors.UnsupportedOperation, match="that a group shares"):
         getattr(wl.solvers, name)(A)
+
+
+def test_members_look_for_captures_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    @contextmanager
+    def noted(member: Any) -> Iterator[None]:
+        looks.append(member.name)
+        yield
+
+    A = wl.distribute(line(40), ["reference"] * 2)
+    monkeypatch.setattr(type(A.members[0].executor), "uncaptured", noted)
+    A @ np.ones(40)
+    assert looks == ["reference"] * 2
+    looks.clear()
+    A.group.run(lambda member: None)  # a function of the user may capture
+    assert not looks

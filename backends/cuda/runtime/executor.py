@@ -238,6 +238,11 @@ class CudaExecutor(GpuExecutor):
         return True
 
     @property
+    def captures_nothing(self) -> bool:
+        """Whether this thread has looked for captures, and none has begun."""
+        return self._mine.capture is FREE
+
+    @property
     def makes_graph(self) -> bool:
         """Whether this thread captures a graph of this package."""
         return self._mine.capture is OWN

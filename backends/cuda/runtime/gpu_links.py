@@ -48,6 +48,8 @@ class DeviceLinks(Links):
     @property
     def capturing(self) -> bool:
         """Whether launches become part of a graph."""
+        if self.gpu.captures_nothing:
+            return False
         return bool(self.gpu.xp.cuda.get_current_stream().is_capturing())
 
     def complete(self, stream: Any = None) -> None:

@@ -78,7 +78,7 @@ KEPT: list[Any] = []
 class Gpu:
     """The part of an executor on a GPU that links use; kernels run in a thread."""
 
-    backend, dry, making_program = "cuda", False, False
+    backend, dry, making_program, captures_nothing = "cuda", False, False, False
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.used, self.running = runtime, 0, threading.Thread()
