@@ -38,6 +38,7 @@ from .least_squares import shortest
 from .merging import merged, take
 from .patience import LONGER, Outlook, Patience
 from .pool import Pool
+from .singular import why_singular
 from .stop_limits import limits_of
 
 #: Iterations of a first attempt: of 50 square systems of public collections (rtol 1e-8) the quicker
@@ -65,6 +66,9 @@ NEARLY = 10.0
 #: expected ones these may be.
 LEARNED, SLOWEST = 20, 20.0
 
+#: The iterations of a residual that does not fall, over those so far.
+MANY = 20.0
+
 #: How many times the time of the others the rest of a first attempt may seem to take: its residual
 #: falls faster later.
 EARLY = 1.5
@@ -73,8 +77,22 @@ EARLY = 1.5
 #: of ``|A| |x|``, where the tolerance is below this part of it.
 ROUNDED, NEARLY_MET = 4.0, 0.7
 
+#: The estimated error of a solution by factors from which on the matrix counts as singular, and how
+#: many times as long as the shortest solution another one may be.
+SINGULAR, LONG = 0.1, 1.001
+
+#: Seconds for the shortest solution of a large system, over those of all attempts, and at least.
+MORE, AT_LEAST = 4.0, 1.0
+
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
+
+
+#: Notes on the length of a solution of a singular system.
+SHORTEST = "x is the shortest solution"
+LONGER_ONE = (
+    "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds that"
+)
 
 
 @dataclass
@@ -173,15 +191,63 @@ class Attempts:
         self.by_least_squares = True
         if not isinstance(self.A, Matrix) or self.A.partition is not None:
             return
-        began = time.perf_counter()
-        found = shortest(self.A, self.b, self.x0, self.rtol, self.atol)
-        setup = time.perf_counter() - began - found.seconds
-        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
-        self.best = found if self.best is None else self._better(found)
+        found = self._shortest(None)
         ended = [s for s in found.stops if s != Stop.CONVERGED]
         if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
             self.best, self.ended_by = found, Stop.LEAST_SQUARES
             self.notes.append("x is the shortest least squares solution, by lsmr")
+            return
+        self.best = found if self.best is None else self._better(found)
+        if not ended and self.best is found:
+            self.notes.append(SHORTEST)
+
+    def _shortest(self, seconds: float | None) -> Result:
+        """Return a least squares solution: the shortest one from zero."""
+        assert isinstance(self.A, Matrix)
+        began = time.perf_counter()
+        found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
+        setup = time.perf_counter() - began - found.seconds
+        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
+        self.notes += [note for note in found.notes if note not in self.notes]
+        return found
+
+    def _shorten(self, candidate: Candidate, result: Result) -> None:
+        """Replace a solution of a singular system by the shortest one, or say that it is longer.
+
+        CG and MINRES without a preconditioner find the shortest solution of a Hermitian system by
+        themselves: their iterates are images of the matrix.
+        """
+        if not isinstance(self.A, Matrix) or self.A.partition is not None or self.pool is None:
+            return
+        if candidate.method == DIRECT:
+            if result.error is None or not result.error > SINGULAR:
+                return
+            why = "A is singular to working precision"
+        else:
+            hermitian = candidate.method in ("cg", "minres")
+            found = None if hermitian and candidate.M is None else why_singular(self.A)
+            if found is None:
+                return
+            why = f"{found}: it is singular"
+        if self.x0 is not None or self.maxiter is not None or self.stop is not None:
+            self.notes.append(f"{why}. {LONGER_ONE}")
+            return
+        seconds = max(MORE * self._spent(), AT_LEAST)
+        if self.seconds_left is not None:
+            seconds = min(seconds, self.seconds_left - self._spent())
+        shorter = self._shortest(seconds) if seconds > 0 else result
+        if shorter is result or not shorter.converged:
+            self.notes.append(f"{why}. {LONGER_ONE}")
+            return
+        lengths = [norms(self.A.executor, self._block(r.x)) for r in (result, shorter)]
+        if np.all(lengths[1] <= LONG * lengths[0]):
+            self.best = shorter
+            about = about_error(result.error, result.condition)
+            self.notes = [note for note in self.notes if note not in about]
+            self.notes.append(f"{why}. {SHORTEST}")
+
+    def _block(self, x: Any) -> Any:
+        return as_block(self.A.executor, x, self.A.shape[1], "x")
 
     def _is_least(self, found: Result) -> bool:
         """Return whether no attempt has come to a much smaller residual."""
@@ -204,6 +270,7 @@ class Attempts:
             return
         if result.converged and self.winner is None:
             self.winner = candidate
+            self._shorten(candidate, result)
         if self._is_promising(candidate, result):
             self._try(replace(candidate, limit=None, patient=False))
         elif not candidate.repeated:
@@ -319,8 +386,8 @@ class Attempts:
             return False
         history = result.residuals.reshape(result.residuals.shape[0], -1)
         half = history.shape[0] // 2
+        before, after = (_logarithm_of_least(h) for h in (history[:half], history[half:]))
         with np.errstate(all="ignore"):
-            before, after = (np.log(np.nanmin(h, axis=0)) for h in (history[:half], history[half:]))
             missing = np.log(np.atleast_1d(result.threshold)) - after
             gained = (after - before) / (history.shape[0] - half) * (self.budget - used)
             needed = np.nanmax(missing / ((after - before) / (history.shape[0] - half)), initial=0)
@@ -335,14 +402,9 @@ class Attempts:
         """Scale the iterations expected of similar methods by the iterations this one needs."""
         if self.pool is None or not attempt.alike or result.iterations < LEARNED:
             return
-        history = result.residuals.reshape(result.residuals.shape[0], -1)
-        with np.errstate(all="ignore"):
-            first, least = np.log(history[0]), np.log(np.nanmin(history, axis=0))
-            missing = np.maximum(least - np.log(np.atleast_1d(result.threshold)), 0.0)
-            needed = float(np.nanmax(result.iterations * (1 + missing / (first - least))))
+        needed = iterations_needed(result)
         slowness = needed / max(attempt.iterations, 1.0)
-        if not np.isnan(slowness):
-            self.pool.slowness = float(np.clip(slowness, 1.0, SLOWEST))
+        self.pool.slowness = float(np.clip(slowness, 1.0, SLOWEST))
 
     def _alternative(self) -> float:
         """Return the expected seconds of the cheapest other candidate."""
@@ -465,8 +527,9 @@ class Attempts:
         pool = self.pool
         if pool is not None and not pool.ready and attempt is pool.first:
             return Patience(
-                np.inf, attempt.per_iteration, self.rtol, self.atol, outlook=self._outlook
-            )
+                np.inf, attempt.per_iteration, self.rtol, self.atol, outlook=self._outlook,
+                quickest=pool.least_of_small(),
+            )  # fmt: skip
         alternative = self._alternative()
         if not np.isfinite(alternative):
             if self._again == 1:
@@ -539,6 +602,35 @@ class Attempts:
         if len(keep) == len(old.stops):
             return old
         return merged(old, result, keep, self.A, self.b) if keep else result
+
+
+def iterations_needed(result: Result) -> float:
+    """Return the iterations that a solve would have needed, at the rate of its residual.
+
+    The geometric mean of the counts at the rate since the start and since half of the iterations: a
+    plateau says that many more are needed, and it ends. The slowest column counts.
+    """
+    done = max(result.iterations, 1)
+    size = result.residuals
+    levels = [_logarithm_of_least(part) for part in (size[:1], size[: 1 + done // 2], size)]
+    with np.errstate(all="ignore"):
+        missing = np.maximum(levels[2] - np.log(np.atleast_1d(result.threshold)), 0.0)
+    counts = []
+    for begun, part in ((levels[0], done), (levels[1], done - done // 2)):
+        with np.errstate(all="ignore"):
+            more = part * missing / np.maximum(begun - levels[2], 0.0)
+        # without progress nothing is known but that they are many
+        more = np.where(missing > 0, np.nan_to_num(more, nan=np.inf, posinf=np.inf), 0.0)
+        counts.append(min(done + float(np.max(more, initial=0.0)), MANY * done))
+    return float(np.sqrt(counts[0] * counts[1]))
+
+
+def _logarithm_of_least(residuals: Any) -> Any:
+    """Return the logarithm of the least residual of each column; infinity where there is none."""
+    columns = np.asarray(residuals).reshape(len(residuals), -1)
+    known = np.where(np.isfinite(columns), columns, np.inf)
+    with np.errstate(all="ignore"):
+        return np.log(known.min(axis=0, initial=np.inf))
 
 
 def _told(result: Result) -> str:

@@ -26,7 +26,7 @@ SUPERLU = "superlu"
 #: Iterations of CG with multigrid: of scalar elliptic equations, of systems with the constant of
 #: each unknown and with rigid body modes as near null space, and of other matrices, for a residual
 #: of 1e-8.
-CYCLES = {"elliptic": 11.0, "blocks": 45.0, "modes": 20.0, "other": 120.0}
+CYCLES = {"elliptic": 11.0, "blocks": 35.0, "modes": 16.0, "other": 120.0}
 
 #: Iterations of CG for the levels of a search in breadth and the logarithm of the reduction: 880
 #: for 299 + 299 levels in the plane, 184 for 147 in space.

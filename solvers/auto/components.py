@@ -163,6 +163,8 @@ def _together(
     for result in found[:SHOWN]:
         attempts += result.attempts
         notes += [note for note in result.notes if note not in notes]
+    if not all(r.converged or _is_shortest(r) for r in found):  # it is said of a part of x
+        notes = [note for note in notes if "x is the shortest" not in note]
     one = np.ndim(b) == 1
     history = np.stack([norm_b, norm])
     return Result(
@@ -178,3 +180,8 @@ def _together(
         notes=notes,
         attempts=attempts,
     )
+
+
+def _is_shortest(result: Result) -> bool:
+    """Return whether a result says of its solution that it is the shortest one."""
+    return any("x is the shortest" in note for note in result.notes)

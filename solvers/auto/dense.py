@@ -85,6 +85,8 @@ class SmallMatrix:
     ----------
     is_regular : bool
         Whether the values are finite, of moderate size, and not singular to working precision.
+    unit : float
+        The unit of rounding of the entries.
     size, condition : float
         The norm of column sums, and a lower bound of the condition number in that norm, which is
         infinite before the first solve.
@@ -102,6 +104,7 @@ class SmallMatrix:
 
     def __init__(self, A: Matrix) -> None:
         self.condition = np.inf
+        self.unit = float(np.finfo(A.dtype).eps)
         self._matrix, self.size = _stored(A)
         self.is_regular = SAFE[0] < self.size < SAFE[1]  # false for NaN
 
@@ -134,6 +137,11 @@ class SmallMatrix:
             return None
         return rounded, norm
 
+    @property
+    def is_regular_to_precision(self) -> bool:
+        """Whether it is regular for other values within the rounding of its entries."""
+        return self.is_regular and not (self.unit > EPS and self.condition * self.unit > 1)
+
     def _estimated(self, b: Numbers) -> Numbers:
         """Return the solution, and estimate the condition number by some more columns."""
         n, k = b.shape
@@ -163,8 +171,9 @@ class SmallMatrix:
         rows[rows == 0] = 1
         columns = (sizes / rows[:, None]).max(axis=0)
         columns[columns == 0] = 1
-        scaled = np.linalg.matrix_rank(self._matrix / rows[:, None] / columns)
-        x, _, rank, _ = np.linalg.lstsq(self._matrix, b, rcond=n * EPS)
+        values = np.linalg.svd(self._matrix / rows[:, None] / columns, compute_uv=False)
+        scaled = int(np.sum(values > n * self.unit * values[0]))
+        x, _, rank, _ = np.linalg.lstsq(self._matrix, b, rcond=n * self.unit)
         if scaled != rank or rank == n:
             return None
         rounded = x.astype(dtype)
@@ -278,6 +287,10 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
         found = small.solve(system.b, system.threshold, system.dtype)
     if found is None or not np.all(found[1] <= system.threshold):
         return None
+    if not small.is_regular_to_precision:
+        singular = shortest_of_small(A, b, rtol, atol)
+        if singular is not None:
+            return singular
     x, norm = found
     error = small.error(x, norm)
     made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "dense", setup, 1, 0.0, ""), began)
@@ -299,7 +312,7 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
     began = time.perf_counter()
     system = _system(A, b, rtol, atol)
     usable = system is not None and SAFE[0] < system.matrix.size < SAFE[1]
-    if system is None or not usable or system.matrix.is_regular:
+    if system is None or not usable or system.matrix.is_regular_to_precision:
         return None
     try:
         with one_thread():

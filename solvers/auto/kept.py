@@ -74,6 +74,8 @@ class Kept:
         #: Whether the values are finite, and constants are a null space; None until it is asked.
         self.finite: bool | None = None
         self.null: Any = None
+        #: Why the matrix is singular, "" if nothing says so; None until it is asked.
+        self.singular: str | None = None
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
         #: Solvers by their class, the name of their preconditioner and their options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
@@ -111,7 +113,7 @@ class Kept:
         with self.lock:
             if version == self.version:
                 return
-            self.facts = self.finite = self.null = self.small = None
+            self.facts = self.finite = self.null = self.small = self.singular = None
             self.choices.clear()
             self.winners.clear()
             self.direct.clear()

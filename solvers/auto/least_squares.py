@@ -1,42 +1,74 @@
-"""The shortest least squares solution of a square system with a singular matrix."""
+"""The shortest least squares solution of a system with a singular or rectangular matrix."""
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.formats import Matrix
-from ...core.operands import as_block
+from ...core.formats import Csr, Matrix
+from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
 from ..driver.scaling import norms
 from ..least_squares.lsmr import Lsmr
+from .costs import rates_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[Any]
 
 #: The tolerance of the least squares solution in relation to that of the system, and its range.
 TIGHTER, LEAST, MOST = 1e-3, 1e-12, 1e-8
 
-#: Iterations for each unknown, and at most.
-PER_ROW, AT_MOST = 20, 5000
+#: Iterations for each unknown, and at most; the fewest where dense factors are the alternative.
+PER_ROW, AT_MOST, AT_LEAST = 20, 5000, 300
+
+#: Entries of a dense matrix, times its shorter side, up to which orthogonal factors are made where
+#: iterations do not converge: 2000 rows; and the seconds for each of that product.
+DENSE_WORK, DENSE_SECONDS = 8.1e9, 4e-10
+
+#: Units of rounding, times the root of the longer side, below which the part of a column that is
+#: independent of the others counts as zero.
+RANK = 10.0
+
+#: Products with the matrix in an iteration of LSMR.
+PRODUCTS = 3.0
 
 
-def shortest(A: Matrix, b: Any, x0: Any, rtol: float, atol: float) -> Result:
+def shortest(
+    A: Matrix, b: Any, x0: Any, rtol: float, atol: float, seconds: float | None = None
+) -> Result:
     """Minimize ``|A x - b|`` by LSMR, which finds the shortest solution from zero.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The matrix.
+    b, x0 : array, shape (n,) or (n, k)
+        Right-hand sides, and where to start; None for zero.
+    rtol, atol : float
+        The tolerance of the system.
+    seconds : float, optional
+        About how long it may take.
 
     Returns
     -------
     Result
         A column converged if its residual meets the tolerance of the system; it ends as *least
-        squares* if the residual is the least there is.
+        squares* if the residual is the least there is. Where LSMR does not come to an end, dense
+        orthogonal factors of a matrix of up to 2000 rows do.
     """
     tolerance = float(np.clip(TIGHTER * rtol, LEAST, MOST))
-    solver: Any = Lsmr(
-        A,
-        atol=tolerance,
-        btol=min(rtol, tolerance),
-        conlim=0.0,
-        maxiter=min(PER_ROW * A.shape[0], AT_MOST),
-    )
+    most = min(PER_ROW * A.shape[0], AT_MOST)
+    densely = x0 is None and fits_densely(A, seconds)
+    limit = _dense_seconds(A) if densely else seconds
+    if limit is not None:
+        most = min(most, max(int(limit / _per_iteration(A)), AT_LEAST))
+    solver: Any = Lsmr(A, atol=tolerance, btol=min(rtol, tolerance), conlim=0.0, maxiter=most)
     found = solver.solve(b, x0)
     size = norms(A.executor, as_block(A.executor, b, A.shape[0], "b"))
     threshold = np.maximum(rtol * size, atol)
@@ -46,7 +78,7 @@ def shortest(A: Matrix, b: Any, x0: Any, rtol: float, atol: float) -> Result:
         for n, t, s in zip(norm, threshold, found.stops, strict=True)
     ]
     one = np.ndim(b) == 1
-    return Result(
+    result = Result(
         x=found.x,
         stops=stops,
         column_iterations=found.column_iterations,
@@ -56,4 +88,83 @@ def shortest(A: Matrix, b: Any, x0: Any, rtol: float, atol: float) -> Result:
         seconds=found.seconds,
         solver=found.solver,
         executor=found.executor,
+    )
+    ended = all(stop in (Stop.CONVERGED, Stop.LEAST_SQUARES) for stop in stops)
+    if ended or not densely:
+        return result
+    return _by_factors(A, b, result, threshold)
+
+
+def fits_densely(A: Matrix, seconds: float | None = None) -> bool:
+    """Return whether dense orthogonal factors of a matrix take a few seconds, or some, at most."""
+    m, n = A.shape
+    most = DENSE_WORK if seconds is None else min(DENSE_WORK, seconds / DENSE_SECONDS)
+    return float(m) * n * min(m, n) <= most
+
+
+def _dense_seconds(A: Matrix) -> float:
+    m, n = A.shape
+    return DENSE_SECONDS * float(m) * n * min(m, n)
+
+
+def _per_iteration(A: Matrix) -> float:
+    rates = rates_of(A)
+    moved = PRODUCTS * (rates.entry * A.nnz + rates.row * sum(A.shape))
+    return max(4 * rates.launch + moved, 1e-9)
+
+
+def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numbers, int]:
+    """Return the shortest least squares solution by orthogonal factors of a dense matrix.
+
+    Parameters
+    ----------
+    A : matrix, shape (m, n)
+        The matrix.
+    block : array, shape (m, k)
+        Right-hand sides, on the host.
+    dtype : dtype
+        Of the solution.
+
+    Returns
+    -------
+    x, norms, rank : array of shape (n, k), array, int
+        Of the columns' residuals, and the numerical rank.
+
+    References
+    ----------
+    E. Anderson et al., LAPACK Users' Guide, 3rd ed., SIAM 1999: gelsy.
+    """
+    from scipy.linalg import lstsq
+
+    rows: Csr = A.asformat("csr").without_duplicates()
+    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
+    indptr, indices, data = (np.asarray(a) for a in read)
+    wide = np.result_type(data.dtype, np.float64)
+    matrix = np.zeros(A.shape, wide)
+    matrix[np.repeat(np.arange(A.shape[0]), np.diff(indptr)), indices] = data
+    unit = RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
+    sides = np.asarray(block).astype(np.result_type(wide, block.dtype))
+    x, _, rank, _ = lstsq(matrix, sides, cond=unit, lapack_driver="gelsy", check_finite=False)
+    rounded = x.astype(dtype)
+    return rounded, np.linalg.norm(sides - matrix @ rounded, axis=0), int(rank)
+
+
+def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
+    """Return the least squares solution by dense factors, of all columns."""
+    began = time.perf_counter()
+    block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
+    x, norm, rank = dense_shortest(A, block, np.asarray(found.x).dtype)
+    stops = [
+        Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES
+        for n, t in zip(norm, threshold, strict=True)
+    ]
+    one = np.ndim(b) == 1
+    native = A.executor.from_host(np.ascontiguousarray(x))
+    return replace(
+        found,
+        x=like(A.executor, native, b),
+        stops=stops,
+        residual_norm=float(norm[0]) if one else norm,
+        seconds=found.seconds + time.perf_counter() - began,
+        notes=[f"lsmr did not end; orthogonal factors of rank {rank}, by LAPACK in SciPy, did"],
     )

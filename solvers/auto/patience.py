@@ -14,8 +14,9 @@ from ...core.stopping import Criterion, State
 #: and with a residual that hardly falls.
 PART, HOPELESS_PART = 0.35, 0.12
 
-#: How many times the time of the other candidate the rest must take to be hopeless.
-HOPELESS = 8.0
+#: How many times the time of the other candidate the rest may take for the whole of that part: it
+#: shrinks as the rest grows.
+UNCERTAIN = 2.0
 
 #: Seconds between two looks at the residual.
 BETWEEN = 1.5e-3
@@ -30,10 +31,11 @@ EXPECTED = 1.3
 SLOW = 2.5
 
 #: Looks at the residual before it is judged, and iterations.
-LOOKS, JUDGED = 4, 10
+LOOKS, JUDGED = 3, 10
 
-#: Iterations before the other candidates are found, and seconds that are expected of these.
-FIRST, FIRST_SECONDS = 30, 1.2e-3
+#: Iterations before the other candidates are found, and seconds that are expected of these; the
+#: part of the time of another candidate where that is less.
+FIRST, FIRST_SECONDS, FIRST_PART = 30, 1.2e-3, 0.12
 
 #: How many times the logarithm of the reduction so far may be missing for a solve that goes on
 #: without a look at the other candidates.
@@ -86,6 +88,8 @@ class Patience(Criterion):
         Finds the other candidates after :data:`FIRST` iterations or more, by which easy systems are
         solved, for the expected seconds of the rest and the iterations so far. None lets the solve
         go on; it is asked again after as many iterations.
+    quickest : float
+        Seconds that another candidate takes at least: looks are more frequent if these are few.
     """
 
     def __init__(
@@ -96,13 +100,15 @@ class Patience(Criterion):
         atol: float,
         iterations: float = 0.0,
         outlook: Callable[[float, int], Outlook | None] | None = None,
+        quickest: float = np.inf,
     ) -> None:
         self.alternative, self.per_iteration = alternative, per_iteration
         self.iterations, self._outlook = iterations, outlook
         self.rtol, self.atol = rtol, atol
-        self.every = int(np.clip(BETWEEN / max(per_iteration, 1e-9), FEWEST, MOST))
+        look = FIRST_PART * quickest
+        self.every = int(np.clip(min(BETWEEN, look / 2) / max(per_iteration, 1e-9), FEWEST, MOST))
         if outlook is not None:
-            first = FIRST_SECONDS / max(per_iteration, 1e-9)
+            first = min(FIRST_SECONDS, look) / max(per_iteration, 1e-9)
             self._usual, self.every = self.every, int(np.clip(first, FIRST, MOST))
         #: Whether this criterion ended the solve.
         self.gave_up = False
@@ -147,8 +153,8 @@ class Patience(Criterion):
             return False
         if self.rest <= max(alternative - 0.3 * spent, 0.5 * alternative):
             return False
-        hopeless = self.rest > HOPELESS * alternative
-        self.gave_up = spent > alternative * (HOPELESS_PART if hopeless else PART)
+        part = np.clip(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART, PART)
+        self.gave_up = bool(spent > alternative * part)
         return self.gave_up
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:

@@ -8,10 +8,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.errors import InvalidMatrix
 from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.settings import Settings, option_names
+from ..driver.as_preconditioner import as_preconditioner
+from ..driver.hermitian import is_hermitian_in_products
+from ..driver.scaling import largest_values
 from ..krylov.gmres import RESTART
 from ..preconditioners import Amg, Jacobi
 from ..preconditioners.names import parsed
@@ -32,6 +38,9 @@ LAST_BASIS = 2**23
 #: Rows of a matrix that a group shares from which on multigrid comes first, iterations of CG with
 #: Jacobi before multigrid for smaller ones, and iterations with multigrid.
 ROWS_FOR_MULTIGRID, WORTH_A_HIERARCHY, CYCLES = 150**3, 500, 200
+
+#: The first methods that need a Hermitian preconditioner.
+HERMITIAN = ("cg", "minres")
 
 #: M for a diagonal with values that have no inverse.
 REPLACEMENT = 1.0
@@ -99,7 +108,7 @@ class Plan:
 def planned(operator: LinOp, question: Question) -> Plan:
     """Return the candidates; kept with the values of a matrix."""
     asked = question.asked
-    if isinstance(operator, Matrix) and operator.partition is None and not is_finite(operator):
+    if not _has_finite_entries(operator):
         raise InvalidMatrix("A has NaN or Inf: there is no solution")
     plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
     plain = plain and not question.hints.given
@@ -115,6 +124,16 @@ def planned(operator: LinOp, question: Question) -> Plan:
         # the plan must not keep the matrix, which keeps the plan
         kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
     return replace(found, operator=operator, key=key)
+
+
+def _has_finite_entries(A: LinOp) -> bool:
+    """Return whether a matrix has neither NaN nor Inf; all members of a group must ask."""
+    if isinstance(A, SharedCsr):
+        data = A.own_block.data.reshape(-1, 1)
+        if not data.size:
+            data = A.executor.zeros((1, 1), data.dtype)
+        return bool(np.all(np.isfinite(largest_values(A.executor, data))))  # of the group
+    return not isinstance(A, Matrix) or A.partition is not None or is_finite(A)
 
 
 def _plan(operator: LinOp, question: Question) -> Plan:
@@ -138,6 +157,9 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     if asked.is_auto and varies:
         methods, why = _flexible(facts)
         about_method = f"{about_method}, and M varies: {why}"
+    elif asked.is_auto and methods[0] in HERMITIAN and not _is_hermitian(M, operator):
+        methods = _methods("auto", replace(facts, hermitian=False), False)[0] if facts else methods
+        about_method = f"{about_method}, but M is not Hermitian, as cg and minres need it"
     bare = False
     if asked.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
         # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
@@ -226,6 +248,15 @@ def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
             return M, kept_with(A).preconditioner(M)[0].varies
         M = M.on(A)
     return M, isinstance(M, LinOp) and M.varies
+
+
+def _is_hermitian(M: Any, A: LinOp) -> bool:
+    """Return whether a preconditioner that was asked for is Hermitian, by two products."""
+    if M is None or _is_auto(M) or A.partition is not None:
+        return True
+    if isinstance(M, Settings):
+        M = kept_with(A).preconditioner(M)[0] if isinstance(A, Matrix) else M.on(A)
+    return is_hermitian_in_products(as_preconditioner(M, A))
 
 
 def _flexible(facts: Facts | None) -> tuple[list[str], str]:

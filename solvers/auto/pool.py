@@ -83,7 +83,7 @@ class Pool:
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = self.is_second = False
         #: Whether the first candidate asks for the others after some iterations.
-        self.asks = not self._small_matrix and make.on_host
+        self.asks = make.on_host
         self._estimate_first()
         self.candidates = [self.first]
         if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
@@ -107,7 +107,7 @@ class Pool:
 
         The estimate is that of small matrices; a larger one must be hopeless in comparison with it.
         """
-        if self.asks or not self.allows_direct:
+        if not self.allows_direct or (self.asks and not self._small_matrix):
             return False
         times = HOPELESS
         if self._small_matrix:
@@ -151,9 +151,17 @@ class Pool:
 
         The structure takes as long as some iterations. The factors of a direct solver count as few.
         """
+        if self._small_matrix and self.allows_direct:
+            return self.least_of_small()
         other = min((self.seconds(c) for c in self._others()), default=float("inf"))
         factors = least_of_factors(self.A.nnz) if self.allows_direct else float("inf")
         return min(other, factors)
+
+    def least_of_small(self) -> float:
+        """Return the expected seconds of the factors of a small matrix, infinity for others."""
+        if self._small_matrix and self.allows_direct:
+            return self._small().expected
+        return float("inf")
 
     def yields(self) -> bool:
         """Return whether another candidate is clearly better than the first one."""

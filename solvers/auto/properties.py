@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, log2
+from math import log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -82,15 +82,20 @@ class Sample:
 
         It is near 1 where diffusion is much faster along one direction of a grid.
         """
-        off = ~self._on_diagonal & (self._sizes > 0)
-        owners, sizes = self._owner[off], self._sizes[off]
-        shares = []
-        for row in np.unique(owners):
-            found = np.sort(sizes[owners == row])
-            total = float(found.sum())
-            if found.size > 2 and isfinite(total):
-                shares.append(float(found[-2:].sum()) / total)
-        return float(np.median(shares)) if shares else 0.0
+        off = ~self._on_diagonal & (self._sizes > 0) & np.isfinite(self._sizes)
+        owners, sizes = self._owner[off], self._sizes[off].astype(np.float64)
+        if not owners.size:
+            return 0.0
+        order = np.lexsort((sizes, owners))
+        owners, sizes = owners[order], sizes[order]
+        starts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]]))
+        lengths = np.diff(np.append(starts, owners.size))
+        totals = np.add.reduceat(sizes, starts)
+        ends = starts + lengths
+        several = (lengths > 2) & np.isfinite(totals)
+        last = ends[several]
+        shares = (sizes[last - 1] + sizes[last - 2]) / totals[several]
+        return float(np.median(shares)) if shares.size else 0.0
 
     @cached_property
     def jumps(self) -> bool:

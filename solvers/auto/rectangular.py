@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,19 @@ import numpy as np
 from ...core.errors import InvalidArgument
 from ...core.formats import Matrix
 from ...core.linop import LinOp
-from ...core.operands import as_block
+from ...core.operands import as_block, like
 from ...core.result import AttemptRecord
+from ...core.status import Stop
 from ..driver.scaling import norms
 from ..least_squares.base import COLUMNS
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.result import LeastSquaresResult
+from .candidates import DIRECT
+from .least_squares import dense_shortest, fits_densely
 from .methods import AskedMethod
+
+#: The note on a solution by factors.
+DENSE = "x is the shortest of all solutions, by LAPACK in SciPy"
 
 
 def solve_rectangular(
@@ -70,8 +77,48 @@ def solve_rectangular(
         b, x0, callback=callback
     )
     label = COLUMNS if isinstance(M, str) else ""
-    tried = AttemptRecord(
-        kind.__name__.lower(), label, 0.0, found.iterations, found.seconds,
-        found.reason.partition(":")[0],
-    )  # fmt: skip
-    return replace(found, notes=notes, attempts=[tried])
+    tried = [
+        AttemptRecord(
+            kind.__name__.lower(), label, 0.0, found.iterations, found.seconds,
+            found.reason.partition(":")[0],
+        )
+    ]  # fmt: skip
+    free = asked.is_open and x0 is None and maxiter is None and isinstance(A, Matrix)
+    if free and not found.converged and A.partition is None and fits_densely(A):
+        found, factored = _by_factors(A, block, b, found, tolerance, atol)
+        tried.append(factored)
+        notes += [f"lsmr: {tried[0].reason}; orthogonal factors of a dense matrix did it", DENSE]
+    return replace(found, notes=notes, attempts=tried)
+
+
+def _by_factors(
+    A: Matrix, block: Any, b: Any, found: LeastSquaresResult, rtol: float, atol: float
+) -> tuple[LeastSquaresResult, AttemptRecord]:
+    """Return the shortest least squares solution by dense factors, after LSMR came to no end."""
+    began = time.perf_counter()
+    sides = np.asarray(A.executor.to_host(block))
+    dtype = np.asarray(A.executor.to_host(found.x)).dtype
+    x, norm, _ = dense_shortest(A, sides, dtype)
+    native = A.executor.from_host(np.ascontiguousarray(x))
+    residual = A.executor.from_host(np.array(sides, dtype))
+    A.astype(dtype)._apply(native, residual, -1.0, 1.0)
+    normal = A.executor.zeros((A.shape[1], sides.shape[1]), dtype)
+    A.H.astype(dtype)._apply(residual, normal, 1.0, 0.0)
+    limit = np.maximum(rtol * np.linalg.norm(sides, axis=0), atol)
+    numbers = {
+        "residual_norm": norm,
+        "damped_norm": norm,
+        "normal_residual_norm": norms(A.executor, normal),
+        "x_norm": np.linalg.norm(x, axis=0),
+    }
+    one = np.ndim(b) == 1
+    seconds = time.perf_counter() - began
+    made = replace(
+        found,
+        x=like(A.executor, native, b),
+        stops=[Stop.CONVERGED] * sides.shape[1],
+        rules=np.where(norm <= limit, 1, 2),
+        seconds=found.seconds + seconds,
+        **{name: float(v[0]) if one else v for name, v in numbers.items()},
+    )
+    return made, AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")

@@ -9,6 +9,7 @@ or a watcher on the host has its turn.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from ...core.result import Result
 from ...core.status import Stop
 from ...core.stopping import Norms, State
 from .fast_path import Heard, go_straight, may_go_straight
+from .hermitian import notes_on_symmetry
 from .scaling import (
     RightHandSides,
     column,
@@ -497,6 +499,8 @@ def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last
     result, work = _once(solver, b, x0, watchers, keep_last)
     if not MAY_BE_OF_SCALE.isdisjoint(result.stops) and solver.rescale(work):
         result, _ = _once(solver, b, x0, watchers, keep_last)
+    if solver.HERMITIAN and not keep_last and (notes := notes_on_symmetry(solver, result)):
+        return replace(result, notes=[*result.notes, *notes])
     return result
 
 

@@ -91,6 +91,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     #: The flexible method for the matrices that this one is for.
     FLEXIBLE_KIN: ClassVar[str] = "Fgmres"
 
+    #: The operators that must be Hermitian: a failed solve says which of them are not.
+    HERMITIAN: ClassVar[tuple[str, ...]] = ()
+
     #: A vector of the workspace that an iteration writes before it reads it: between two iterations
     #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
     SPARE: ClassVar[str] = "r"

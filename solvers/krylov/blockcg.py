@@ -80,6 +80,7 @@ class BlockCg(KrylovSolver):
     """
 
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+    HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
 
     BY_HOST: ClassVar[bool] = True
 

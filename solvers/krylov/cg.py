@@ -102,6 +102,7 @@ class Cg(KrylovSolver):
 
     SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+    HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
     #: The steps that subclasses extend by scalars of their own.
     START: ClassVar[Step] = start
     CURVATURE: ClassVar[Step] = curvature

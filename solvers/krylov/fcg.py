@@ -87,6 +87,7 @@ class Fcg(KrylovSolver):
 
     SPARE: ClassVar[str] = "q"
     FLEXIBLE: ClassVar[bool] = True
+    HERMITIAN: ClassVar[tuple[str, ...]] = ("A",)
 
     def allocate(self, work: Workspace) -> None:
         """Allocate the arrays of the steps; without a preconditioner z is r."""

@@ -124,6 +124,7 @@ class PipeCg(KrylovSolver):
 
     SPARE: ClassVar[str] = "t"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
+    HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
 
     def allocate(self, work: Workspace) -> None:
         """Allocate the arrays of the steps; without a preconditioner u is r, m is w and q is s."""

@@ -124,3 +124,11 @@ def test_threads_that_share_a_group_take_turns(kind: str) -> None:
     for thread in threads:
         thread.join(60)
     assert found == [True] * 4
+
+
+def test_a_value_of_one_member_that_is_not_finite_is_refused_on_all(kind: str) -> None:
+    S = line(30).tolil()
+    S[29, 29] = np.nan
+    A = wl.distribute(S.tocsr(), [kind] * 3)
+    with pytest.raises(wl.errors.InvalidMatrix, match="A has NaN or Inf"):
+        wl.solve(A, np.ones(30))

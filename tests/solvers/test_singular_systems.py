@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.status import Stop
+from wollemi.solvers.auto.singular import why_singular
 
 from .conftest import poisson
 
@@ -77,3 +78,97 @@ def test_lsmr_of_a_square_matrix_finds_the_shortest_solution(on, rng):
     b = S @ rng.standard_normal(8)
     x = wl.solve(wl.Csr(S, executor=on), b, method="lsmr", rtol=1e-12).x
     assert np.linalg.norm(x) <= 1.1 * np.linalg.norm(np.linalg.pinv(S, rcond=1e-13) @ b)
+
+
+def shifted(n: int = 300) -> sp.csr_array:
+    """Return an unsymmetric matrix, easy to solve and too large for dense factors."""
+    return sp.csr_array(sp.diags_array([-0.7, 2.0, 0.4], offsets=[-1, 0, 1], shape=(n, n)))
+
+
+def directed(n: int = 300) -> sp.csr_array:
+    """Return the Laplacian of a directed graph, of which the rows add up to zero."""
+    W = sp.random_array((n, n), density=20 / n, rng=np.random.default_rng(0))
+    W = sp.csr_array(W - sp.diags_array(W.diagonal()))
+    return sp.csr_array(sp.diags_array(W.sum(axis=1)) - W)
+
+
+def without_a_row() -> sp.csr_array:
+    S = shifted().tolil()
+    S[7] = 0.0
+    return sp.csr_array(S)
+
+
+def with_parallel_rows() -> sp.csr_array:
+    S = shifted().tolil()
+    S[7] = -3.0 * S[8]
+    return sp.csr_array(S)
+
+
+SIGNS = {
+    "A has a row of zeros": without_a_row,
+    "A has a column of zeros": lambda: sp.csr_array(without_a_row().T),
+    "A has parallel rows": with_parallel_rows,
+    "A has parallel columns": lambda: sp.csr_array(with_parallel_rows().T),
+    "A maps constants to zero": directed,
+    "the rows of A add up to zero": lambda: sp.csr_array(directed().T),
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_matrix_that_is_known_to_be_singular_has_the_shortest_solution(on, sign, rng):
+    S = SIGNS[sign]()
+    b = S @ rng.standard_normal(S.shape[0])
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-8)
+    shortest = np.linalg.lstsq(S.toarray(), b, rcond=1e-12)[0]
+    assert result.converged and np.linalg.norm(S @ result.x - b) <= 2e-8 * np.linalg.norm(b)
+    assert np.linalg.norm(result.x) <= 1.001 * np.linalg.norm(shortest)
+    if result.attempts[0].reason == "converged":  # else the factors said so
+        assert f"{sign}: it is singular. x is the shortest solution" in result.notes
+
+
+def test_a_solution_that_is_not_the_shortest_is_said_to_be_longer(on, rng):
+    S = without_a_row()
+    result = wl.solve(wl.Csr(S, executor=on), S @ rng.standard_normal(300), maxiter=400)
+    assert result.converged
+    assert any("perhaps not the shortest; method='lsmr', M='none'" in n for n in result.notes)
+
+
+def test_regular_matrices_have_no_sign_of_a_singular_one(on):
+    for S in (shifted(), shifted().astype(np.float32), shifted() * 1j, neumann(8) + np.eye(64)):
+        assert why_singular(wl.Csr(S, executor=on)) is None
+
+
+def test_factors_of_a_matrix_singular_to_precision_lead_to_the_shortest_solution(on, rng):
+    cycle = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(300, 300)).tolil()
+    cycle[0, 299] = cycle[299, 0] = -1.0
+    scale = sp.diags_array(10.0 ** rng.uniform(-1, 1, 300))
+    S = sp.csr_array(scale @ cycle.tocsr() @ scale)
+    b = S @ rng.standard_normal(300)
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-10)
+    shortest = np.linalg.lstsq(S.toarray(), b, rcond=1e-13)[0]
+    assert result.converged and "direct" in {a.method for a in result.attempts}
+    assert np.linalg.norm(result.x) <= 1.001 * np.linalg.norm(shortest)
+    assert "A is singular to working precision. x is the shortest solution" in result.notes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_a_small_matrix_singular_in_single_precision_has_the_shortest_solution(on, dtype, rng):
+    D = rng.standard_normal((40, 25)).astype(dtype)
+    S = D @ D.conj().T
+    b = (S @ rng.standard_normal(40)).astype(dtype)
+    result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-4)
+    shortest = np.linalg.lstsq(S, b, rcond=1e-5)[0]
+    assert result.converged and "rank 25 of 40" in result.notes[0]
+    assert np.linalg.norm(result.x) <= 1.01 * np.linalg.norm(shortest)
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (60, 40)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_rectangular_systems_too_ill_conditioned_for_lsmr_are_factorized(on, shape, dtype, rng):
+    U, V = (np.linalg.qr(rng.standard_normal((n, 40)))[0] for n in shape)
+    A = ((U * np.logspace(0, -9, 40)) @ V.T).astype(dtype)
+    b = rng.standard_normal((shape[0], 2))
+    result = wl.solve(wl.Csr(A, executor=on), b, rtol=1e-12)
+    assert result.converged and result.attempts[-1].method == "direct"
+    x = np.linalg.lstsq(A, b, rcond=1e-13)[0]
+    np.testing.assert_allclose(result.x, x, atol=1e-5 * np.linalg.norm(x))

@@ -1,0 +1,52 @@
+"""Methods for Hermitian operators name the operator that is not Hermitian."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+from wollemi.solvers.driver.hermitian import is_hermitian_in_products
+
+from .conftest import DTYPES, convection, poisson
+
+
+def lower(S: sp.csr_array) -> np.ndarray:
+    """Return the inverse of the lower triangle, which is not Hermitian."""
+    return np.linalg.inv(np.tril(S.toarray()))
+
+
+@pytest.mark.parametrize("name", ["Cg", "PipeCg", "BlockCg", "Minres"])
+def test_a_failed_method_says_that_m_is_not_hermitian(on, name):
+    S = poisson(8)
+    M = wl.Csr(lower(S) + 0.3 * np.triu(np.ones((64, 64)), 1), executor=on)
+    b = np.random.default_rng(0).standard_normal(64)
+    result = getattr(wl.solvers, name)(wl.Csr(S, executor=on), M, rtol=1e-12).solve(b)
+    assert not result.converged
+    said = "M is not Hermitian, as the method needs it: use gmres, or another M"
+    assert said in result.notes or result.iterations == 0
+
+
+@pytest.mark.parametrize("name", ["Cg", "Fcg", "PipeCg", "BlockCg", "Minres"])
+def test_a_failed_method_says_that_a_is_not_hermitian(on, name):
+    A, b = wl.Csr(convection(8), executor=on), np.random.default_rng(0).standard_normal(64)
+    result = getattr(wl.solvers, name)(A, rtol=1e-14, maxiter=30).solve(b)
+    assert not result.converged
+    assert "A is not Hermitian, as the method needs it: use gmres" in result.notes
+    result = wl.solvers.Cg(wl.Csr(poisson(8), executor=on), maxiter=2).solve(b)
+    assert not result.converged and not result.notes
+
+
+def test_the_choice_leaves_out_cg_where_m_is_not_hermitian(on):
+    S, b = poisson(8), np.random.default_rng(0).standard_normal(64)
+    inverse = lower(S)
+    result = wl.solve(wl.Csr(S, executor=on), b, M=wl.Csr(inverse, executor=on), rtol=1e-8)
+    assert result.converged and result.solver == "Bicgstab"
+    assert "but M is not Hermitian, as cg and minres need it" in result.notes[0]
+    result = wl.solve(wl.Csr(S, executor=on), b, M=wl.Diagonal(np.full(64, 0.25), executor=on))
+    assert result.converged and result.solver == "Cg"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_two_products_tell_hermitian_operators_from_others(on, dtype):
+    assert is_hermitian_in_products(wl.Csr(poisson(12, dtype), executor=on))
+    assert not is_hermitian_in_products(wl.Csr(convection(12, dtype), executor=on))
