@@ -112,6 +112,8 @@ class Attempts:
     seconds_left: float | None = None
     #: Makes the pool of candidates, which a solve by the first ones does not need.
     make_pool: Callable[[], Pool | None] | None = None
+    #: Whether the method is to be chosen, and with it which of many solutions is returned.
+    is_open: bool = False
     #: Solves the components of the matrix separately; it is told whether the first method was slow.
     separately: Callable[[bool], Result | None] | None = None
     #: Seconds in which the preconditioner of the first attempt was made before.
@@ -211,31 +213,33 @@ class Attempts:
         self.notes += [note for note in found.notes if note not in self.notes]
         return found
 
-    def _shorten(self, candidate: Candidate, result: Result) -> None:
-        """Replace a solution of a singular system by the shortest one, or say that it is longer.
+    def _sign_of_singular(self, candidate: Candidate, result: Result) -> str | None:
+        """Return why the matrix of a solved system is singular, None if nothing says so.
 
         CG and MINRES without a preconditioner find the shortest solution of a Hermitian system by
-        themselves: their iterates are images of the matrix.
+        themselves, since their iterates are images of the matrix: they are not asked about.
         """
-        if not isinstance(self.A, Matrix) or self.A.partition is not None or self.pool is None:
-            return
+        if not (self.is_open and isinstance(self.A, Matrix)) or self.A.partition is not None:
+            return None
         if candidate.method == DIRECT:
-            if result.error is None or not result.error > SINGULAR:
-                return
-            why = "A is singular to working precision"
-        else:
-            hermitian = candidate.method in ("cg", "minres")
-            found = None if hermitian and candidate.M is None else why_singular(self.A)
-            if found is None:
-                return
-            why = f"{found}: it is singular"
-        if self.x0 is not None or self.maxiter is not None or self.stop is not None:
-            self.notes.append(f"{why}. {LONGER_ONE}")
+            large = result.error is not None and result.error > SINGULAR
+            return "A is singular to working precision" if large else None
+        if candidate.method in ("cg", "minres") and candidate.M is None:
+            return None
+        found = why_singular(self.A)
+        return found and f"{found}: it is singular"
+
+    def _shorten(self, candidate: Candidate, result: Result) -> None:
+        """Replace a solution of a singular system by the shortest one, or say that it is longer."""
+        why = self._sign_of_singular(candidate, result)
+        if why is None:
             return
+        limits = (self.x0, self.maxiter, self.stop)
         seconds = max(MORE * self._spent(), AT_LEAST)
         if self.seconds_left is not None:
             seconds = min(seconds, self.seconds_left - self._spent())
-        shorter = self._shortest(seconds) if seconds > 0 else result
+        tried = seconds > 0 and all(limit is None for limit in limits)
+        shorter = self._shortest(seconds) if tried else result
         if shorter is result or not shorter.converged:
             self.notes.append(f"{why}. {LONGER_ONE}")
             return

@@ -215,6 +215,7 @@ def solve(
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
         make_pool=plan.pool,
+        is_open=asked.is_auto,
         separately=separately,
         made_in=plan.setup_seconds,
     )  # fmt: skip

@@ -159,12 +159,8 @@ def _together(
         others = [stop for stop in failed if stop != Stop.LEAST_SQUARES]
         stops.append(Stop.CONVERGED if met else (others or failed)[0])
     attempts: list[AttemptRecord] = []
-    notes = [f"the pattern has {count} components, which were solved separately"]
     for result in found[:SHOWN]:
         attempts += result.attempts
-        notes += [note for note in result.notes if note not in notes]
-    if not all(r.converged or _is_shortest(r) for r in found):  # it is said of a part of x
-        notes = [note for note in notes if "x is the shortest" not in note]
     one = np.ndim(b) == 1
     history = np.stack([norm_b, norm])
     return Result(
@@ -177,9 +173,19 @@ def _together(
         seconds=sum(result.seconds for result in found),
         solver=found[0].solver,
         executor=A.executor.name,
-        notes=notes,
+        notes=_notes(found, count),
         attempts=attempts,
     )
+
+
+def _notes(found: list[Result], count: int) -> list[str]:
+    """Return the notes on the largest components, and on the length of x where all agree."""
+    notes = [f"the pattern has {count} components, which were solved separately"]
+    for result in found[:SHOWN]:
+        notes += [note for note in result.notes if note not in notes]
+    if not all(r.converged or _is_shortest(r) for r in found):  # it is said of a part of x
+        notes = [note for note in notes if "x is the shortest" not in note]
+    return notes
 
 
 def _is_shortest(result: Result) -> bool:

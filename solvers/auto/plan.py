@@ -99,7 +99,10 @@ class Plan:
         """Keep the candidate that solved the system, for the next one."""
         if self.key is None or attempts.winner is None or self.pooled is None:
             return
-        winner, limit = attempts.winner, 4 * attempts.tried[-1].iterations + 100
+        winner = attempts.winner
+        name = (winner.method, winner.label)
+        took = max(a.iterations for a in attempts.tried if (a.method, a.M) == name)
+        limit = 4 * took + 100
         if winner.patient or winner.limit != limit:
             winner = replace(winner, patient=False, limit=limit)
         kept_with(self.operator).winners[self.key] = winner  # type: ignore[arg-type]

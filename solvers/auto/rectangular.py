@@ -83,8 +83,8 @@ def solve_rectangular(
             found.reason.partition(":")[0],
         )
     ]  # fmt: skip
-    free = asked.is_open and x0 is None and maxiter is None and isinstance(A, Matrix)
-    if free and not found.converged and A.partition is None and fits_densely(A):
+    free = asked.is_open and x0 is None and maxiter is None and A.partition is None
+    if free and not found.converged and isinstance(A, Matrix) and fits_densely(A):
         found, factored = _by_factors(A, block, b, found, tolerance, atol)
         tried.append(factored)
         notes += [f"lsmr: {tried[0].reason}; orthogonal factors of a dense matrix did it", DENSE]
@@ -105,7 +105,7 @@ def _by_factors(
     normal = A.executor.zeros((A.shape[1], sides.shape[1]), dtype)
     A.H.astype(dtype)._apply(residual, normal, 1.0, 0.0)
     limit = np.maximum(rtol * np.linalg.norm(sides, axis=0), atol)
-    numbers = {
+    numbers: dict[str, Any] = {
         "residual_norm": norm,
         "damped_norm": norm,
         "normal_residual_norm": norms(A.executor, normal),
@@ -119,6 +119,6 @@ def _by_factors(
         stops=[Stop.CONVERGED] * sides.shape[1],
         rules=np.where(norm <= limit, 1, 2),
         seconds=found.seconds + seconds,
-        **{name: float(v[0]) if one else v for name, v in numbers.items()},
+        **({name: float(v[0]) for name, v in numbers.items()} if one else numbers),
     )
     return made, AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")

@@ -47,9 +47,10 @@ def _sign_of(A: Matrix) -> str | None:
     if A.nnz == 0:
         return "A is zero"
     probes = _probes(n, A.dtype)
+    adjoint: Matrix = A.H
     for operator, one, many, total in (
         (A, "row", "rows", "A maps constants to zero"),
-        (A.H, "column", "columns", "the rows of A add up to zero"),
+        (adjoint, "column", "columns", "the rows of A add up to zero"),
     ):
         image = A.executor.zeros((n, 3), A.dtype)
         operator._apply(A.executor.from_host(probes), image, 1.0, 0.0)
