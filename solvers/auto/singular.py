@@ -6,7 +6,7 @@ find the shortest solution by itself, so that they cost a few products.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def _sign_of(A: Matrix) -> str | None:
     if A.nnz == 0:
         return "A is zero"
     probes = _probes(n, A.dtype)
-    adjoint: Matrix = A.H
+    adjoint = cast(Matrix, A.H)
     for operator, one, many, total in (
         (A, "row", "rows", "A maps constants to zero"),
         (adjoint, "column", "columns", "the rows of A add up to zero"),
