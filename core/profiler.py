@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from .described import rows_table, side_by_side
 from .energy import Energy, EnergyMeasurement
+from .errors import InvalidArgument
 from .executor import Executor
 from .operation import Cost, Operation
 from .registry import executor as executor_by_name
@@ -34,6 +38,27 @@ class Entry:
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
+@dataclass(frozen=True)
+class TimedCall:
+    """One call of an operation.
+
+    Attributes
+    ----------
+    operation, executor : str
+        The names.
+    member : int
+        The rank of the executor in its group, 0 for one that is alone.
+    start, seconds : float
+        When it began, in seconds since the profile was opened, and how long it took.
+    """
+
+    operation: str
+    executor: str
+    member: int
+    start: float
+    seconds: float
+
+
 @dataclass(repr=False)
 class Profile:
     """The result of :func:`profile`; print it for the table.
@@ -44,10 +69,14 @@ class Profile:
         The measurements by operation and executor.
     energy : Energy or None
         With ``energy=``: joules and seconds of the block, complete after it.
+    timeline : list of TimedCall or None
+        With ``timeline=True``: every call, in the order in which they ended.
     """
 
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
     energy: Energy | None = None
+    timeline: list[TimedCall] | None = None
+    opened: float = field(default_factory=time.perf_counter)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: -e.seconds))
@@ -104,8 +133,41 @@ class Profile:
         head = ("operation", "executor", "calls", "ms", "share", "GB/s")
         return side_by_side(rows_table("Profile", head, rows))
 
-    def _add(self, operation: Operation, executor: Executor, seconds: float, cost: Cost) -> None:
+    def save_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Write the calls as trace events, one row for each member: for Perfetto or Chrome.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, of JSON. https://ui.perfetto.dev and chrome://tracing show it.
+
+        Raises
+        ------
+        InvalidArgument
+            If the profile was opened without ``timeline=True``.
+        """
+        if self.timeline is None:
+            raise InvalidArgument(
+                "save_timeline: this profile has no timeline; open it by wl.profile(timeline=True)"
+            )
+        events = [
+            {
+                "name": call.operation, "cat": call.executor, "ph": "X", "pid": 0,
+                "tid": call.member, "ts": 1e6 * call.start, "dur": 1e6 * call.seconds,
+            }
+            for call in self.timeline
+        ]  # fmt: skip
+        Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+    def _add(
+        self, operation: Operation, executor: Executor, start: float, seconds: float, cost: Cost
+    ) -> None:
         """Add one call."""
+        if self.timeline is not None:
+            member = 0 if executor.links is None else executor.links.rank
+            begin = start - self.opened
+            call = TimedCall(operation.name, executor.name, member, begin, seconds)
+            self.timeline.append(call)
         key = (operation.name, executor.name)
         entry = self.entries.setdefault(key, Entry(*key))
         entry.calls += 1
@@ -128,18 +190,18 @@ def _observe(
     """Run an operation, and add it to every profile that is open."""
     executor.synchronize()
     start = time.perf_counter()
-    result = kernel(executor, *arguments)
+    result = executor.perform(operation, kernel, *arguments)
     executor.synchronize()
     elapsed = time.perf_counter() - start
     cost = operation.cost(*arguments)
     with _CHANGING:
         for profile in _OPEN:
-            profile._add(operation, executor, elapsed, cost)
+            profile._add(operation, executor, start, elapsed, cost)
     return result
 
 
 @contextmanager
-def profile(*, energy: bool | str | Executor = False) -> Iterator[Profile]:
+def profile(*, energy: bool | str | Executor = False, timeline: bool = False) -> Iterator[Profile]:
     """Watch all operations within a ``with`` block, or measure the energy of the block.
 
     Each operation is waited for, so device queues and recorded loops are switched off: shares and
@@ -153,6 +215,9 @@ def profile(*, energy: bool | str | Executor = False) -> Iterator[Profile]:
         block then runs as ever, no operation is watched, and ``.energy`` has joules, seconds and
         watts after it. GPUs count by NVML, processors by RAPL; the counters advance in steps of
         20 to 100 ms, so measure blocks of a second or more.
+    timeline : bool
+        Keep when each call began and how long it took, for each member of a group:
+        :meth:`Profile.save_timeline`.
 
     Raises
     ------
@@ -176,7 +241,7 @@ def profile(*, energy: bool | str | Executor = False) -> Iterator[Profile]:
         finally:
             measurement.end()
         return
-    seen = Profile()
+    seen = Profile(timeline=[] if timeline else None)
     with _CHANGING:
         _OPEN.append(seen)
         Executor._observer = staticmethod(_observe)

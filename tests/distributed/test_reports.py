@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +69,25 @@ def test_a_file_without_a_partition_is_refused(tmp_path: Path, content: str) -> 
         wl.distributed.Partition.load(path)
     with pytest.raises(FileNotFoundError):
         wl.distributed.Partition.load(tmp_path / "missing.npz")
+
+
+def test_a_profile_has_a_timeline_of_each_member(kind: str, tmp_path: Path) -> None:
+    S, b = line(30), np.ones(30)
+    A = wl.distribute(S, [kind] * 3)
+    expected = wl.solvers.Cg(A, rtol=1e-8).solve(b)
+    with wl.profile(timeline=True) as seen:
+        found = wl.solvers.Cg(A, rtol=1e-8).solve(b)
+    assert found.converged and found.iterations == expected.iterations
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-10)
+    assert seen.timeline is not None
+    for rank in range(3):
+        mine = [call for call in seen.timeline if call.member == rank]
+        assert sum(call.operation == "cg.curvature" for call in mine) == found.iterations
+        assert all(a.start + a.seconds <= b.start for a, b in pairwise(mine))
+    seen.save_timeline(tmp_path / "cg.json")
+    events = json.loads((tmp_path / "cg.json").read_text())["traceEvents"]
+    assert len(events) == len(seen.timeline) and {event["tid"] for event in events} == {0, 1, 2}
+    with wl.profile() as without:
+        A @ b
+    with pytest.raises(wl.errors.InvalidArgument, match="timeline=True"):
+        without.save_timeline(tmp_path / "none.json")
