@@ -10,12 +10,13 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .errors import InvalidArgument
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 #: Returns the function that it decorates, with its signature.
 Decorator = Callable[[Callable[P, R]], Callable[P, R]]
 
@@ -148,6 +149,64 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Decorator
             return function(*args, **options)
 
         return call
+
+    return decorate
+
+
+def named_options(*names: str, kept: int, since: str, removal: str) -> Callable[[F], F]:
+    """Accept options by position that are given by name now.
+
+    Parameters
+    ----------
+    *names : str
+        The options, in the order of the earlier positions.
+    kept : int
+        How many arguments are given by position.
+    since, removal : str
+        The version with the first warning, and the version that takes names alone.
+
+    Raises
+    ------
+    InvalidArgument
+        By the decorated function, if a call gives an option twice, or too many arguments.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> @named_options("alpha", kept=1, since="0.3", removal="0.5")
+    ... def scaled(x, *, alpha=1.0):
+    ...     return alpha * x
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     scaled(2.0, 3.0)
+    6.0
+    >>> _ = DEPRECATIONS.pop()  # this example alone
+    """
+
+    def decorate(function: F) -> F:
+        name = function.__name__
+        entry = register_deprecation(
+            f"{name}(..., {', '.join(names)}) by position", since, removal, f"{names[0]}="
+        )
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if len(args) <= kept:
+                return function(*args, **options)
+            if len(args) > kept + len(names):
+                raise InvalidArgument(
+                    f"{name} takes {kept} arguments by position, got {len(args)}; give "
+                    f"{', '.join(names)} by name"
+                )
+            entry.warn(stacklevel=2)
+            for option, value in zip(names, args[kept:], strict=False):
+                if option in options:
+                    raise InvalidArgument(f"{name}: {option} is given twice")
+                options[option] = value
+            return function(*args[:kept], **options)
+
+        vars(call)["old_positions"] = names
+        return cast(F, call)
 
     return decorate
 

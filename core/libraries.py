@@ -96,7 +96,7 @@ if TYPE_CHECKING:
             """Return ``alpha A B + beta out``."""
 
         def sddmm(
-            self, A: Any, C: Any, B: Any, alpha: Any, /, *, use_values: bool, kernel: str
+            self, A: Any, C: Any, B: Any, /, *, alpha: Any, use_values: bool, kernel: str
         ) -> Any:
             """Return the products of rows on a pattern."""
 

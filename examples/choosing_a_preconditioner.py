@@ -61,10 +61,10 @@ PRECONDITIONERS = {
     "fsai": ("Cg",),
     "isai": ("Bicgstab",),
     "ic": ("Cg",),
-    "ic:factor_sweeps=3,apply=sweeps:3": ("Cg",),
+    "ic:factor_sweeps=3,apply=jacobi:3": ("Cg",),
     "ic:level=1": ("Cg",),
     "ilu": ("Bicgstab",),
-    "ilu:factor_sweeps=3,apply=sweeps:3": ("Bicgstab",),
+    "ilu:factor_sweeps=3,apply=jacobi:3": ("Bicgstab",),
     "blockschwarz": ("Cg", "Bicgstab"),
     "amg": ("Cg", "Bicgstab"),
 }

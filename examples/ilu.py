@@ -26,7 +26,7 @@ choices = {
     "ILU(1), substitution": wl.preconditioners.Ilu(
         A, level=1, factor_sweeps="exact", apply="exact"
     ),
-    "ILU(0), 3 sweeps, 3 products": wl.preconditioners.Ilu(A, factor_sweeps=3, apply="sweeps:3"),
+    "ILU(0), 3 sweeps, 3 products": wl.preconditioners.Ilu(A, factor_sweeps=3, apply="jacobi:3"),
     "ILU(0), 3 sweeps, approximate inverse": wl.preconditioners.Ilu(
         A, factor_sweeps=3, apply="isai:1"
     ),

@@ -108,7 +108,7 @@ def commands(target: Target, folder: Path) -> Iterator[list[str]]:
         ROOT / "third_party",
         python_headers(target, folder / "python"),
     )
-    own = (OMP, ROOT / "backends/cpu", ROOT / "backends/unified", generated)
+    own = (ROOT / "backends", generated)
     includes = [f"-I{path}" for path in own] + [f"-isystem{path}" for path in system]
     for number, source in enumerate(sources):
         yield [

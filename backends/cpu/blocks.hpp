@@ -1,6 +1,6 @@
 // Products of block sparse rows: the entries of a block share one column index.
 #pragma once
-#include "row_dot.hpp"
+#include "cpu/row_dot.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // A stable counting sort: converts coordinates to rows, and rows to columns. Each part of the
 // entries is counted in its own counters, and then moved.
 #pragma once
-#include "first_row.hpp"
+#include "cpu/first_row.hpp"
 
 namespace wl {
 

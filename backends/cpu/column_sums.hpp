@@ -7,9 +7,9 @@
 // `Terms` has work(row), an upper bound of the row's terms, and visit(row, term), which calls
 // term(column, value) for each of them. The order of visit is the order of the sums.
 #pragma once
-#include "arithmetic.hpp"
-#include "ranks.hpp"
-#include "rounding.hpp"
+#include "cpu/arithmetic.hpp"
+#include "cpu/ranks.hpp"
+#include "unified/rounding.hpp"
 
 namespace wl {
 

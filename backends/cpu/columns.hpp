@@ -6,8 +6,8 @@
 // raised, interrupted, with_column, WIDEST_TILE, ROW_SUMS, SUMS_LANES, PADDED_ROWS and the macros
 // of loops.
 #pragma once
-#include "long_sums.hpp"
-#include "arithmetic.hpp"
+#include "unified/long_sums.hpp"
+#include "cpu/arithmetic.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Products of compressed rows: a range of rows, and parts that begin or end within a row.
 #pragma once
-#include "row_dot.hpp"
+#include "cpu/row_dot.hpp"
 
 namespace wl {
 

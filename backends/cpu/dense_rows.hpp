@@ -1,6 +1,6 @@
 // Products of a dense row-major matrix.
 #pragma once
-#include "columns.hpp"
+#include "cpu/columns.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Where a share of the work in rows begins.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Rows of alpha A + beta B, merged from rows of both that rise strictly.
 #pragma once
-#include "arithmetic.hpp"
-#include "rounding.hpp"
+#include "cpu/arithmetic.hpp"
+#include "unified/rounding.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Products of formats with padded rows: ELL and SELL-P. Padding has index -1 and does not touch x.
 #pragma once
-#include "columns.hpp"
+#include "cpu/columns.hpp"
 
 namespace wl {
 

@@ -2,7 +2,7 @@
 // whole lines of rows. A run of such rows stores its offsets once; the values stay in the CSR
 // matrix. This reduces the traffic per entry from 12 bytes to 8 (double, int32).
 #pragma once
-#include "row_dot.hpp"
+#include "cpu/row_dot.hpp"
 
 namespace wl {
 

@@ -4,7 +4,7 @@
 // loop: products of sparse matrices take 0.7 to 0.85 of the time that a loop would give them. It is
 // as wide as a register: g++ makes 3 to 20 times as long a work of wider ones.
 #pragma once
-#include "arithmetic.hpp"
+#include "cpu/arithmetic.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The product of one sparse row and one contiguous column.
 #pragma once
-#include "columns.hpp"
+#include "cpu/columns.hpp"
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
 #define WL_GATHERS 1

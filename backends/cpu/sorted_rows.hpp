@@ -1,7 +1,7 @@
 // Rows of a matrix put in order by column, equal columns in their old order.
 #pragma once
-#include "arithmetic.hpp"
-#include "ranks.hpp"
+#include "cpu/arithmetic.hpp"
+#include "cpu/ranks.hpp"
 
 namespace wl {
 

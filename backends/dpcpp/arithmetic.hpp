@@ -1,8 +1,8 @@
 // The arithmetic of SYCL compilers: helpers that the kernels of this folder share, and the
 // functions that the bodies of backends/cpu ask of a backend.
 #pragma once
-#include "lanes.hpp"
-#include "narrow.hpp"
+#include "simt/lanes.hpp"
+#include "simt/narrow.hpp"
 
 // The driver's compiler vectorizes over work-items, and no loop within one: short loops are
 // unrolled.

@@ -1,8 +1,9 @@
 // A stable sort by counting on CPU devices: a work-group is one work-item, and has a part of the
 // entries and counters of its own. The bodies are in backends/cpu.
 #pragma once
-#include "buckets.hpp"
-#include "scan.hpp"
+#include "dpcpp/arithmetic.hpp"
+#include "cpu/buckets.hpp"
+#include "simt/scan.hpp"
 
 static_assert(WL_BLOCK == 1, "this is for work-groups of one");
 

@@ -4,9 +4,9 @@
 // Elements go in tiles that stay in the first-level cache while all basis vectors pass by, a few at
 // a time; a basis is read from memory once a call.
 #pragma once
-#include "gmres.hpp"
-#include "lanes_cpu.hpp"
-#include "arithmetic.hpp"
+#include "simt/gmres.hpp"
+#include "dpcpp/lanes_cpu.hpp"
+#include "dpcpp/arithmetic.hpp"
 
 namespace wl {
 

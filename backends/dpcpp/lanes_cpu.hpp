@@ -5,7 +5,7 @@
 // within a work-item it leaves scalar, because nothing tells it that blocks do not overlap. So
 // adjacent work-items take adjacent elements.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

@@ -4,7 +4,7 @@
 // The last work-group to finish adds up the sums of all, in their order: results repeat bit for
 // bit.
 #pragma once
-#include "lanes_cpu.hpp"
+#include "dpcpp/lanes_cpu.hpp"
 
 namespace wl {
 

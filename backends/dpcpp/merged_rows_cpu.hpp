@@ -1,7 +1,8 @@
 // Sums of sparse matrices with sorted rows on CPU devices. The bodies are in backends/cpu.
 #pragma once
-#include "merged_rows.hpp"
-#include "work_cpu.hpp"
+#include "dpcpp/arithmetic.hpp"
+#include "cpu/merged_rows.hpp"
+#include "dpcpp/work_cpu.hpp"
 
 namespace wl {
 

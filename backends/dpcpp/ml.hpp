@@ -1,9 +1,9 @@
 // Sparse times dense, sampled dense times dense, and both in one: a row of the pattern at a time,
 // which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
 #pragma once
-#include "edge_inputs.hpp"
-#include "narrow.hpp"
-#include "arithmetic.hpp"
+#include "unified/edge_inputs.hpp"
+#include "simt/narrow.hpp"
+#include "dpcpp/arithmetic.hpp"
 
 namespace wl {
 

@@ -3,14 +3,20 @@
 The runtime keeps its compiled programs under ``SYCL_CACHE_DIR`` and loads them without a check. So
 its folder is one that only the user can write, and the folder of an entry with files that changed
 since it was written is removed before the runtime reads it.
+
+A process checks all entries, of which there may be thousands. So the *index* has the sizes and
+times of the files of each entry: the content of a file is read, and compared with its checksum,
+only if they differ from the index.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -24,10 +30,18 @@ _SUMS = CodeCache("dpcpp-sums", ".sum", limit=8 << 20)
 #: not count.
 _PARTS = (".bin", ".src")
 
+#: The key of the index among the checksums.
+_INDEX = "index"
+
+#: A file of an entry: its name, size, number and the times of its last changes.
+_File = tuple[str, int, int, int, int]
+#: The files of the entries of a cache that have a checksum, by the path within the cache.
+_Noted = dict[str, tuple[_File, ...]]
+
 _lock = Lock()
 _checked: set[Path] = set()
-#: Entries with a checksum; others are new.
-_noted: set[Path] = set()
+#: By a cache's folder, its entries with a checksum; others are new.
+_noted: defaultdict[Path, _Noted] = defaultdict(dict)
 
 
 def prepare() -> None:
@@ -61,13 +75,21 @@ def check() -> None:
     with _lock:
         if path in _checked:
             return
-        for entry in _entries(path):
-            if _SUMS.load(str(entry)) != _sum(entry):
+        written = _read_index()
+        noted = {
+            entry: files
+            for entry, files in written.items()
+            if _files(f"{path}{os.sep}{entry}") == files
+        }
+        _noted[path] = noted
+        for entry in _new_entries(path, written.keys() - noted.keys()):
+            if _SUMS.load(str(entry)) == _sum(entry):
+                noted[str(entry.relative_to(path))] = _files(entry)
+            else:
                 shutil.rmtree(entry, ignore_errors=True)
                 _SUMS.remove(str(entry))
-                _noted.discard(entry)
-            else:
-                _noted.add(entry)
+        if noted != written:
+            _write_index(noted)
         _checked.add(path)
 
 
@@ -77,14 +99,40 @@ def keep() -> None:
     if path is None:
         return
     with _lock:
-        for entry in _entries(path):
-            if entry in _noted:
-                continue
+        noted, found = _noted[path], False
+        for entry in _new_entries(path):
+            _tighten(path, entry)
             if next(entry.glob("*.lock"), None) is None:  # not being written
                 if _SUMS.load(str(entry)) is None:
                     _SUMS.save(str(entry), _sum(entry))
-                _noted.add(entry)
-            _tighten(path, entry)
+                noted[str(entry.relative_to(path))], found = _files(entry), True
+        if found:
+            _write_index(noted)
+
+
+def _read_index() -> _Noted:
+    """Return the files of entries as they were when they were noted."""
+    try:
+        written = json.loads(_SUMS.load(_INDEX) or b"{}")
+    except ValueError:
+        return {}
+    return {entry: tuple(tuple(file) for file in files) for entry, files in written.items()}
+
+
+def _write_index(noted: _Noted) -> None:
+    _SUMS.save(_INDEX, json.dumps(noted).encode())
+
+
+def _files(entry: Path | str) -> tuple[_File, ...]:
+    """Return the files of an entry as the file system describes them; none if there is no entry."""
+    found = []
+    with suppress(OSError), os.scandir(entry) as files:
+        for file in files:
+            if file.name.endswith(_PARTS):
+                facts = file.stat(follow_symlinks=False)
+                times = facts.st_mtime_ns, facts.st_ctime_ns
+                found.append((file.name, facts.st_size, facts.st_ino, *times))
+    return tuple(sorted(found))
 
 
 def _tighten(path: Path, entry: Path) -> None:
@@ -97,11 +145,38 @@ def _tighten(path: Path, entry: Path) -> None:
                 inside.chmod(mode & 0o700)
 
 
-def _entries(path: Path) -> Iterator[Path]:
-    """Yield the folders that have files of the runtime's."""
-    for place, _, names in os.walk(path):
-        if any(name.endswith(_PARTS) for name in names):
-            yield Path(place)
+def _new_entries(path: Path, changed: Iterable[str] = ()) -> list[Path]:
+    """Return the folders with files of the runtime's that have no checksum yet, or changed.
+
+    The runtime has a folder for each device, and a folder in it for each program. A folder of a
+    program with noted entries, none of which changed, is not read.
+    """
+    known = {_program(entry) for entry in _noted[path]} - {_program(entry) for entry in changed}
+    new = [
+        path / device / program
+        for device in _folders(path)
+        for program in _folders(path / device)
+        if (device, program) not in known
+    ]
+    return [
+        Path(place)
+        for program in new
+        for place, _, names in os.walk(program)
+        if any(name.endswith(_PARTS) for name in names)
+    ]
+
+
+def _program(entry: str) -> tuple[str, str]:
+    """Return the names of the folders of the device and of the program of an entry."""
+    device, program, *_ = entry.split(os.sep, 2)
+    return device, program
+
+
+def _folders(path: Path) -> list[str]:
+    """Return the names of the folders in a folder."""
+    with suppress(OSError), os.scandir(path) as found:
+        return [one.name for one in found if one.is_dir(follow_symlinks=False)]
+    return []
 
 
 def _sum(entry: Path) -> bytes:

@@ -12,7 +12,6 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +25,6 @@ from .devices import CPU_LANES, DeviceProperties
 from .place import Place
 from .shim import build_program, last_error, shim
 from .templates import IN_LANES, Family
-
-_HERE = Path(__file__).parent
-FOLDERS = (*wrappers.FOLDERS, _HERE.parent / "cpu", _HERE)
 
 #: The parts of SYCL's headers that the kernels speak in: they compile in half the time of all.
 HEADERS = (
@@ -141,8 +137,8 @@ class Programs:
         self._require(value)
         on_cpu = self.facts.wave == 1
         wrapper = functors.map_wrapper if on_cpu else wrappers.map_wrapper
-        launcher = "map_cpu.hpp" if on_cpu else "map_simt.hpp"
-        of_halves = ["halves.hpp"] if halves else []
+        launcher = "dpcpp/map_cpu.hpp" if on_cpu else "unified/map_simt.hpp"
+        of_halves = ["unified/halves.hpp"] if halves else []
         headers, steps = wrappers.functors_of(operations)
         texts = [wrapper(one, value, index, half) for one in operations for half in halves or ("",)]
         block = self.facts.map_block if takes_lanes(operations[0].group) else self.facts.block
@@ -188,7 +184,7 @@ class Programs:
             [
                 *(f"#include <{header}>\n" for header in HEADERS),
                 *(f"#define {name} {text}\n" for name, text in macros.items()),
-                wrappers.flatten(*headers, folders=FOLDERS),
+                wrappers.flatten(*headers),
                 '#line 1 "wrappers"\n',
                 *wrapper_texts,
             ]
@@ -214,7 +210,10 @@ class Programs:
 
 
 #: Infinities and NaN have meaning here, so the compiler may not assume that there are none.
-OPTIONS = ("-fno-fast-math",)
+#: Names of values are kept: the runtime's cache of compiled text keeps them, so that a program that
+#: was just compiled equals the program from that cache. Without names they differ, and the second
+#: process compiles to machine code again.
+OPTIONS = ("-fno-fast-math", "-fno-discard-value-names")
 
 
 def _slot(argument: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 // Products of sparse matrices on CPU devices. The bodies are in backends/cpu.
 #pragma once
-#include "column_sums.hpp"
-#include "work_cpu.hpp"
+#include "dpcpp/arithmetic.hpp"
+#include "cpu/column_sums.hpp"
+#include "dpcpp/work_cpu.hpp"
 
 namespace wl {
 

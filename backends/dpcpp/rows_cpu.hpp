@@ -1,12 +1,12 @@
 // Products of sparse and dense matrices with blocks of vectors on CPU devices: a work-group is one
 // work-item, and has rows (or parts of a partition) of its own. The bodies are in backends/cpu.
 #pragma once
-#include "arithmetic.hpp"
-#include "blocks.hpp"
-#include "csr.hpp"
-#include "dense_rows.hpp"
-#include "padded.hpp"
-#include "patterns.hpp"
+#include "dpcpp/arithmetic.hpp"
+#include "cpu/blocks.hpp"
+#include "cpu/csr.hpp"
+#include "cpu/dense_rows.hpp"
+#include "cpu/padded.hpp"
+#include "cpu/patterns.hpp"
 
 static_assert(WL_BLOCK == 1, "this is for work-groups of one");
 

@@ -1,8 +1,8 @@
 // CSR matrices of very unequal rows on CPU devices: rows of like length lie next to each other, and
 // each lane of a vector register has one.
 #pragma once
-#include "lanes_cpu.hpp"
-#include "arithmetic.hpp"
+#include "dpcpp/lanes_cpu.hpp"
+#include "dpcpp/arithmetic.hpp"
 
 namespace wl {
 

@@ -14,7 +14,7 @@
 #include <sycl/sycl.hpp>
 #include <vector>
 
-#include "find_patterns.hpp"
+#include "cpu/find_patterns.hpp"
 
 extern "C" {
 int Py_IsInitialized();

@@ -26,7 +26,7 @@ from . import program_cache, runtime
 SOURCE = Path(__file__).with_name("shim.cpp")
 
 #: The header of wollemi that it includes.
-HEADER = Path(__file__).parent.parent / "cpu" / "find_patterns.hpp"
+HEADER = Path(__file__).parents[1] / "cpu" / "find_patterns.hpp"
 
 _OUT_OF_MEMORY = 2
 
@@ -135,7 +135,7 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
     compiler, made = find_compiler(), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
-        f"-I{HEADER.parent}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
+        f"-I{HEADER.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,7 +1,8 @@
 // Rows put in order by column on CPU devices. The bodies are in backends/cpu.
 #pragma once
-#include "sorted_rows.hpp"
-#include "work_cpu.hpp"
+#include "dpcpp/arithmetic.hpp"
+#include "cpu/sorted_rows.hpp"
+#include "dpcpp/work_cpu.hpp"
 
 namespace wl {
 

@@ -23,47 +23,47 @@ _CSR = f"{_ROWS} T[z]"
 
 csr_parts = SimtKernel(
     "csr_parts",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     f"parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, {_ROWS} S[z], {_BLOCKS}, "
     "carry: out T[l]",
 )
 csr_carry = SimtKernel(
     "csr_carry",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     "parts: i64, cut_row: in i64[l], cut_entry: in i64[l], k: i64, indptr: in I[l], "
     "y: inout T[m,k], carry: in T[l]",
 )
 csr_patterns = SimtKernel(
     "csr_patterns",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     "parts: i64, cut_row: in i64[l], first_run: in i32[l], run_end: in i32[l], "
     "run_pattern: in i32[l], pattern_ptr: in i32[l], offsets: in i32[l], k: i64, "
     f"indptr: in I[l], values: in S[z], {_BLOCKS}",
 )
 csr_slices = SimtKernel(
     "csr_slices",
-    "sell_cpu.hpp",
+    "dpcpp/sell_cpu.hpp",
     "parts: i64, cut: in i64[l], m: i64, slice_ptr: in i64[l], rows: in I[l], lengths: in I[l], "
     f"indices: in I[z], values: in S[z], {_BLOCKS}",
 )
-csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="rows_cpu.hpp")
+csr_diagonal_cpu = replace(simt.csr_diagonal, name="csr_diagonal_cpu", header="dpcpp/rows_cpu.hpp")
 ell_cpu = SimtKernel(
     "ell_cpu",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     f"m: i64, n: i64, k: i64, width: i64, data: in T[z], indices: in I[z], {_BLOCKS}",
 )
 sellp_cpu = SimtKernel(
     "sellp_cpu",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     "m: i64, n: i64, k: i64, slice_size: i64, data: in T[z], indices: in I[z], "
     f"slice_ptr: in I[l], permutation: in I[l], {_BLOCKS}",
 )
 bsr_cpu = SimtKernel(
     "bsr_cpu",
-    "rows_cpu.hpp",
+    "dpcpp/rows_cpu.hpp",
     f"block_rows: i64, k: i64, r: i64, c: i64, {_CSR}, {_BLOCKS}",
 )
-dense_cpu = replace(simt.dense_rows, name="dense_cpu", header="rows_cpu.hpp")
+dense_cpu = replace(simt.dense_rows, name="dense_cpu", header="dpcpp/rows_cpu.hpp")
 
 _BOTH = f"{_CSR}, other_indptr: in I[q], other_indices: in I[y], other_data: in T[y]"
 _SUMS = (
@@ -73,65 +73,67 @@ _SUMS = (
 _NEW = "new_indices: out I[w], new_data: out T[w]"
 count_product_terms = SimtKernel(
     "count_product_terms",
-    "row_sums_cpu.hpp",
+    "dpcpp/row_sums_cpu.hpp",
     "m: i64, indptr: in I[l], indices: in I[z], other_indptr: in I[q], work: out i64[m], "
     "longest: out i64[p]",
 )
 make_product = SimtKernel(
     "make_product",
-    "row_sums_cpu.hpp",
+    "dpcpp/row_sums_cpu.hpp",
     f"{_SUMS}, lengths: out I[m], columns: out I[w], values: out T[w], made: out i64[p]",
 )
 move_product = SimtKernel(
     "move_product",
-    "row_sums_cpu.hpp",
+    "dpcpp/row_sums_cpu.hpp",
     f"m: i64, before: in i64[l], target: in I[l], columns: in I[w], values: in T[w], {_NEW}",
 )
-fill_product = SimtKernel("fill_product", "row_sums_cpu.hpp", f"{_SUMS}, target: in I[l], {_NEW}")
+fill_product = SimtKernel(
+    "fill_product", "dpcpp/row_sums_cpu.hpp", f"{_SUMS}, target: in I[l], {_NEW}"
+)
 value_product = SimtKernel(
     "value_product",
-    "row_sums_cpu.hpp",
+    "dpcpp/row_sums_cpu.hpp",
     f"m: i64, n: i64, {_BOTH}, target: in I[l], places: in I[w], sums: out T[w], "
     "new_data: out T[w]",
 )
 count_sum = SimtKernel(
     "count_sum",
-    "merged_rows_cpu.hpp",
+    "dpcpp/merged_rows_cpu.hpp",
     "m: i64, indptr: in I[l], indices: in I[z], other_indptr: in I[l], other_indices: in I[y], "
     "lengths: out I[m], made: out i64[p]",
 )
 fill_sum = SimtKernel(
     "fill_sum",
-    "merged_rows_cpu.hpp",
+    "dpcpp/merged_rows_cpu.hpp",
     f"m: i64, {_BOTH}, alpha: T, beta: T, target: in I[l], {_NEW}",
 )
 sort_rows_cpu = SimtKernel(
     "sort_rows_cpu",
-    "sorted_rows_cpu.hpp",
+    "dpcpp/sorted_rows_cpu.hpp",
     f"m: i64, {_CSR}, new_indices: out I[z], new_data: out T[z], order: out I[z], "
     "spare_indices: out I[z], spare_order: out I[z]",
 )
 _BUCKETS = "counts: inout I[w]"
 count_keys_cpu = SimtKernel(
     "count_keys_cpu",
-    "buckets_cpu.hpp",
+    "dpcpp/buckets_cpu.hpp",
     f"n: i64, buckets: i64, keys: in I[z], {_BUCKETS}",
     "{I}",
 )
 find_buckets_cpu = SimtKernel(
     "find_buckets_cpu",
-    "buckets_cpu.hpp",
+    "dpcpp/buckets_cpu.hpp",
     f"buckets: i64, parts: i64, {_BUCKETS}, indptr: out I[l]",
     "{I}",
 )
 move_coordinates_cpu = SimtKernel(
     "move_coordinates_cpu",
-    "buckets_cpu.hpp",
+    "dpcpp/buckets_cpu.hpp",
     f"n: i64, buckets: i64, row: in I[z], col: in I[z], data: in T[z], {_BUCKETS}, {_NEW}",
 )
 move_to_columns_cpu = SimtKernel(
     "move_to_columns_cpu",
-    "buckets_cpu.hpp",
+    "dpcpp/buckets_cpu.hpp",
     f"n: i64, m: i64, buckets: i64, {_CSR}, {_BUCKETS}, {_NEW}, order: out I[w]",
 )
 
@@ -143,10 +145,10 @@ _GMRES = (
     simt.gmres_combine,
 )
 #: Headers with kernels for work-groups of ``devices.CPU_LANES`` work-items on a CPU, not of one.
-IN_LANES = ("gmres_cpu.hpp", "sell_cpu.hpp")
+IN_LANES = ("dpcpp/gmres_cpu.hpp", "dpcpp/sell_cpu.hpp")
 
 #: By the kernel of GPUs, the kernel of CPUs with the same arguments.
-GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="gmres_cpu.hpp") for k in _GMRES}
+GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="dpcpp/gmres_cpu.hpp") for k in _GMRES}
 
 
 def _family(*kernels: SimtKernel) -> Family:
@@ -214,13 +216,13 @@ def _operands(*names: str) -> str:
 
 spmm_rows = SimtKernel(
     "spmm_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     f"m: i64, k: i64, {_PATTERN}, {_operands('B')}, C: inout T[l], C_ld: i64, C_step: i64, "
     "alpha: T, beta: T",
 )
 sddmm_rows = SimtKernel(
     "sddmm_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     f"m: i64, k: i64, {_PATTERN}, {_operands('C', 'B')}, S: inout T[l], S_step: i64, "
     "alpha: T, beta: T",
 )
@@ -230,12 +232,12 @@ _FUSED = (
 )
 fusedmm_rows = SimtKernel(
     "fusedmm_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, {_FUSED}",
 )
 mask_fusedmm_rows = SimtKernel(
     "mask_fusedmm_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     "m: i64, k: i64, p: i64, batch: i64, first: in I[l], last: in I[l], "
     f"{_operands('C', 'B', 'D')}, {_FUSED}",
 )
@@ -251,14 +253,14 @@ def _of_function(*names: str) -> str:
 
 _fusedmm_traced_rows = SimtKernel(
     "fusedmm_traced_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     f"m: i64, k: i64, p: i64, {_PATTERN}, {_operands('C', 'B', 'D')}, "
     f"{_of_function('of_rows', 'of_columns', 'of_entries')}, {_FUSED}",
     "wl::edge_program, {T}, {I}",
 )
 _mask_fusedmm_traced_rows = SimtKernel(
     "mask_fusedmm_traced_rows",
-    "ml.hpp",
+    "dpcpp/ml.hpp",
     "m: i64, k: i64, p: i64, batch: i64, first: in I[l], last: in I[l], "
     f"{_operands('C', 'B', 'D')}, {_of_function('of_rows', 'of_columns')}, {_FUSED}",
     "wl::edge_program, {T}, {I}",

@@ -1,7 +1,7 @@
 // Adjacent rows for each work-group, with equal work for all. Work-groups are one work-item.
 #pragma once
-#include "first_row.hpp"
-#include "scan.hpp"
+#include "cpu/first_row.hpp"
+#include "simt/scan.hpp"
 
 static_assert(WL_BLOCK == 1, "this is for work-groups of one");
 

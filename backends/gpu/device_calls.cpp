@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "ffi_call.hpp"
-#include "ffi_names.hpp"
+#include "omp/ffi_call.hpp"
+#include "omp/ffi_names.hpp"
 
 namespace py = pybind11;
 

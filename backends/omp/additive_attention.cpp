@@ -1,7 +1,7 @@
 // The entries of csr.additive_attention and its gradients.
-#include "additive_attention.hpp"
+#include "omp/additive_attention.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "fusedmm.hpp"
+#include "omp/fusedmm.hpp"
 
 namespace wl {
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "half.hpp"
-#include "interruption.hpp"
-#include "types.hpp"
+#include "omp/half.hpp"
+#include "omp/interruption.hpp"
+#include "unified/types.hpp"
 
 // Pragmas before a loop over lanes of a vector register, over any length, with a sum, unrolled, and
 // with iterations that write memory that no other iteration reads.

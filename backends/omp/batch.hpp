@@ -11,8 +11,8 @@
 #include <limits>
 #include <vector>
 
-#include "parallel.hpp"
-#include "tape.hpp"
+#include "omp/parallel.hpp"
+#include "omp/tape.hpp"
 
 namespace wl {
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "band_lu.hpp"
-#include "call.hpp"
-#include "parallel.hpp"
+#include "unified/band_lu.hpp"
+#include "omp/call.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batch.hpp"
+#include "omp/batch.hpp"
 
 namespace wl {
 

@@ -1,10 +1,10 @@
 // Products of block sparse rows: equal shares of blocks for each thread.
 #pragma once
 
-#include "blocks.hpp"
-#include "parallel.hpp"
-#include "row_cuts.hpp"
-#include "spmv_operands.hpp"
+#include "cpu/blocks.hpp"
+#include "omp/parallel.hpp"
+#include "omp/row_cuts.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

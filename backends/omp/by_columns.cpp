@@ -1,8 +1,8 @@
 // csr.spmv_transposed: products with the transpose without its rows.
-#include "by_columns.hpp"
-#include "capsule.hpp"
-#include "csr_arrays.hpp"
-#include "ml.hpp"
+#include "omp/by_columns.hpp"
+#include "omp/capsule.hpp"
+#include "omp/csr_arrays.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -10,13 +10,13 @@
 #include <limits>
 #include <vector>
 
-#include "columns.hpp"
-#include "csr_arrays.hpp"
-#include "huge.hpp"
-#include "operand.hpp"
-#include "row_cuts.hpp"
-#include "scaling.hpp"
-#include "spmv_operands.hpp"
+#include "cpu/columns.hpp"
+#include "omp/csr_arrays.hpp"
+#include "omp/huge.hpp"
+#include "omp/operand.hpp"
+#include "omp/row_cuts.hpp"
+#include "omp/scaling.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

@@ -1,10 +1,10 @@
-#include "call.hpp"
+#include "omp/call.hpp"
 
 #include <algorithm>
 #include <new>
 #include <stdexcept>
 
-#include "tape.hpp"
+#include "omp/tape.hpp"
 
 namespace wl {
 

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "context.hpp"
-#include "interruption.hpp"
-#include "slots.hpp"
-#include "status.hpp"
+#include "omp/context.hpp"
+#include "omp/interruption.hpp"
+#include "omp/slots.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

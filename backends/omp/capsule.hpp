@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

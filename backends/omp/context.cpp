@@ -1,4 +1,4 @@
-#include "context.hpp"
+#include "omp/context.hpp"
 
 namespace wl {
 

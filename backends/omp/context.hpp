@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

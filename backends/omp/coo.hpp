@@ -1,10 +1,10 @@
 // Products of coordinates sorted by row: equal shares of entries, however long the rows.
 #pragma once
 
-#include "columns.hpp"
-#include "parallel.hpp"
-#include "scaling.hpp"
-#include "spmv_operands.hpp"
+#include "cpu/columns.hpp"
+#include "omp/parallel.hpp"
+#include "omp/scaling.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

@@ -1,9 +1,9 @@
 // A stable sort by counting, on several threads; backends/cpu has the part of one thread.
 #pragma once
 
-#include "buckets.hpp"
-#include "huge.hpp"
-#include "parallel.hpp"
+#include "cpu/buckets.hpp"
+#include "omp/huge.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

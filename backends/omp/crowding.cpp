@@ -1,4 +1,4 @@
-#include "crowding.hpp"
+#include "omp/crowding.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

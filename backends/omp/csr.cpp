@@ -1,7 +1,7 @@
 // csr.spmv, its state between products, and csr.diagonal.
-#include "capsule.hpp"
-#include "csr_entry.hpp"
-#include "parallel.hpp"
+#include "omp/capsule.hpp"
+#include "omp/csr_entry.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

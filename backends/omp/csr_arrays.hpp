@@ -1,7 +1,7 @@
 // The arrays of a CSR matrix, and reading them from a Python object.
 #pragma once
 
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

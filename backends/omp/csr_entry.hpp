@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "csr_state.hpp"
+#include "omp/csr_state.hpp"
 
 namespace wl {
 

@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "csr_arrays.hpp"
-#include "huge.hpp"
-#include "parallel.hpp"
-#include "row_cuts.hpp"
-#include "spmv_operands.hpp"
-#include "spmv_pattern.hpp"
-#include "spmv_sellp.hpp"
+#include "omp/csr_arrays.hpp"
+#include "omp/huge.hpp"
+#include "omp/parallel.hpp"
+#include "omp/row_cuts.hpp"
+#include "omp/spmv_operands.hpp"
+#include "omp/spmv_pattern.hpp"
+#include "omp/spmv_sellp.hpp"
 
 namespace wl {
 

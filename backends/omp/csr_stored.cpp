@@ -1,6 +1,6 @@
 // csr.spmv of values that are stored in a lower precision than is computed in.
-#include "csr_entry.hpp"
-#include "stored.hpp"
+#include "omp/csr_entry.hpp"
+#include "omp/stored.hpp"
 
 namespace wl {
 

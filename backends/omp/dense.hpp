@@ -1,9 +1,9 @@
 // Products of a dense row-major matrix. NumPy's BLAS cannot be put on a tape.
 #pragma once
 
-#include "dense_rows.hpp"
-#include "parallel.hpp"
-#include "spmv_operands.hpp"
+#include "cpu/dense_rows.hpp"
+#include "omp/parallel.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

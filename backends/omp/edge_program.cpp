@@ -1,7 +1,7 @@
 // The text of a program of an edge function.
-#include "program_text.hpp"
+#include "omp/program_text.hpp"
 
-#include "edge_program.hpp"
+#include "omp/edge_program.hpp"
 
 #include <unordered_map>
 

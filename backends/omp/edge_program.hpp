@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "stored_products.hpp"
-#include "wide.hpp"
+#include "omp/stored_products.hpp"
+#include "omp/wide.hpp"
 
 namespace wl {
 

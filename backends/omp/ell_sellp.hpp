@@ -1,10 +1,10 @@
 // Products of formats with padded rows, ELL and SELL-P: how threads share them.
 #pragma once
 
-#include "padded.hpp"
-#include "parallel.hpp"
-#include "row_cuts.hpp"
-#include "spmv_operands.hpp"
+#include "cpu/padded.hpp"
+#include "omp/parallel.hpp"
+#include "omp/row_cuts.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

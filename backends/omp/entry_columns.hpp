@@ -4,7 +4,7 @@
 // 1, and columns(i)[e] is the column of entry e of that row.
 #pragma once
 
-#include "pattern_plan.hpp"
+#include "omp/pattern_plan.hpp"
 
 namespace wl {
 

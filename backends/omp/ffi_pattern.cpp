@@ -1,6 +1,6 @@
 // Patterns that are operands are found again by their content: the addresses of XLA's buffers say
 // nothing about it.
-#include "ffi_pattern.hpp"
+#include "omp/ffi_pattern.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "ffi_names.hpp"
+#include "omp/ffi_names.hpp"
 
 namespace wl {
 

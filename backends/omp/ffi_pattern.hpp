@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "ffi_call.hpp"
-#include "stored_products.hpp"
+#include "omp/ffi_call.hpp"
+#include "omp/stored_products.hpp"
 
 namespace wl {
 

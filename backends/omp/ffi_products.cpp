@@ -1,12 +1,12 @@
 // Handlers of XLA's foreign function interface: compiled programs of JAX call products without
 // Python. The operands and the result are XLA's memory.
-#include "ffi_pattern.hpp"
+#include "omp/ffi_pattern.hpp"
 
 #include <cstring>
 #include <vector>
 
-#include "capsule.hpp"
-#include "ml.hpp"
+#include "omp/capsule.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // The entries of the products of all formats but CSR.
-#include "bsr.hpp"
-#include "coo.hpp"
-#include "dense.hpp"
-#include "ell_sellp.hpp"
+#include "omp/bsr.hpp"
+#include "omp/coo.hpp"
+#include "omp/dense.hpp"
+#include "omp/ell_sellp.hpp"
 
 namespace wl {
 

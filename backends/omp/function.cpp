@@ -1,7 +1,7 @@
 // The compiled function of a user's operator, called by loops without Python.
 #include <vector>
 
-#include "spmv_operands.hpp"
+#include "omp/spmv_operands.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The entry of csr.fusedmm.
-#include "fusedmm.hpp"
+#include "omp/fusedmm.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

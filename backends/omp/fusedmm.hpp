@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "edge_program.hpp"
-#include "entry_columns.hpp"
-#include "sddmm.hpp"
+#include "omp/edge_program.hpp"
+#include "omp/entry_columns.hpp"
+#include "omp/sddmm.hpp"
 
 namespace wl {
 

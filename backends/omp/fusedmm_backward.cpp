@@ -1,7 +1,7 @@
 // The entry of csr.fusedmm_backward.
-#include "fusedmm_backward.hpp"
+#include "omp/fusedmm_backward.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -15,7 +15,7 @@
 // the same memory.
 #pragma once
 
-#include "fusedmm.hpp"
+#include "omp/fusedmm.hpp"
 
 namespace wl {
 

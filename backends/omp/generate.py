@@ -183,6 +183,12 @@ def table_lines(operation: Operation) -> str:
     return lines
 
 
+def header_of(group: str) -> str:
+    """Return the header with the functors of a group: this backend's, or the shared one."""
+    own = ROOT / "backends" / "omp" / f"{group}.hpp"
+    return f"{'omp' if own.exists() else 'unified'}/{group}.hpp"
+
+
 def group_file(group: str, members: list[Operation]) -> str:
     """Return the text of the file of one group."""
     steps = [operation for operation in members if operation.step is not None]
@@ -190,12 +196,12 @@ def group_file(group: str, members: list[Operation]) -> str:
     entries = "\n".join(entry(operation) for operation in members)
     table = "".join(table_lines(operation) for operation in members)
     table += "      {nullptr, nullptr, 0, nullptr},\n"
-    launcher = '#include "map.hpp"\n' if any(o.is_map for o in members) else ""
+    launcher = '#include "omp/map.hpp"\n' if any(o.is_map for o in members) else ""
     if any(p.kind == "S" for o in members for p in o.parameters):
-        launcher += '#include "stored.hpp"\n'
-    header = group if len(steps) < len(members) else "step"
+        launcher += '#include "omp/stored.hpp"\n'
+    header = header_of(group) if len(steps) < len(members) else "unified/step.hpp"
     return (
-        f'{NOTE}#include "call.hpp"\n{launcher}#include "{header}.hpp"\n\n'
+        f'{NOTE}#include "omp/call.hpp"\n{launcher}#include "{header}"\n\n'
         f"namespace wl {{\n\n{functors}namespace {{\n\n"
         f"{entries}\n}} // namespace\n\n"
         f"void add_{group}_entries(PyObject* module) {{\n"
@@ -209,7 +215,7 @@ def index_file(groups: list[str]) -> str:
     declarations = "".join(f"void add_{group}_entries(PyObject* module);\n" for group in groups)
     calls = "".join(f"  add_{group}_entries(module);\n" for group in groups)
     return (
-        f'{NOTE}#include "call.hpp"\n\nnamespace wl {{\n\n'
+        f'{NOTE}#include "omp/call.hpp"\n\nnamespace wl {{\n\n'
         f"{declarations}\nvoid add_generated_entries(PyObject* module) {{\n{calls}}}\n\n"
         "} // namespace wl\n"
     )

@@ -2,9 +2,9 @@
 // krylov.hpp. A basis is stored in S, which is T or lower.
 #pragma once
 
-#include "krylov.hpp"
-#include "status.hpp"
-#include "triangle.hpp"
+#include "omp/krylov.hpp"
+#include "unified/status.hpp"
+#include "unified/triangle.hpp"
 
 namespace wl {
 

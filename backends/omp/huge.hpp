@@ -11,7 +11,7 @@
 #include <malloc.h>
 #endif
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

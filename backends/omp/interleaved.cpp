@@ -2,7 +2,7 @@
 //
 // Entry e of matrix w is at values[e * W + w], and row i of its vectors at x[i * W + w]. So one
 // vector register holds the same number of W systems, and a product reads the pattern once.
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

@@ -1,11 +1,11 @@
 #include <Python.h>
 
-#include "interruption.hpp"
+#include "omp/interruption.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

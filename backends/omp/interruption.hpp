@@ -8,7 +8,7 @@
 #include <atomic>
 #include <chrono>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "interruption.hpp"
-#include "types.hpp"
+#include "omp/interruption.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

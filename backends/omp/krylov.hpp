@@ -7,10 +7,10 @@
 
 #include <type_traits>
 
-#include "function_ref.hpp"
-#include "lowered.hpp"
-#include "parallel.hpp"
-#include "types.hpp"
+#include "omp/function_ref.hpp"
+#include "omp/lowered.hpp"
+#include "omp/parallel.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

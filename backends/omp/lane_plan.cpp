@@ -1,9 +1,9 @@
 // The entry of the schedules by which threads share a triangle.
-#include "lane_plan.hpp"
+#include "omp/lane_plan.hpp"
 
 #include <algorithm>
 
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

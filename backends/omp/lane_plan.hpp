@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

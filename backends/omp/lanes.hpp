@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "parallel.hpp"
-#include "waiting.hpp"
+#include "omp/parallel.hpp"
+#include "omp/waiting.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Values that are computed in T and stored in a lower precision S: from one to the other.
 #pragma once
 
-#include "arithmetic.hpp"
+#include "omp/arithmetic.hpp"
 
 namespace wl {
 

@@ -1,11 +1,11 @@
 // The launcher of unified functors: every row and column once, sums in a fixed order.
 #pragma once
 
-#include "extremes.hpp"
-#include "halves.hpp"
-#include "parallel.hpp"
-#include "slots.hpp"
-#include "types.hpp"
+#include "unified/extremes.hpp"
+#include "unified/halves.hpp"
+#include "omp/parallel.hpp"
+#include "omp/slots.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -6,7 +6,7 @@
 // thread.
 #pragma once
 
-#include "fusedmm_backward.hpp"
+#include "omp/fusedmm_backward.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The entries of mask.fusedmm and of its gradients.
-#include "mask_backward.hpp"
-#include "ml.hpp"
+#include "omp/mask_backward.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

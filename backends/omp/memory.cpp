@@ -1,8 +1,8 @@
 // Copies of large arrays on several threads, which also share the faults of new pages.
 #include <cstring>
 
-#include "call.hpp"
-#include "parallel.hpp"
+#include "omp/call.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "csr_arrays.hpp"
-#include "first_row.hpp"
-#include "merged_rows.hpp"
-#include "parallel.hpp"
-#include "row_sums.hpp"
+#include "omp/csr_arrays.hpp"
+#include "cpu/first_row.hpp"
+#include "cpu/merged_rows.hpp"
+#include "omp/parallel.hpp"
+#include "omp/row_sums.hpp"
 
 namespace wl {
 

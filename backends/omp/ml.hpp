@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "call.hpp"
-#include "capsule.hpp"
-#include "stored_products.hpp"
+#include "omp/call.hpp"
+#include "omp/capsule.hpp"
+#include "omp/stored_products.hpp"
 
 namespace wl {
 

@@ -1,5 +1,5 @@
 // Plans of patterns, made once for a matrix.
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

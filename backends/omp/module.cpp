@@ -6,11 +6,11 @@
 #include <memory>
 #include <stdexcept>
 
-#include "batch_lanes.hpp"
-#include "call.hpp"
-#include "stored.hpp"
-#include "tape.hpp"
-#include "team.hpp"
+#include "omp/batch_lanes.hpp"
+#include "omp/call.hpp"
+#include "omp/stored.hpp"
+#include "omp/tape.hpp"
+#include "omp/team.hpp"
 
 namespace py = pybind11;
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "huge.hpp"
-#include "parallel.hpp"
-#include "wide.hpp"
+#include "omp/huge.hpp"
+#include "omp/parallel.hpp"
+#include "omp/wide.hpp"
 
 namespace wl {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "interruption.hpp"
-#include "types.hpp"
+#include "omp/interruption.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,4 +1,4 @@
-#include "parallel.hpp"
+#include "omp/parallel.hpp"
 
 #include <atomic>
 

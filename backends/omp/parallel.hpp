@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "team.hpp"
-#include "types.hpp"
+#include "omp/team.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "huge.hpp"
-#include "parallel.hpp"
+#include "omp/huge.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

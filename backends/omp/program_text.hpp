@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

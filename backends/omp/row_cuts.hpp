@@ -1,7 +1,7 @@
 // How the entries of a CSR matrix are shared by threads.
 #pragma once
 
-#include "csr.hpp"
+#include "cpu/csr.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -11,9 +11,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "column_sums.hpp"
-#include "huge.hpp"
-#include "parallel.hpp"
+#include "cpu/column_sums.hpp"
+#include "omp/huge.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

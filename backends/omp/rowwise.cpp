@@ -1,7 +1,7 @@
 // The entries of csr.softmax, csr.spmm_max and their gradients.
-#include "rowwise.hpp"
+#include "omp/rowwise.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

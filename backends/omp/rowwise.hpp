@@ -2,7 +2,7 @@
 // dense matrix, and sums over equal entries. Threads have whole rows.
 #pragma once
 
-#include "fusedmm.hpp"
+#include "omp/fusedmm.hpp"
 
 namespace wl {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

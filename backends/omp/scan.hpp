@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "parallel.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

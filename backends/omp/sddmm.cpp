@@ -1,7 +1,7 @@
 // The entry of csr.sddmm.
-#include "sddmm.hpp"
+#include "omp/sddmm.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -3,8 +3,8 @@
 // A row of C stays in registers while several rows of B meet it at once: their sums end together.
 #pragma once
 
-#include "operand.hpp"
-#include "pattern_plan.hpp"
+#include "omp/operand.hpp"
+#include "omp/pattern_plan.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The entry of csr.spmm.
-#include "spmm.hpp"
+#include "omp/spmm.hpp"
 
-#include "ml.hpp"
+#include "omp/ml.hpp"
 
 namespace wl {
 

@@ -5,10 +5,10 @@
 // second-level cache, or with panels in the plan, in blocks of such a tile that stay in the first.
 #pragma once
 
-#include "long_sums.hpp"
-#include "operand.hpp"
-#include "pattern_plan.hpp"
-#include "row_cuts.hpp"
+#include "unified/long_sums.hpp"
+#include "omp/operand.hpp"
+#include "omp/pattern_plan.hpp"
+#include "omp/row_cuts.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The operands that all products share: y = alpha A x + beta y.
 #pragma once
 
-#include "call.hpp"
+#include "omp/call.hpp"
 
 namespace wl {
 

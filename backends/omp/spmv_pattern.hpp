@@ -1,8 +1,8 @@
 // Products of rows of a CSR matrix by the column offsets that runs of them repeat.
 #pragma once
 
-#include "find_patterns.hpp"
-#include "patterns.hpp"
+#include "cpu/find_patterns.hpp"
+#include "cpu/patterns.hpp"
 
 #include <algorithm>
 

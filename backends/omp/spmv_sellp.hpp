@@ -9,8 +9,8 @@
 // lanes waiting, and the other threads at the end. Its pieces lie behind one another.
 #pragma once
 
-#include "parallel.hpp"
-#include "row_cuts.hpp"
+#include "omp/parallel.hpp"
+#include "omp/row_cuts.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -2,8 +2,8 @@
 // complex ones.
 #pragma once
 
-#include "map.hpp"
-#include "step_program.hpp"
+#include "omp/map.hpp"
+#include "omp/step_program.hpp"
 
 namespace wl {
 

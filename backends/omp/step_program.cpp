@@ -1,15 +1,15 @@
 // The entries of steps that the build did not know.
-#include "program_text.hpp"
+#include "omp/program_text.hpp"
 
-#include "step_program.hpp"
+#include "omp/step_program.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
-#include "capsule.hpp"
-#include "operand.hpp"
-#include "step_loops.hpp"
+#include "omp/capsule.hpp"
+#include "omp/operand.hpp"
+#include "omp/step_loops.hpp"
 
 namespace wl {
 

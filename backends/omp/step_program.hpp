@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Arrays of the dtypes that are stored and never computed in: float16 and bfloat16.
 #pragma once
 
-#include "call.hpp"
-#include "half.hpp"
+#include "omp/call.hpp"
+#include "omp/half.hpp"
 
 namespace wl {
 namespace detail {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "half.hpp"
-#include "operand.hpp"
-#include "pattern_plan.hpp"
+#include "omp/half.hpp"
+#include "omp/operand.hpp"
+#include "omp/pattern_plan.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // The entries of the operations on structure; they return new arrays.
 #include <optional>
 
-#include "merged_sums.hpp"
-#include "structure.hpp"
+#include "omp/merged_sums.hpp"
+#include "omp/structure.hpp"
 
 namespace wl {
 

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "counting.hpp"
-#include "csr_arrays.hpp"
-#include "row_sums.hpp"
-#include "row_cuts.hpp"
-#include "sorted_rows.hpp"
+#include "omp/counting.hpp"
+#include "omp/csr_arrays.hpp"
+#include "omp/row_sums.hpp"
+#include "omp/row_cuts.hpp"
+#include "cpu/sorted_rows.hpp"
 
 namespace wl {
 

@@ -1,4 +1,4 @@
-#include "tape.hpp"
+#include "omp/tape.hpp"
 
 #include <algorithm>
 #include <chrono>

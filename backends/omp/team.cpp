@@ -1,4 +1,4 @@
-#include "team.hpp"
+#include "omp/team.hpp"
 
 #if !defined(_WIN32)
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "waiting.hpp"
+#include "omp/waiting.hpp"
 
 namespace wl {
 

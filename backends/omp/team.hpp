@@ -18,8 +18,8 @@
 #include <mutex>
 #include <vector>
 
-#include "crowding.hpp"
-#include "interruption.hpp"
+#include "omp/crowding.hpp"
+#include "omp/interruption.hpp"
 
 namespace wl {
 

@@ -5,10 +5,10 @@
 #include <functional>
 #include <vector>
 
-#include "../unified/triangular.hpp"
-#include "interruption.hpp"
-#include "lanes.hpp"
-#include "parallel.hpp"
+#include "unified/triangular.hpp"
+#include "omp/interruption.hpp"
+#include "omp/lanes.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "arithmetic.hpp"
-#include "half.hpp"
-#include "types.hpp"
+#include "omp/arithmetic.hpp"
+#include "omp/half.hpp"
+#include "unified/types.hpp"
 
 // GCC warns of vectors that functions take or return: a caller built for another level would read
 // them from elsewhere. Every caller of these is in the module itself.

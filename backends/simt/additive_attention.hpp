@@ -6,7 +6,7 @@
 // entry for that head itself: lanes of one head compute the same, which takes less than handing it
 // around.
 #pragma once
-#include "spmm_max.hpp"
+#include "simt/spmm_max.hpp"
 
 namespace wl {
 

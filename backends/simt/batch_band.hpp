@@ -1,7 +1,7 @@
 // Direct solves of the systems of a batch: a block factorizes a dense matrix or a band in memory.
 #pragma once
-#include "batch_judge.hpp"
-#include "launch_memory.hpp"
+#include "simt/batch_judge.hpp"
+#include "simt/launch_memory.hpp"
 
 namespace wl {
 

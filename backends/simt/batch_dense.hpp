@@ -5,8 +5,8 @@
 // pivot. A step moves the elements of a row one register down, so that the column of the pivot is
 // always the first: the text of a step serves several steps, and the instruction cache holds it.
 #pragma once
-#include "batch_judge.hpp"
-#include "bits.hpp"
+#include "simt/batch_judge.hpp"
+#include "simt/bits.hpp"
 
 namespace wl {
 

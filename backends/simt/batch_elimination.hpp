@@ -5,9 +5,9 @@
 // A solution counts only if its residual is as small as that of a stable method; all other systems
 // stay undecided, and take factors with refinement.
 #pragma once
-#include "batch_dense.hpp"
-#include "packs.hpp"
-#include "tile_entries.hpp"
+#include "simt/batch_dense.hpp"
+#include "simt/packs.hpp"
+#include "simt/tile_entries.hpp"
 
 namespace wl {
 

@@ -2,9 +2,9 @@
 // and solves the systems of this matrix one after the other. SolveBatch in
 // backends/omp/batch_direct.cpp decides in the same way.
 #pragma once
-#include "band_lu.hpp"
-#include "lanes.hpp"
-#include "not_a_number.hpp"
+#include "unified/band_lu.hpp"
+#include "simt/lanes.hpp"
+#include "simt/not_a_number.hpp"
 
 namespace wl {
 

@@ -34,7 +34,7 @@ def batch_dense(block: int, resident: int) -> SimtKernel:
     """
     return SimtKernel(
         "batch_dense",
-        "batch_dense.hpp",
+        "simt/batch_dense.hpp",
         f"first: i64, {_SYSTEMS}",
         "{N}, {L}, {T}, {I}",
         block=block,
@@ -51,7 +51,7 @@ def batch_elimination(block: int, resident: int) -> SimtKernel:
     """
     return SimtKernel(
         "batch_elimination",
-        "batch_elimination.hpp",
+        "simt/batch_elimination.hpp",
         _ONCE,
         "{N}, {T}",
         block=block,
@@ -70,7 +70,7 @@ def batch_band(block: int) -> SimtKernel:
     """
     return SimtKernel(
         "batch_band",
-        "batch_band.hpp",
+        "simt/batch_band.hpp",
         "first: i64, n: i64, lower: i64, upper: i64, stride: i64, offset: i64, size: i64, "
         f"order: in i64[n], arena: inout T[l], each: i64, {_SYSTEMS}",
         "{CELLS}, {OWN}, {B}, {L}, {T}, {I}",
@@ -87,7 +87,7 @@ def batch_tridiagonal(block: int) -> SimtKernel:
     """
     return SimtKernel(
         "batch_tridiagonal",
-        "batch_tridiagonal.hpp",
+        "simt/batch_tridiagonal.hpp",
         _ONCE,
         "{R}, {L}, {T}",
         block=block,

@@ -6,7 +6,7 @@
 // stable method; all other systems stay undecided, and take a factorization with pivots. H. H.
 // Wang, A parallel method for tridiagonal equations, ACM Trans. Math. Softw. 7 (1981), pp. 170-183.
 #pragma once
-#include "batch_judge.hpp"
+#include "simt/batch_judge.hpp"
 
 namespace wl {
 

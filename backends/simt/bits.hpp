@@ -1,6 +1,6 @@
 // Counting bits.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

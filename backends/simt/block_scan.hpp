@@ -1,6 +1,6 @@
 // Running sums over the work-items of a block.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

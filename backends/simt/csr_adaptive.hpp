@@ -1,8 +1,8 @@
 // y = alpha A x + beta y for rows of any lengths: each work-group takes one row block, and all row
 // blocks have about the same number of entries. beta = 0 does not read y.
 #pragma once
-#include "map_simt.hpp"
-#include "narrow.hpp"
+#include "unified/map_simt.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

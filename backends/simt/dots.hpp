@@ -1,6 +1,6 @@
 // Dot products of rows by groups of lanes, shared by sddmm and fusedmm.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The edge function between the two products, applied to stored samples.
 #pragma once
-#include "fusedmm.hpp"
-#include "row_groups.hpp"
+#include "simt/fusedmm.hpp"
+#include "simt/row_groups.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The row of each entry of compressed rows.
 #pragma once
-#include "radix_rows.hpp"
+#include "simt/radix_rows.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // E_i = sum_j f(alpha <C_i, B_j> A_ij) D_j in one pass: samples stay in registers.
 #pragma once
-#include "dots.hpp"
-#include "edge_inputs.hpp"
+#include "simt/dots.hpp"
+#include "unified/edge_inputs.hpp"
 
 namespace wl {
 

@@ -2,7 +2,7 @@
 // recompute the weights of entries, so that no value is stored per entry (Dao, FlashAttention-2,
 // 2023).
 #pragma once
-#include "fusedmm.hpp"
+#include "simt/fusedmm.hpp"
 
 namespace wl {
 

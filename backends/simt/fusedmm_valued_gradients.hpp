@@ -1,7 +1,7 @@
 // Gradients of fusedmm by rows and by columns for matrices with values, including the gradient of
 // the values.
 #pragma once
-#include "fusedmm_gradients.hpp"
+#include "simt/fusedmm_gradients.hpp"
 
 namespace wl {
 

@@ -4,9 +4,9 @@
 // lower dtype, times basis_unit<S>. The work-items of a block are a tile of rows and columns; `j`
 // is the number of the iteration in its cycle.
 #pragma once
-#include "gram_schmidt.hpp"
-#include "rotations.hpp"
-#include "triangle.hpp"
+#include "simt/gram_schmidt.hpp"
+#include "simt/rotations.hpp"
+#include "unified/triangle.hpp"
 
 namespace wl {
 

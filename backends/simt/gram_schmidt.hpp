@@ -1,9 +1,9 @@
 // Classical Gram-Schmidt: inner products of a vector with all vectors of a basis, and subtraction
 // of the projection. See wollemi.core.operations.gmres; gmres.hpp describes the storage of a basis.
 #pragma once
-#include "map_simt.hpp"
-#include "narrow.hpp"
-#include "status.hpp"
+#include "unified/map_simt.hpp"
+#include "simt/narrow.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -21,21 +21,21 @@ LANES = (1, 2, 4, 8, 16, 32)
 
 csr_subwarp = SimtKernel(
     "csr_subwarp",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     f"m: i64, k: i64, indptr: in I[l], indices: in I[z], data: in S[z], {_BLOCKS}",
     "{W}, {T}, {I}",
     variants=tuple({"W": lanes} for lanes in LANES),
 )
 csr_stream = SimtKernel(
     "csr_stream",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     f"m: i64, indptr: in I[l], indices: in I[z], data: in S[z], {_VECTORS}",
     block=128,
     resident=16,
 )
 csr_adaptive = SimtKernel(
     "csr_adaptive",
-    "csr_adaptive.hpp",
+    "simt/csr_adaptive.hpp",
     "block_row: in I[l], block_entry: in I[l], indptr: in I[l], indices: in I[z], data: in S[z], "
     f"{_BLOCKS}, partial: out T[l], counters: inout i32[l]",
     "{LINE}, {KEEP}, {T}, {I}",
@@ -44,7 +44,7 @@ csr_adaptive = SimtKernel(
 )
 sell_packed = SimtKernel(
     "sell_packed",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "lanes: i64, slice_ptr: in i64[l], codes: in u8[l], values: in S[l], target: in i32[l], "
     f"offsets: in i32[l], pattern_width: i64, {_VECTORS}, partial: out T[l]",
     "{CODE}, {WIDTH}, {T}",
@@ -52,7 +52,7 @@ sell_packed = SimtKernel(
 )
 join_cut_rows = SimtKernel(
     "join_cut_rows",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "count: i64, many: i64, rows: in i32[l], first: in i32[l], last: in i32[l], "
     "partial: in T[l], y: inout T[m,k], "
     "alpha: T, beta: T",
@@ -60,54 +60,54 @@ join_cut_rows = SimtKernel(
 )
 prepare_balanced = SimtKernel(
     "prepare_balanced",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "n: i64, gathered: in i32[l], x: in T[n,k], sorted: out T[l], empty: i64, "
     "empty_rows: in i32[l], y: inout T[m,k], beta: T",
     "{T}",
 )
 ell_rows = SimtKernel(
     "ell_rows",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     f"m: i64, k: i64, width: i64, data: in T[z], indices: in I[z], {_BLOCKS}",
 )
 hybrid_rows = SimtKernel(
     "hybrid_rows",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "m: i64, k: i64, width: i64, data: in T[z], indices: in I[z], rest_indptr: in I[l], "
     f"rest_indices: in I[y], rest: in T[y], {_BLOCKS}",
 )
 sellp_rows = SimtKernel(
     "sellp_rows",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "m: i64, k: i64, slice_size: i64, data: in T[z], indices: in I[z], slice_ptr: in I[l], "
     f"permutation: in I[l], {_BLOCKS}",
 )
 bsr_subwarp = SimtKernel(
     "bsr_subwarp",
-    "spmv.hpp",
+    "simt/spmv.hpp",
     "m: i64, k: i64, r: i64, columns: i64, indptr: in I[l], indices: in I[l], "
     f"data: in T[z], {_BLOCKS}",
     "{W}, {C}, {T}, {I}",
     variants=tuple({"W": lanes, "C": c} for lanes in (4, 16) for c in (0, 2, 3, 4)),
 )
 dense_rows = SimtKernel(
-    "dense_rows", "spmv.hpp", f"m: i64, n: i64, k: i64, data: in T[z], {_BLOCKS}", "{T}"
+    "dense_rows", "simt/spmv.hpp", f"m: i64, n: i64, k: i64, data: in T[z], {_BLOCKS}", "{T}"
 )
 
 segment_sum = SimtKernel(
     "segment_sum",
-    "structure.hpp",
+    "simt/structure.hpp",
     "count: i64, first: in i64[l], order: in i64[l], data: in T[z], target: out T[l]",
     "{T}, {I}",
 )
 csr_diagonal = SimtKernel(
     "csr_diagonal",
-    "structure.hpp",
+    "simt/structure.hpp",
     "count: i64, indptr: in I[l], indices: in I[z], data: in T[z], d: out T[l]",
 )
 sell_fill = SimtKernel(
     "sell_fill",
-    "structure.hpp",
+    "simt/structure.hpp",
     "lanes: i64, slice_ptr: in i64[l], start: in i64[l], length: in i32[l], target: in i32[l], "
     "column: in i32[l], indices: in I[z], data: in S[z], codes: out u8[l], values: out S[l]",
     "{CODE}, {T}, {I}",
@@ -116,61 +116,61 @@ sell_fill = SimtKernel(
 
 scan_totals = SimtKernel(
     "scan_totals",
-    "scan.hpp",
+    "simt/scan.hpp",
     "m: i64, parts: i64, lengths: in I[l], totals: out I[l]",
     "{I}",
 )
-scan_join = SimtKernel("scan_join", "scan.hpp", "parts: i64, totals: inout I[l]", "{I}")
+scan_join = SimtKernel("scan_join", "simt/scan.hpp", "parts: i64, totals: inout I[l]", "{I}")
 scan_fill = SimtKernel(
     "scan_fill",
-    "scan.hpp",
+    "simt/scan.hpp",
     "m: i64, parts: i64, lengths: in I[l], totals: in I[l], indptr: out I[l]",
     "{I}",
 )
 scan_block_totals = SimtKernel(
-    "scan_block_totals", "scan.hpp", "m: i64, lengths: in I[l], totals: out I[l]", "{I}"
+    "scan_block_totals", "simt/scan.hpp", "m: i64, lengths: in I[l], totals: out I[l]", "{I}"
 )
 scan_block_fill = SimtKernel(
     "scan_block_fill",
-    "scan.hpp",
+    "simt/scan.hpp",
     "m: i64, lengths: in I[l], totals: in I[l], indptr: out I[l]",
     "{I}",
 )
 
 _SORTED = "shift: i64, digits: i64, keys: in I[l], order: in I[l]"
 radix_count = SimtKernel(
-    "radix_count", "ordering.hpp", f"n: i64, parts: i64, {_SORTED}, counts: out I[l]", "{I}"
+    "radix_count", "simt/ordering.hpp", f"n: i64, parts: i64, {_SORTED}, counts: out I[l]", "{I}"
 )
 radix_move = SimtKernel(
     "radix_move",
-    "ordering.hpp",
+    "simt/ordering.hpp",
     f"n: i64, parts: i64, {_SORTED}, places: inout I[l], moved: out I[l]",
     "{I}",
 )
 ordered_bounds = SimtKernel(
     "ordered_bounds",
-    "ordering.hpp",
+    "simt/ordering.hpp",
     "n: i64, buckets: i64, keys: in I[l], order: in I[l], indptr: out I[l]",
     "{I}",
 )
 entry_rows = SimtKernel(
-    "entry_rows", "ordering.hpp", "m: i64, indptr: in I[l], row: out I[l]", "{I}"
+    "entry_rows", "simt/ordering.hpp", "m: i64, indptr: in I[l], row: out I[l]", "{I}"
 )
 count_places = SimtKernel(
     "count_places",
-    "ordering.hpp",
+    "simt/ordering.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], lengths: out I[l]",
     "{I}",
 )
 reorder_entries = SimtKernel(
     "reorder_entries",
-    "ordering.hpp",
+    "simt/ordering.hpp",
     "n: i64, order: in I[l], indices: in I[l], data: in T[l], new_indices: out I[l], "
     "new_data: out T[l]",
 )
 merge_places = SimtKernel(
     "merge_places",
-    "ordering.hpp",
+    "simt/ordering.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], data: in T[l], target: in I[l], "
     "new_indices: out I[l], new_data: out T[l]",
 )
@@ -187,7 +187,7 @@ _TERMS = (
 )
 deal_rows = SimtKernel(
     "deal_rows",
-    "sparse_products.hpp",
+    "simt/sparse_products.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], other_indptr: in I[l], few: i64, many: i64, "
     "most: i64, giant: i64, few_terms: i64, many_terms: i64, mean: i64, terms: inout I[l], "
     "rows: out I[l], counts: inout i32[l]",
@@ -197,14 +197,14 @@ deal_rows = SimtKernel(
 )
 longest_row = SimtKernel(
     "longest_row",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "m: i64, indptr: in I[l], longest: inout i32[l]",
     "{I}",
     block=128,
 )
 count_product = SimtKernel(
     "count_product",
-    "sparse_products.hpp",
+    "simt/sparse_products.hpp",
     f"{_LISTED}, other_indptr: in I[l], other_indices: in I[l], lengths: out I[l]",
     "{LANES}, {I}",
     block=128,
@@ -212,7 +212,7 @@ count_product = SimtKernel(
 )
 fill_product = SimtKernel(
     "fill_product",
-    "sparse_products.hpp",
+    "simt/sparse_products.hpp",
     f"{_TERMS}, new_indices: out I[l], new_values: out T[l]",
     "{LANES}, {T}, {I}",
     block=128,
@@ -220,7 +220,7 @@ fill_product = SimtKernel(
 )
 refill_product = SimtKernel(
     "refill_product",
-    "sparse_products.hpp",
+    "simt/sparse_products.hpp",
     f"{_TERMS}, places: in I[l], new_values: out T[l]",
     "{LANES}, {T}, {I}",
     block=128,
@@ -234,26 +234,26 @@ _PATTERNS = (
 )
 count_long = SimtKernel(
     "count_long",
-    "long_rows.hpp",
+    "simt/long_rows.hpp",
     f"{_SHARES}, columns: i64, width: i64, {_PATTERNS}, found: out I[l]",
     "{I}",
 )
 join_shares = SimtKernel(
     "join_shares",
-    "long_rows.hpp",
+    "simt/long_rows.hpp",
     f"{_SHARES}, rows: in I[l], found: inout I[l], lengths: out I[l]",
     "{I}",
 )
 place_long = SimtKernel(
     "place_long",
-    "long_rows.hpp",
+    "simt/long_rows.hpp",
     f"{_SHARES}, columns: i64, width: i64, {_PATTERNS}, found: in I[l], target: in I[l], "
     "most: i64, new_indices: out I[l]",
     "{I}",
 )
 refill_long = SimtKernel(
     "refill_long",
-    "long_rows.hpp",
+    "simt/long_rows.hpp",
     f"{_SHARES}, most: i64, rows: in I[l], indptr: in I[l], indices: in I[l], values: in T[l], "
     "other_indptr: in I[l], other_indices: in I[l], other_values: in T[l], target: in I[l], "
     "places: in I[l], new_values: out T[l]",
@@ -262,20 +262,20 @@ refill_long = SimtKernel(
 
 count_columns = SimtKernel(
     "count_columns",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "entries: i64, indices: in I[l], counts: inout i32[l]",
     "{I}",
     block=128,
 )
 count_with_places = SimtKernel(
     "count_with_places",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "entries: i64, indices: in I[z], counts: inout i32[l], places: out i32[z]",
     "{I}",
 )
 place_entries = SimtKernel(
     "place_entries",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "m: i64, indptr: in I[l], indices: in I[z], target: in I[l], places: in i32[z], "
     "entries: out I[y]",
     "{I}",
@@ -287,7 +287,7 @@ SORTED_CELLS = 16
 _SORTERS = tuple({"LANES": lanes} for lanes in SORTING_LANES)
 sort_places = SimtKernel(
     "sort_places",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "columns: i64, target: in I[l], entries: in I[y], rows: out I[z], order: out I[z]",
     "{LANES}, {I}",
     block=SORTING_LANES[-1],
@@ -296,7 +296,7 @@ sort_places = SimtKernel(
 
 place_coordinates = SimtKernel(
     "place_coordinates",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "count: i64, rows: in I[z], columns: in I[z], target: in I[l], places: in i32[z], "
     "entries: out I[y]",
     "{I}",
@@ -304,7 +304,7 @@ place_coordinates = SimtKernel(
 )
 sort_columns = SimtKernel(
     "sort_columns",
-    "transpose.hpp",
+    "simt/transpose.hpp",
     "m: i64, indptr: in I[l], indices: in I[l], sorted: out I[l], order: out I[l]",
     "{LANES}, {I}",
     block=SORTING_LANES[-1],
@@ -313,14 +313,14 @@ sort_columns = SimtKernel(
 
 triangular_substitute = SimtKernel(
     "triangular_substitute",
-    "substitute.hpp",
+    "simt/substitute.hpp",
     "levels: i64, k: i64, rows: in I[l], bounds: in I[l], indptr: in I[l], indices: in I[z], "
     "data: in T[z], inverse: in T[l], factor: T, upper: i64, x: inout T[n,k]",
 )
 
 triangular_levels = SimtKernel(
     "triangular_levels",
-    "substitute_levels.hpp",
+    "simt/substitute_levels.hpp",
     "levels: i64, k: i64, rows: in I[l], bounds: in I[l], indptr: in I[l], indices: in I[z], "
     "data: in T[z], inverse: in T[l], factor: T, upper: i64, x: inout T[n,k], done: inout i32[l]",
 )
@@ -329,14 +329,14 @@ _CYCLE = "step: in i64[l], status: inout Status[k]"
 
 gmres_start = SimtKernel(
     "gmres_start",
-    "gmres.hpp",
+    "simt/gmres.hpp",
     "s: i64, n: i64, k: i64, r: in T[n,k], v: out T[n,k], basis: out S[l], g: out T[s,k], "
     "count: out i64[k], step: out i64[l], status: in Status[k]",
     "{T}",
 )
 gmres_project = SimtKernel(
     "gmres_project",
-    "gram_schmidt.hpp",
+    "simt/gram_schmidt.hpp",
     "s: i64, n: i64, k: i64, basis: in S[l], w: in T[n,k], h: inout T[s,k], correction: out T[l], "
     f"before: inout R[k], after: in R[k], {_CYCLE}, partials: out T[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
@@ -345,7 +345,7 @@ gmres_project = SimtKernel(
 )
 gmres_subtract = SimtKernel(
     "gmres_subtract",
-    "gram_schmidt.hpp",
+    "simt/gram_schmidt.hpp",
     "s: i64, n: i64, k: i64, basis: in S[l], w: inout T[n,k], h: in T[s,k], sums: inout T[s,k], "
     f"before: in R[k], after: inout R[k], {_CYCLE}, partials: out R[l], counter: inout i32[l]",
     "{REPEAT}, {T}",
@@ -354,34 +354,34 @@ gmres_subtract = SimtKernel(
 )
 gmres_rotate = SimtKernel(
     "gmres_rotate",
-    "gmres.hpp",
+    "simt/gmres.hpp",
     "s: i64, k: i64, h: in T[s,k], after: inout R[k], before: in R[k], hessenberg: inout T[l], "
     f"cosine: inout R[s,k], sine: inout T[s,k], g: inout T[s,k], count: inout i64[k], {_CYCLE}",
     "{T}",
 )
 gmres_append = SimtKernel(
     "gmres_append",
-    "gmres.hpp",
+    "simt/gmres.hpp",
     "s: i64, n: i64, k: i64, w: in T[n,k], after: in R[k], v: out T[n,k], basis: inout S[l], "
     "step: inout i64[l], status: in Status[k], counter: inout i32[l]",
     "{T}",
 )
 gmres_augment = SimtKernel(
     "gmres_augment",
-    "gmres_augment.hpp",
+    "simt/gmres_augment.hpp",
     "n: i64, k: i64, z: inout T[n,k], extra: in T[l], size: in R[l,k], first: i64, "
     "basis: inout T[l], step: in i64[l], status: in Status[k]",
     "{T}",
 )
 gmres_solve = SimtKernel(
     "gmres_solve",
-    "gmres.hpp",
+    "simt/gmres.hpp",
     "s: i64, k: i64, hessenberg: in T[l], g: in T[s,k], count: in i64[k], y: out T[s,k]",
     "{T}",
 )
 gmres_combine = SimtKernel(
     "gmres_combine",
-    "gmres.hpp",
+    "simt/gmres.hpp",
     "s: i64, n: i64, k: i64, basis: in S[l], y: in T[s,k], count: in i64[k], u: out T[n,k]",
     "{T}",
 )

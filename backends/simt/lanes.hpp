@@ -8,7 +8,7 @@
 // Every lane of a wave must reach every shuffle, and every work-item of a block every barrier: trip
 // counts are uniform and no lane returns early. Blocks never wait for one another.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 #if defined(WL_LOCKSTEP)
 #include WL_LOCKSTEP_HEADER

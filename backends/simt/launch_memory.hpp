@@ -1,6 +1,6 @@
 // The memory of a block that its launch asked for. Only the executor of CUDA asks for any.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

@@ -19,9 +19,9 @@
 // every sum is in the order of the left row with products rounded before they are added, the same
 // bits as unified/spgemm.hpp.
 #pragma once
-#include "bits.hpp"
-#include "coarsen_rows.hpp"
-#include "row_terms.hpp"
+#include "simt/bits.hpp"
+#include "unified/coarsen_rows.hpp"
+#include "simt/row_terms.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // New rows with entries of given rows. LANES adjacent work-items share a row, so that they read and
 // write adjacent entries. See wollemi.core.operations.rows.
 #pragma once
-#include "bits.hpp"
-#include "shared_atomics.hpp"
+#include "simt/bits.hpp"
+#include "simt/shared_atomics.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // 16-bit floating-point types that products of matrices read and write. Sums are in float.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // NaN, which compilers at run time have no name for.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

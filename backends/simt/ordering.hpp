@@ -1,7 +1,7 @@
 // Ordering of entries: a stable radix sort, with one launch to count and one to move for each
 // digit, and arrays derived from an order. Each work-item has a part of the entries.
 #pragma once
-#include "scan.hpp"
+#include "simt/scan.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Rows of dense matrices in vectors: E neighbours are loaded and stored at once. A caller says E >
 // 1 only where all rows begin at a multiple of a vector's bytes and have a multiple of E columns.
 #pragma once
-#include "narrow.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

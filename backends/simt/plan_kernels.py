@@ -15,96 +15,96 @@ _TABLE = "table: inout i64[l]"
 _FOUND = "most: i64, found: in i32[l]"
 measure_rows = SimtKernel(
     "measure_rows",
-    "row_plans.hpp",
+    "simt/row_plans.hpp",
     f"{_ROWS}, order: in i32[l], numbers: out i64[l], partials: out i64[l], counter: inout i32[l]",
     "{I}",
 )
 order_windows = SimtKernel(
     "order_windows",
-    "row_plans.hpp",
+    "simt/row_plans.hpp",
     f"{_ROWS}, order: out i32[l]",
     "{WINDOW}, {I}",
     variants=({"WINDOW": 1024}, {"WINDOW": 2048}),
 )
 lay_lanes = SimtKernel(
     "lay_lanes",
-    "row_plans.hpp",
+    "simt/row_plans.hpp",
     "lanes: i64, indptr: in I[l], order: in i32[l], start: out i64[l], length: out i32[l]",
     "{I}",
 )
 measure_slices = SimtKernel(
     "measure_slices",
-    "row_plans.hpp",
+    "simt/row_plans.hpp",
     "lanes: i64, length: in i32[l], widths: out I[l]",
     "{I}",
 )
 equal_slices = SimtKernel(
     "equal_slices",
-    "row_plans.hpp",
+    "simt/row_plans.hpp",
     "slices: i64, width: i64, pointers: out I[l]",
     "{I}",
 )
 examine_rows = SimtKernel(
     "examine_rows",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"{_ROWS}, {_INDICES}, hash: out i64[l], reach: inout i32[l]",
     "{I}",
 )
 collect_patterns = SimtKernel(
     "collect_patterns",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"m: i64, hashes: in i64[l], most: i64, {_TABLE}, model: inout i64[l], found: inout i32[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )
 number_patterns = SimtKernel(
     "number_patterns",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"{_FOUND}, {_TABLE}, model: in i64[l], codes: out u8[l], models: out i64[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )
 write_patterns = SimtKernel(
     "write_patterns",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"m: i64, hashes: in i64[l], {_FOUND}, {_TABLE}, codes: in u8[l], pattern: out u8[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )
 check_patterns = SimtKernel(
     "check_patterns",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"{_ROWS}, {_INDICES}, {_FOUND}, pattern: in u8[l], model: in i64[l], wrong: inout i32[l]",
     "{I}",
 )
 write_offsets = SimtKernel(
     "write_offsets",
-    "row_patterns.hpp",
+    "simt/row_patterns.hpp",
     f"patterns: i64, width: i64, none: i64, indptr: in I[l], {_INDICES}, model: in i64[l], "
     "offsets: out i32[l]",
     "{I}",
 )
 end_row_blocks = SimtKernel(
     "end_row_blocks",
-    "row_blocks.hpp",
+    "simt/row_blocks.hpp",
     f"{_ROWS}, most: i64, most_rows: i64, jump: out i64[l], begins: out u8[l]",
     "{I}",
 )
 double_jumps = SimtKernel(
     "double_jumps",
-    "row_blocks.hpp",
+    "simt/row_blocks.hpp",
     "m: i64, jump: in i64[l], next: out i64[l], begins: inout u8[l]",
     "{I}",
 )
 count_row_blocks = SimtKernel(
     "count_row_blocks",
-    "row_blocks.hpp",
+    "simt/row_blocks.hpp",
     f"{_ROWS}, most: i64, begins: in u8[l], parts: out i64[l]",
     "{I}",
 )
 write_row_blocks = SimtKernel(
     "write_row_blocks",
-    "row_blocks.hpp",
+    "simt/row_blocks.hpp",
     f"{_ROWS}, most: i64, places: in i64[l], row: out I[l], entry: out I[l], cut: inout i32[l]",
     "{I}",
 )

@@ -1,7 +1,7 @@
 // Sorted keys of entries from the words that radix_move.hpp moves: a block sorts a bucket, or the
 // words are sorted already.
 #pragma once
-#include "radix_split.hpp"
+#include "simt/radix_split.hpp"
 
 namespace wl {
 

@@ -17,20 +17,20 @@ ROWS, COORDINATES, WORDS = range(3)
 _PARTS = "n: i64, tiles: i64, parts: i64, bounds: in i32[l], shift: i64, digits: i64"
 split_count = SimtKernel(
     "split_count",
-    "radix_split.hpp",
+    "simt/radix_split.hpp",
     f"{_PARTS}, keys: in I[z], words: in i64[z], counts: out i32[l]",
     "{WORDS}, {I}",
     variants=({"WORDS": 0}, {"WORDS": 1}),
 )
 split_scan = SimtKernel(
     "split_scan",
-    "radix_split.hpp",
+    "simt/radix_split.hpp",
     "digits: i64, parts: i64, counts: inout I[l], starts: out I[l], counter: inout i32[l]",
     "{I}",
 )
 expand_rows = SimtKernel(
     "expand_rows",
-    "expand_rows.hpp",
+    "simt/expand_rows.hpp",
     "entries: i64, m: i64, indptr: in I[l], rows: out I[z]",
     "{I}",
 )
@@ -39,7 +39,7 @@ ENTRIES_OF_ITEM = 8
 _BITS = "entry_bits: i64, other_bits: i64"
 split_move = SimtKernel(
     "split_move",
-    "radix_move.hpp",
+    "simt/radix_move.hpp",
     f"{_PARTS}, all_digits: i64, most: i64, kept: i64, {_BITS}, m: i64, indptr: in I[l], "
     "keys: in I[z], others: in I[z], words: in i64[z], counts: in i32[l], starts: in i32[l], "
     "moved: out i64[z]",
@@ -49,7 +49,7 @@ split_move = SimtKernel(
 )
 sort_bucket = SimtKernel(
     "sort_bucket",
-    "radix_buckets.hpp",
+    "simt/radix_buckets.hpp",
     f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], indptr: out I[l], "
     "others: out I[z], order: out I[z]",
     "{I}",
@@ -58,7 +58,7 @@ sort_bucket = SimtKernel(
 )
 unpack_sorted = SimtKernel(
     "unpack_sorted",
-    "radix_buckets.hpp",
+    "simt/radix_buckets.hpp",
     f"count: i64, n: i64, shift: i64, {_BITS}, starts: in i32[l], words: in i64[z], "
     "indptr: out I[l], others: out I[z], order: out I[z]",
     "{I}",

@@ -1,7 +1,7 @@
 // The last launch of a pass of a radix sort: see radix_split.hpp.
 #pragma once
-#include "radix_rows.hpp"
-#include "radix_split.hpp"
+#include "simt/radix_rows.hpp"
+#include "simt/radix_split.hpp"
 
 namespace wl {
 

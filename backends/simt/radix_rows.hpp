@@ -1,7 +1,7 @@
 // The row of each entry of a tile of compressed rows.
 #pragma once
-#include "bits.hpp"
-#include "lanes.hpp"
+#include "simt/bits.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

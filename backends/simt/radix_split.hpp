@@ -10,9 +10,9 @@
 // 21 (2011), for the three launches; S. Ashkiani et al., GPU multisplit, PPoPP 2016, for ranks in
 // the order of lanes.
 #pragma once
-#include "bits.hpp"
-#include "block_scan.hpp"
-#include "shared_atomics.hpp"
+#include "simt/bits.hpp"
+#include "simt/block_scan.hpp"
+#include "simt/shared_atomics.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The plane rotations of GMRES's least squares problem. See wollemi.core.operations.gmres.
 #pragma once
-#include "map_simt.hpp"
-#include "status.hpp"
+#include "unified/map_simt.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The row blocks of CSR-Adaptive: which rows begin one, by jumps of 1, 2, 4, ... row blocks. See
 // gpu/spmv/row_blocks.py.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

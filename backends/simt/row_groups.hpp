@@ -1,7 +1,7 @@
 // Rows of very different lengths, each shared by a group of work-items: a wave has a row, and a
 // long one has the whole block.
 #pragma once
-#include "narrow.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

@@ -16,7 +16,9 @@ _NEW = "target: in I[l], new_indices: out I[w], new_values: out T[w]"
 
 def _kernel(name: str, signature: str, template: str = "{LANES}, {T}, {I}") -> SimtKernel:
     variants = tuple({"LANES": lanes} for lanes in LANES)
-    return SimtKernel(name, "moved_rows.hpp", signature, template, block=128, variants=variants)
+    return SimtKernel(
+        name, "simt/moved_rows.hpp", signature, template, block=128, variants=variants
+    )
 
 
 put_rows = _kernel(

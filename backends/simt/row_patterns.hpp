@@ -1,7 +1,7 @@
 // Which rows have the same pattern: by their hashes, then by a look at the rows; and the numbers
 // and offsets of patterns. See gpu/spmv/on_device.py.
 #pragma once
-#include "shared_atomics.hpp"
+#include "simt/shared_atomics.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Statistics of row lengths for plans of products, and the layouts derived from them: orders within
 // windows, lanes and slices. See gpu/spmv/on_device.py.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -4,9 +4,9 @@
 // Terms are numbered in the order of the left row. A prefix sum over its entries counts their
 // terms, and each work-item finds the entry of its term by bisection.
 #pragma once
-#include "block_scan.hpp"
-#include "search.hpp"
-#include "shared_atomics.hpp"
+#include "simt/block_scan.hpp"
+#include "unified/search.hpp"
+#include "simt/shared_atomics.hpp"
 
 namespace wl {
 

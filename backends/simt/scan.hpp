@@ -1,7 +1,7 @@
 // Exclusive prefix sums in three launches: the sum of each part, the prefix of each part, and the
 // prefix of each element. See wollemi.core.operations.scan.
 #pragma once
-#include "block_scan.hpp"
+#include "simt/block_scan.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: a wave has some entries of a row.
 #pragma once
-#include "dots.hpp"
+#include "simt/dots.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // S = alpha <C_i, B_j> A_ij + beta S on the pattern of A: each wave takes one entry per lane, from
 // any rows.
 #pragma once
-#include "dots.hpp"
+#include "simt/dots.hpp"
 
 namespace wl {
 

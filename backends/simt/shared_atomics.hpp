@@ -1,7 +1,7 @@
 // For groups of lanes that share a table in shared memory: their barrier, and atomic operations on
 // its cells. Part of the dialect of lanes.hpp, for the few kernels that need it.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

@@ -7,10 +7,10 @@
 // the same bits as unified/spgemm.hpp. `spread` is LANES, or at least the length of the longest row
 // of the right matrix.
 #pragma once
-#include "bits.hpp"
-#include "coarsen_rows.hpp"
-#include "shared_atomics.hpp"
-#include "spgemm.hpp"
+#include "simt/bits.hpp"
+#include "unified/coarsen_rows.hpp"
+#include "simt/shared_atomics.hpp"
+#include "unified/spgemm.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // C = alpha A B + beta C, B dense by rows: a wave has a row of A (or a piece of a long one), or
 // each group of its lanes has one, or the waves of a block have one together.
 #pragma once
-#include "long_sums.hpp"
-#include "packs.hpp"
+#include "unified/long_sums.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -1,9 +1,9 @@
 // The elementwise maximum of the rows of a dense matrix that a sparse row selects, and sums over
 // the elements equal to a given one: the gradient of the maximum.
 #pragma once
-#include "fusedmm.hpp"
-#include "packs.hpp"
-#include "row_groups.hpp"
+#include "simt/fusedmm.hpp"
+#include "simt/packs.hpp"
+#include "simt/row_groups.hpp"
 
 namespace wl {
 

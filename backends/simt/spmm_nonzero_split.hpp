@@ -6,7 +6,7 @@
 // `partial`, first the sum of the chunk's first row, line line_of[2 q], then of its last one,
 // line_of[2 q + 1] (-1: the chunk has the whole row). They are added up afterwards, in their order.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -7,9 +7,9 @@
 //
 // Values of CSR are stored in S, which may be lower than T: they are converted in registers.
 #pragma once
-#include "long_sums.hpp"
-#include "map_simt.hpp"
-#include "narrow.hpp"
+#include "unified/long_sums.hpp"
+#include "unified/map_simt.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Kernels of matrix analysis and assembly, besides sorting and prefix sums.
 #pragma once
-#include "spmv.hpp"
+#include "simt/spmv.hpp"
 
 namespace wl {
 

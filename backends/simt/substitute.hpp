@@ -1,7 +1,7 @@
 // Substitution by levels in one block. See wollemi.core.operations.triangular.
 #pragma once
-#include "lanes.hpp"
-#include "triangular.hpp"
+#include "simt/lanes.hpp"
+#include "unified/triangular.hpp"
 
 namespace wl {
 

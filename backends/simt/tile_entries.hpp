@@ -1,6 +1,6 @@
 // The entries of a sparse matrix, stored into a tile of memory of a block.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

@@ -2,7 +2,7 @@
 // row of the new matrix, put into their rows in any order, and each row is then sorted. The result
 // is that of a stable sort.
 #pragma once
-#include "shared_atomics.hpp"
+#include "simt/shared_atomics.hpp"
 
 namespace wl {
 

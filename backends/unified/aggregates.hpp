@@ -1,6 +1,6 @@
 // The set-up of algebraic multigrid by aggregates. See wollemi.core.operations.coarsen.
 #pragma once
-#include "coarsen_rows.hpp"
+#include "unified/coarsen_rows.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Sums over the columns of the heads of attention. See wollemi.core.operations.attention.
 #pragma once
-#include "step.hpp"
+#include "unified/step.hpp"
 
 namespace wl {
 

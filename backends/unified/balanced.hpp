@@ -1,7 +1,7 @@
 // Whether a matrix looks like a discretized elliptic equation. See
 // wollemi.core.operations.coarsen.
 #pragma once
-#include "coarsen_rows.hpp"
+#include "unified/coarsen_rows.hpp"
 
 namespace wl {
 

@@ -9,7 +9,7 @@
 // solve. G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013, algorithms 3.4.1
 // and 4.3.1.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

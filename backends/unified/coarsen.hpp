@@ -1,10 +1,10 @@
 // The set-up of algebraic multigrid: strength, coarse rows and interpolation. See
 // wollemi.core.operations.coarsen.
 #pragma once
-#include "aggregates.hpp"
-#include "balanced.hpp"
-#include "coarsen_rows.hpp"
-#include "largest.hpp"
+#include "unified/aggregates.hpp"
+#include "unified/balanced.hpp"
+#include "unified/coarsen_rows.hpp"
+#include "unified/largest.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Sizes and products shared by the functors of the multigrid setup, rounded alike everywhere.
 #pragma once
-#include "rounding.hpp"
-#include "status.hpp"
+#include "unified/rounding.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Comparisons of the entries of rows, and the larger or smaller ones. See
 // wollemi.core.operations.rows.
 #pragma once
-#include "extremes.hpp"
-#include "status.hpp"
+#include "unified/extremes.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

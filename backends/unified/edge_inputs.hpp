@@ -1,7 +1,7 @@
 // Functions of the user's own between the scores and the edge function. Their text is made from a
 // trace: see edge_functions.py.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The largest and the smallest of numbers, as NumPy's maximum and minimum have them.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Properties of a matrix that are determined before a system with it is solved. See
 // wollemi.core.operations.facts.
 #pragma once
-#include "search.hpp"
-#include "status.hpp"
+#include "unified/search.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

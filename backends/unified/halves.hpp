@@ -4,7 +4,7 @@
 // word: word w of column c at slots[w * k + c]. `finishing` visits nothing and finishes each column
 // from the slots. Both are functors for any launcher.
 #pragma once
-#include "step.hpp"
+#include "unified/step.hpp"
 
 namespace wl {
 

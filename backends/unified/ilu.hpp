@@ -1,8 +1,8 @@
 // Incomplete factors on a pattern that is known: its triangles, scaling, checks, and splitting. See
 // wollemi.core.operations.ilu.
 #pragma once
-#include "search.hpp"
-#include "status.hpp"
+#include "unified/search.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Approximate inverses on a pattern, a row at a time. See wollemi.core.operations.isai.
 #pragma once
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The largest entries of rows. See wollemi.core.operations.coarsen.
 #pragma once
-#include "coarsen_rows.hpp"
+#include "unified/coarsen_rows.hpp"
 
 namespace wl {
 

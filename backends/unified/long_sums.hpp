@@ -5,7 +5,7 @@
 // addition (Knuth (1998), "The Art of Computer Programming" 2, section 4.2.2, theorem B). This
 // needs no double precision, and a sum of at most PIECE_OF_SUM terms costs one comparison more.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

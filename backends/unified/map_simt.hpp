@@ -5,7 +5,7 @@
 // whichever block comes last over all blocks in their order. So results repeat bit for bit as long
 // as the grid is the same.
 #pragma once
-#include "lanes.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

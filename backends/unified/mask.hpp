@@ -1,6 +1,6 @@
 // Rows of consecutive columns. See wollemi.core.operations.masks.
 #pragma once
-#include "step.hpp"
+#include "unified/step.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Incomplete factorization by fixed-point sweeps. See wollemi.core.operations.parilu.
 #pragma once
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Incomplete factors with a pattern that sweeps determine. See wollemi.core.operations.parilut.
 #pragma once
-#include "spgemm.hpp"
+#include "unified/spgemm.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Blocks of vectors on their way to a lower precision and back. See
 // wollemi.core.operations.precision.
 #pragma once
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

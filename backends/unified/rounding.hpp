@@ -1,6 +1,6 @@
 // Products that round alike on every executor.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Work on compressed rows, one after the other. See wollemi.core.operations.rows.
 #pragma once
-#include "compared_rows.hpp"
-#include "rounding.hpp"
-#include "search.hpp"
+#include "unified/compared_rows.hpp"
+#include "unified/rounding.hpp"
+#include "unified/search.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Search in a sorted row.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Products of sparse matrices, a row at a time. See wollemi.core.operations.spgemm.
 #pragma once
-#include "coarsen_rows.hpp"
-#include "search.hpp"
+#include "unified/coarsen_rows.hpp"
+#include "unified/search.hpp"
 
 namespace wl {
 

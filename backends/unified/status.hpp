@@ -4,7 +4,7 @@
 // It is written only in a functor's `finish`, which runs after every element was visited: within
 // one kernel all threads see the same status.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Declarations used by the functors of steps. See wollemi.core.step and functors.py.
 #pragma once
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

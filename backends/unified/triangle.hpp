@@ -4,7 +4,7 @@
 // the rounding of the product with them is more than the residual that they should leave. Fewer
 // unknowns then leave less. See reference/gmres.py.
 #pragma once
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Solves with triangular matrices, a row at a time. See wollemi.core.operations.triangular.
 #pragma once
-#include "status.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // Numbers and views that every kernel speaks in.
 #pragma once
-#include "dialect.hpp"
+#include "unified/dialect.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Elementwise functions of values, and reductions over all of them. See
 // wollemi.core.operations.values.
 #pragma once
-#include "extremes.hpp"
-#include "status.hpp"
+#include "unified/extremes.hpp"
+#include "unified/status.hpp"
 
 namespace wl {
 

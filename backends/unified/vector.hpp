@@ -1,6 +1,6 @@
 // Element-wise work on blocks of vectors, and its sums. See wollemi.core.operations.vector.
 #pragma once
-#include "step.hpp"
+#include "unified/step.hpp"
 
 namespace wl {
 

@@ -38,7 +38,8 @@ from ...core import operations  # noqa: F401  (fills the table)
 from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
 from .functors import functor_text
 
-FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "simt")
+#: The folder that the paths of headers begin from: ``backends``.
+ROOT = Path(__file__).parents[1]
 
 #: Codes of dtypes in the names of kernels, NumPy's without the byte order.
 VALUE_TYPES = {
@@ -74,7 +75,7 @@ _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64", 
 #: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
 LARGEST_SUM = 32
 
-_INCLUDE = re.compile(r'#include "(\w+\.hpp)"\n')
+_INCLUDE = re.compile(r'#include "([\w/]+\.hpp)"\n')
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class SimtKernel:
         The function template in namespace ``wl``; it takes the work-item first, then the
         signature's arguments.
     header : str
-        The file it is in.
+        The file it is in, from ``backends``: ``"simt/spmv.hpp"``; or an absolute path.
     signature : str
         As of an operation; without matrices and statuses unless they are taken apart.
     template : str
@@ -144,15 +145,15 @@ def _parsed(signature: str) -> tuple[Parameter, ...]:
 
 
 def has_functor(operation: Operation) -> bool:
-    """Return whether there is a functor of an operation: of a step, or in a header here."""
+    """Return whether there is a functor of an operation, of a step or in a header here."""
     return operation.is_map and (
-        operation.step is not None or (FOLDERS[0] / header_of(operation)).exists()
+        operation.step is not None or (ROOT / header_of(operation)).exists()
     )
 
 
 def header_of(operation: Operation) -> str:
     """Return the header of this folder that an operation's functor is in, or needs."""
-    return "step.hpp" if operation.step is not None else f"{operation.group}.hpp"
+    return "unified/step.hpp" if operation.step is not None else f"unified/{operation.group}.hpp"
 
 
 def maps_of(group: str) -> list[Operation]:
@@ -326,7 +327,7 @@ def program(
     warp: int = 32,
     block: int = 256,
     defines: Mapping[str, object] | None = None,
-    folders: tuple[Path, ...] = FOLDERS,
+    roots: tuple[Path, ...] = (ROOT,),
 ) -> str:
     """Return a whole program: definitions, the headers with their includes, and the wrappers.
 
@@ -335,23 +336,20 @@ def program(
     dialect : str
         ``CUDA``, ``HIP``, ``SYCL`` or ``LOCKSTEP``.
     headers : iterable of str
-        Names of files in ``backends/unified`` and ``backends/simt``.
+        Files by their paths from one of ``roots``: ``"simt/spmv.hpp"``.
     wrappers : iterable of str
         Texts of kernels.
     warp, block : int
         Lanes of a wave and work-items of a block.
     defines : mapping, optional
         Further macros.
-    folders : tuple of Path, optional
-        Where headers are looked for.
+    roots : tuple of Path, optional
+        Folders instead of ``backends``; the first one with a header has it.
     """
     macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
     lines = [f"#define {name} {text}\n" for name, text in macros.items()]
     return (
-        "".join(lines)
-        + flatten(*headers, folders=folders)
-        + '#line 1 "wrappers"\n'
-        + "".join(wrappers)
+        "".join(lines) + flatten(*headers, roots=roots) + '#line 1 "wrappers"\n' + "".join(wrappers)
     )
 
 
@@ -368,7 +366,7 @@ def map_program(
     headers, functors = functors_of(given)
     wrappers = [map_wrapper(operation, value, index) for operation in given]
     return program(
-        dialect, ["map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
+        dialect, ["unified/map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
     )
 
 
@@ -384,11 +382,11 @@ def halves_program(
     """Return the program with both halves of a map operation for these dtypes."""
     headers, functors = functors_of([operation])
     wrappers = [map_wrapper(operation, value, index, half) for half in HALVES]
-    headers = ["map_simt.hpp", "halves.hpp", *headers]
+    headers = ["unified/map_simt.hpp", "unified/halves.hpp", *headers]
     return program(dialect, headers, [functors, *wrappers], warp=warp, block=block)
 
 
-def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
+def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
     """Return the text of headers with our includes expanded, each file once."""
     seen: set[str] = set()
 
@@ -396,7 +394,7 @@ def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        pieces = _INCLUDE.split(_read(name, folders).replace("#pragma once\n", "\n"))
+        pieces = _INCLUDE.split(_read(name, roots).replace("#pragma once\n", "\n"))
         out, line = f'#line 1 "{name}"\n' + pieces[0], 1 + pieces[0].count("\n")
         for included, rest in zip(pieces[1::2], pieces[2::2], strict=True):
             line += 1
@@ -408,9 +406,9 @@ def flatten(*headers: str, folders: tuple[Path, ...] = FOLDERS) -> str:
 
 
 @cache
-def _read(name: str, folders: tuple[Path, ...]) -> str:
-    for folder in folders:
-        path = folder / name
+def _read(name: str, roots: tuple[Path, ...]) -> str:
+    for root in roots:
+        path = root / name
         if path.exists():
             return path.read_text(encoding="utf-8")
     raise FileNotFoundError(f"no kernel text is called {name}")

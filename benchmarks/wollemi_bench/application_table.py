@@ -32,7 +32,7 @@ def preconditioners(A: Any) -> Iterator[tuple[str, Any, list[Any]]]:
     yield "Fsai", made, [made.factor, made.adjoint]
     made = wl.preconditioners.Ilu(A, apply="isai")
     yield "Ilu, isai", made, [*made.inverses]
-    made = wl.preconditioners.Ilu(A, apply="sweeps:3")
+    made = wl.preconditioners.Ilu(A, apply="jacobi:3")
     yield "Ilu, 3 sweeps", made, [made.lower, made.upper] * made.applied[1]
 
 

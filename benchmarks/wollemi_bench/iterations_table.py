@@ -166,7 +166,7 @@ OURS: dict[str, tuple[str, str, float]] = {
         "blockjacobi:size=8",
         1.05,
     ),
-    "3 sweeps beside exact IC(0)": ("ic:factor_sweeps=3,apply=sweeps:3", "ic", 1.3),
+    "3 sweeps beside exact IC(0)": ("ic:factor_sweeps=3,apply=jacobi:3", "ic", 1.3),
     "Chebyshev(4) beside Jacobi": ("polynomial:degree=4", "jacobi", 0.35),
 }
 

@@ -98,7 +98,7 @@ def _calls(case: Attention, dtype: str) -> dict[str, Callable[[], float]]:
         return fusedmm(pattern, q, k, v, edge="softmax", alpha=alpha)
 
     def three() -> Any:
-        scores = sddmm(pattern, q, k, alpha)
+        scores = sddmm(pattern, q, k, alpha=alpha)
         weights = wl.graph.edge_softmax(pattern, scores.movedim(-1, 0)).movedim(0, -1)
         return spmm(pattern, v, values=weights)
 

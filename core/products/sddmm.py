@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..calls import SddmmCall
+from ..deprecation import named_options
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
 from ..factors import real_number
@@ -17,13 +18,14 @@ from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
 from .tensors import differentiable, is_tensor
 
 
+@named_options("alpha", "beta", kept=3, since="0.3", removal="0.5")
 def sddmm(
     A: object,
     C: ArrayLike,
     B: ArrayLike,
+    *,
     alpha: float = 1.0,
     beta: float = 0.0,
-    *,
     use_values: bool = False,
     out: Csr | Array | None = None,
     kernel: str = "auto",
@@ -67,7 +69,7 @@ def sddmm(
     """
     tensors = differentiable(A, C, B) if is_tensor(A) and out is None else None
     if tensors is not None:
-        return tensors.sddmm(A, C, B, alpha, use_values=use_values, kernel=kernel)
+        return tensors.sddmm(A, C, B, alpha=alpha, use_values=use_values, kernel=kernel)
     A = as_csr(A)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
     given = (A, C, B, alpha, beta, use_values, out, kernel)

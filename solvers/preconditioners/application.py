@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.deprecation import register_deprecation
 from ...core.errors import InvalidArgument
 from ...core.lazy import Temporary
 
-#: Sweeps that apply a triangle where rows are not gone through one by one.
+#: Iterations of Jacobi that apply a triangle where rows are not solved one by one.
 SWEEPS = 3
+
+
+_SWEEPS = register_deprecation('apply="sweeps:3"', "0.3", "0.5", '"jacobi:3"')
 
 
 def temporaries() -> tuple[Temporary, ...]:
@@ -17,7 +21,7 @@ def temporaries() -> tuple[Temporary, ...]:
 
 
 def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
-    """Return how triangles are applied, and the number of sweeps or the power.
+    """Return how triangles are applied, and the number of iterations or the power.
 
     Raises
     ------
@@ -25,13 +29,16 @@ def checked_application(apply: str | None, by_rows: bool) -> tuple[str, int]:
         If that is not a way.
     """
     if apply is None:
-        apply = "exact" if by_rows else f"sweeps:{SWEEPS}"
+        apply = "exact" if by_rows else f"jacobi:{SWEEPS}"
     kind, _, count = str(apply).partition(":")
-    if kind not in ("exact", "sweeps", "isai") or (kind == "exact" and count):
-        raise InvalidArgument(f'apply: expected "exact", "sweeps:3" or "isai:1", got {apply!r}')
+    if kind == "sweeps":
+        _SWEEPS.warn(stacklevel=5)
+        kind = "jacobi"
+    if kind not in ("exact", "jacobi", "isai") or (kind == "exact" and count):
+        raise InvalidArgument(f'apply: expected "exact", "jacobi:3" or "isai:1", got {apply!r}')
     if kind == "exact":
         return kind, 0
-    return kind, checked_count(count or (SWEEPS if kind == "sweeps" else 1), "apply")
+    return kind, checked_count(count or (SWEEPS if kind == "jacobi" else 1), "apply")
 
 
 def checked_count(value: Any, name: str) -> int:

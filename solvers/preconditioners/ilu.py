@@ -52,7 +52,7 @@ class Ilu(Preconditioner):
         on devices).
     apply : str, optional
         How a triangle is solved with: ``"exact"`` substitution (level by level on devices; the
-        default on ``reference`` and ``omp``), ``"sweeps:3"``, three products with it (the default
+        default on ``reference`` and ``omp``), ``"jacobi:3"``, three products with it (the default
         on devices), or ``"isai:1"``, one product with an approximate inverse on the pattern of that
         power of the triangle.
 

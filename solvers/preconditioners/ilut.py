@@ -46,7 +46,7 @@ class Ilut(Ilu):
         The factors have at most about ``fill`` times the entries of the matrix: a row keeps its
         largest ones, equally many in each half; with sweeps each half does.
     apply, match, order, executor
-        As for :class:`Ilu`; ``"sweeps:5"`` is the default on devices.
+        As for :class:`Ilu`; ``"jacobi:5"`` is the default on devices.
     factor_sweeps : int or "exact", optional
         How the factors are made: row by row on the host (``"exact"``, the default on ``reference``
         and ``omp``), or on the executor by this number of rounds in which the pattern grows, sweeps
@@ -133,7 +133,7 @@ class Ilut(Ilu):
             sweeps = "exact" if by_rows else ROUNDS
         self.sweeps = None if sweeps == "exact" else checked_count(sweeps, "factor_sweeps")
         if apply is None and not by_rows:
-            apply = f"sweeps:{APPLIED_SWEEPS}"
+            apply = f"jacobi:{APPLIED_SWEEPS}"
         self.applied = checked_application(apply, by_rows)
         self._temporaries = temporaries()
 

@@ -41,7 +41,8 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     Parameters
     ----------
     M : str, type, Settings or other
-        A name, with options after a colon (``"ilu:level=1,order=rcm"``), the class of a
+        A name, with options after a colon (``"ilu:level=1,order=rcm"``; a value with commas of its
+        own in parentheses: ``"amg:smoother=(ilu:level=1,order=rcm),cycle=W"``), the class of a
         preconditioner or a solver, or settings. Other objects are returned as they are; ``"none"``
         gives None.
     A : LinOp
@@ -89,13 +90,20 @@ def parsed(text: str) -> Settings | None:
 def options_in(text: str) -> dict[str, Any]:
     """Return the options of ``"option=value,option=value"``.
 
+    Commas within parentheses belong to a value: ``"smoother=(ilu:level=1,order=rcm),cycle=W"``.
+
     Raises
     ------
     InvalidArgument
-        If a part has no ``=``.
+        If a part has no ``=``, or a parenthesis is not closed.
+
+    Examples
+    --------
+    >>> options_in("smoother=(ilu:level=1,order=rcm),sweeps=(1, 2)")
+    {'smoother': 'ilu:level=1,order=rcm', 'sweeps': (1, 2)}
     """
     options = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in filter(None, map(str.strip, _parts(text))):
         key, equals, value = part.partition("=")
         if not equals:
             raise InvalidArgument(f"M: expected option=value after the colon, got {part!r}")
@@ -103,9 +111,25 @@ def options_in(text: str) -> dict[str, Any]:
     return options
 
 
+def _parts(text: str) -> list[str]:
+    """Return the parts of a text between commas that are in no parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            break
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth:
+        raise InvalidArgument(f"M: expected as many ')' as '(', got {text!r}")
+    return parts
+
+
 def _value(text: str) -> Any:
-    """Return a number, a boolean or None that is written as in Python, else the text."""
+    """Return a number, a boolean, a tuple or None that is written as in Python, else the text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return text
+        return text[1:-1] if text.startswith("(") and text.endswith(")") else text

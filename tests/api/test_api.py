@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,7 +39,7 @@ def test_the_names_and_signatures_of_the_last_release_are_there():
 
 
 def still_working() -> Iterator[str]:
-    """Yield the changes of options that :class:`OldOptions` makes good."""
+    """Yield the changes of options that ``OldOptions`` and ``named_options`` make good."""
     for name in wl.preconditioners.__all__:
         kind, of = getattr(wl.preconditioners, name), f"wollemi.preconditioners.{name}"
         old = getattr(kind, "old_options", None)
@@ -47,6 +48,12 @@ def still_working() -> Iterator[str]:
                 yield f"{of}: {position} has another place among the arguments"
             for parameter in old.renamed:
                 yield f"{of}: takes no {parameter} any more"
+
+    for name in (name for name, entry in recorded()[1].items() if entry.kind == "function"):
+        module, _, attribute = name.rpartition(".")
+        function = getattr(sys.modules.get(module), attribute, None)
+        for position in getattr(function, "old_positions", ()):
+            yield f"{name}: {position} has another place among the arguments"
 
 
 def still_named() -> list[str]:

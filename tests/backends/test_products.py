@@ -113,7 +113,7 @@ def test_sddmm_equals_the_dense_product_where_it_is_sampled(
     kernel = choices[pick % len(choices)]
     if kernel == "panels" and not ordered:
         kernel = "auto"
-    got = wl.sddmm(A, C, B, alpha, beta, use_values=use_values, out=out, kernel=kernel)
+    got = wl.sddmm(A, C, B, alpha=alpha, beta=beta, use_values=use_values, out=out, kernel=kernel)
     H = A.to("reference")
     products = wide(C)[rows_of(H)] * wide(B)[H.indices] * alpha
     if use_values:

@@ -10,7 +10,12 @@ import pytest
 from tests.api.record import version
 
 from wollemi.core import deprecation
-from wollemi.core.deprecation import deprecated, renamed_names, renamed_parameters
+from wollemi.core.deprecation import (
+    deprecated,
+    named_options,
+    renamed_names,
+    renamed_parameters,
+)
 from wollemi.core.errors import InvalidArgument
 
 
@@ -45,6 +50,21 @@ def test_an_old_parameter_is_the_new_one_and_both_are_refused():
     assert solve(None, rtol=1e-3) == 1e-3
     with pytest.raises(InvalidArgument, match="tol= is the old name of rtol=; give one"):
         solve(None, tol=1e-8, rtol=1e-3)
+
+
+def test_an_option_by_position_is_the_one_by_name_and_warns():
+    @named_options("alpha", "beta", kept=1, since="0.3", removal="0.5")
+    def scaled(x: float, *, alpha: float = 1.0, beta: float = 0.0) -> float:
+        return alpha * x + beta
+
+    assert scaled(2.0, beta=1.0) == 3.0
+    with pytest.warns(DeprecationWarning, match="by position .* use alpha=") as caught:
+        assert scaled(2.0, 3.0, 1.0) == 7.0  # type: ignore[misc]
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning), pytest.raises(InvalidArgument, match="alpha is given"):
+        scaled(2.0, 3.0, alpha=1.0)  # type: ignore[misc]
+    with pytest.raises(InvalidArgument, match="takes 1 arguments by position, got 4"):
+        scaled(2.0, 3.0, 1.0, 1.0)  # type: ignore[call-arg]
 
 
 def test_an_old_name_of_a_module_is_the_new_one(monkeypatch):

@@ -19,7 +19,7 @@ NAMES = (
     "jacobi", "l1jacobi", "blockjacobi", "blockjacobi:size=4",
     "blockjacobi:size=3,storage=float32", "blockjacobi:size=3,storage=adaptive", "sor",
     "sor:backward=True,colors=True", "ssor", "ssor:colors=True", "ilu", "ilu:level=1",
-    "ilu:match=True", "ilu:order=rcm", "ilu:factor_sweeps=3,apply=sweeps:3", "ilu:apply=isai:1",
+    "ilu:match=True", "ilu:order=rcm", "ilu:factor_sweeps=3,apply=jacobi:3", "ilu:apply=isai:1",
     "ic", "ic:apply=isai:1", "ilut", "ilut:factor_sweeps=3", "ict", "isai", "fsai", "polynomial",
     "polynomial:kind=neumann", "chebyshev", "schwarz", "blockschwarz:blocks=2", "amg",
     "amg:coarse_rows=4", "amg:kind=aggregation,coarse_rows=4", "amg:coarse_rows=4,dtype=float32",

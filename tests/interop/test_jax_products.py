@@ -62,7 +62,7 @@ def softmax(s: Any) -> Any:
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] = {
     "spmm": (lambda v, b: wj.spmm(A, b, values=v), lambda v, b: dense(v) @ b, (VALUES, B)),
     "sddmm": (
-        lambda v, c, b: wj.sddmm(A, c, b, 0.5, values=v),
+        lambda v, c, b: wj.sddmm(A, c, b, alpha=0.5, values=v),
         lambda v, c, b: scores(v, c, b) / 2,
         (VALUES, C, B),
     ),

@@ -64,7 +64,7 @@ def test_gradients_of_spmm(A: wl.Csr, shape: tuple[int, ...], values: tuple[int,
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_gradients_of_sddmm(A: wl.Csr, batch: tuple[int, ...]) -> None:
     C, B, v = leaf(*batch, 6, 4), leaf(5, 4, seed=1), leaf(10, seed=2)
-    torch.autograd.gradcheck(lambda C, B: wt.sddmm(A, C, B, 0.5), (C, B))
+    torch.autograd.gradcheck(lambda C, B: wt.sddmm(A, C, B, alpha=0.5), (C, B))
     torch.autograd.gradcheck(lambda C, B, v: wt.sddmm(A, C, B, values=v), (C, B, v))
 
 
@@ -185,7 +185,9 @@ def test_gradients_of_spmm_and_sddmm_have_gradients(A: wl.Csr) -> None:
     twice = torch.autograd.gradgradcheck
     values, C, B = leaf(10), leaf(6, 2), leaf(5, 2)
     assert twice(lambda v, b: wt.spmm(A, b, values=v), (values, B), fast_mode=True)
-    assert twice(lambda c, b, v: wt.sddmm(A, c, b, 0.5, values=v), (C, B, values), fast_mode=True)
+    assert twice(
+        lambda c, b, v: wt.sddmm(A, c, b, alpha=0.5, values=v), (C, B, values), fast_mode=True
+    )
 
 
 @pytest.mark.parametrize("edge", EDGES)

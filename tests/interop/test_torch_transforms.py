@@ -42,7 +42,7 @@ VALUES, C, B, D = leaf(10), leaf(6, 4), leaf(5, 4, seed=1), leaf(5, 3, seed=2)
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "spmm": (lambda v, b: wt.spmm(A, b, values=v), (VALUES, B)),
     "spmm of own values": (lambda b: wt.spmm(A, b, alpha=0.5), (B,)),
-    "sddmm": (lambda v, c, b: wt.sddmm(A, c, b, 0.5, values=v), (VALUES, C, B)),
+    "sddmm": (lambda v, c, b: wt.sddmm(A, c, b, alpha=0.5, values=v), (VALUES, C, B)),
     "fusedmm": (lambda c, b, d: wt.fusedmm(A, c, b, d), (C, B, D)),
     "sigmoid": (
         lambda v, c, b, d: wt.fusedmm(A, c, b, d, edge="sigmoid", values=v),

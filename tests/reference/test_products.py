@@ -44,7 +44,7 @@ def test_sddmm_samples_the_product_of_rows(A: wl.Csr) -> None:
     S = wl.sddmm(A, C, B)
     np.testing.assert_array_equal(S.data, [4, 7, 16])
     np.testing.assert_array_equal(wl.sddmm(A, C, B, use_values=True).data, [8, 7, 48])
-    np.testing.assert_array_equal(wl.sddmm(A, C, B, 2.0, 1.0, out=S).data, [12, 21, 48])
+    np.testing.assert_array_equal(wl.sddmm(A, C, B, alpha=2.0, beta=1.0, out=S).data, [12, 21, 48])
 
 
 def test_sddmm_shares_the_pattern(A: wl.Csr) -> None:
@@ -130,7 +130,7 @@ def test_what_is_no_number_is_no_factor(A: wl.Csr, wrong: object) -> None:
     B = np.ones((3, 1))
     for call in (
         lambda: wl.spmm(A, B, alpha=wrong),
-        lambda: wl.sddmm(A, B, B, wrong),
+        lambda: wl.sddmm(A, B, B, alpha=wrong),
         lambda: wl.fusedmm(A, B, B, B, alpha=wrong),
     ):
         with pytest.raises(wl.errors.InvalidArgument, match="alpha: expected a number"):
@@ -141,8 +141,8 @@ def test_what_is_no_number_is_no_factor(A: wl.Csr, wrong: object) -> None:
 def test_sampled_products_take_real_factors(A: wl.Csr, imaginary: complex) -> None:
     B = np.ones((3, 1))
     for call in (
-        lambda: wl.sddmm(A, B, B, imaginary),
-        lambda: wl.sddmm(A, B, B, 1.0, imaginary, out=np.ones(3)),
+        lambda: wl.sddmm(A, B, B, alpha=imaginary),
+        lambda: wl.sddmm(A, B, B, beta=imaginary, out=np.ones(3)),
         lambda: wl.fusedmm(A, B, B, B, alpha=imaginary),
     ):
         with pytest.raises(wl.errors.UnsupportedDtype, match="real factors"):

@@ -12,8 +12,8 @@ from wollemi.preconditioners import Ic, Ilu
 
 from .conftest import DTYPES, block, convection, one_dtype_on_sycl, poisson, tolerance
 
-BY_ROWS = {"sweeps": "exact", "apply": "exact"}
-BY_SWEEPS = {"sweeps": 5, "apply": "sweeps:20"}
+BY_ROWS = {"factor_sweeps": "exact", "apply": "exact"}
+BY_SWEEPS = {"factor_sweeps": 5, "apply": "jacobi:20"}
 
 
 def dense_ilu(S: np.ndarray, pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +50,7 @@ def test_the_factors_are_those_of_the_textbook(on, rng, options, dtype, level):
     M = Ilu(
         wl.Csr(S, executor=on),
         level=level,
-        **here(on, options | {"sweeps": options["sweeps"] if options["sweeps"] == "exact" else 16}),
+        **here(on, BY_ROWS if options is BY_ROWS else options | {"factor_sweeps": 16}),
     )
     x = block(rng, (16, 2), dtype)
     np.testing.assert_allclose(M @ x, np.linalg.solve(L @ U, x), rtol=1e-10)
@@ -60,7 +60,7 @@ def test_the_factors_are_those_of_the_textbook(on, rng, options, dtype, level):
 
 @pytest.mark.pairs
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("options", [BY_ROWS, {"sweeps": 3, "apply": "sweeps:3"}, {}])
+@pytest.mark.parametrize("options", [BY_ROWS, {"factor_sweeps": 3, "apply": "jacobi:3"}, {}])
 def test_cg_and_ic_take_fewer_iterations(on, rng, dtype, options):
     A = wl.Csr(poisson(20, dtype), executor=on)
     b = block(rng, (400, 2), dtype)
@@ -72,7 +72,7 @@ def test_cg_and_ic_take_fewer_iterations(on, rng, dtype, options):
 
 @pytest.mark.pairs
 @pytest.mark.parametrize("solver", ["Bicgstab", "Cgs", "Gmres"])
-@pytest.mark.parametrize("options", [{}, {"sweeps": 3, "apply": "sweeps:3"}])
+@pytest.mark.parametrize("options", [{}, {"factor_sweeps": 3, "apply": "jacobi:3"}])
 def test_other_solvers_take_ilu(on, rng, solver, options):
     A = wl.Csr(convection(20), executor=on)
     make = getattr(wl.solvers, solver)
@@ -82,16 +82,23 @@ def test_other_solvers_take_ilu(on, rng, solver, options):
     assert result.converged and result.iterations < 0.6 * plain.iterations
 
 
+def test_the_old_word_for_iterations_of_jacobi_warns(on, rng):
+    A, x = wl.Csr(poisson(5), executor=on), block(rng, (25, 2), "float64")
+    with pytest.warns(DeprecationWarning, match='"sweeps:3" is deprecated .* use "jacobi:3"'):
+        M = Ilu(A, apply="sweeps:2")
+    np.testing.assert_array_equal(M @ x, Ilu(A, apply="jacobi:2") @ x)
+
+
 def test_ic_is_hermitian(on, rng):
     S = poisson(6, "complex128")
-    M = Ic(wl.Csr(S, executor=on), factor_sweeps=2, apply="sweeps:2")
+    M = Ic(wl.Csr(S, executor=on), factor_sweeps=2, apply="jacobi:2")
     D = M @ np.eye(36, dtype=complex)
     np.testing.assert_allclose(D, D.conj().T, atol=1e-12)
     assert np.all(np.linalg.eigvalsh(D) > 0)
 
 
 def test_factors_and_what_is_there_are_respected(on, rng):
-    for options in ({}, {"apply": "sweeps:2"}):
+    for options in ({}, {"apply": "jacobi:2"}):
         M = Ilu(wl.Csr(poisson(5), executor=on), **options)
         x, y = rng.standard_normal((2, 25, 2))
         found = M.apply(x, out=y.copy(), alpha=3.0, beta=-2.0)
@@ -152,9 +159,9 @@ def test_small_systems(on, n):
     ("options", "message"),
     [
         ({"level": 2}, "level"),
-        ({"sweeps": 0}, "sweeps"),
+        ({"factor_sweeps": 0}, "sweeps"),
         ({"apply": "approximately"}, "apply"),
-        ({"apply": "sweeps:none"}, "apply"),
+        ({"apply": "jacobi:none"}, "apply"),
     ],
 )
 def test_options_are_checked(options, message):
@@ -170,7 +177,7 @@ def test_exact_factors_are_refused_where_rows_are_not_gone_through(on, rng):
         with pytest.raises(wl.errors.UnsupportedOperation, match="has no kernel"):
             Ilu(A, **BY_ROWS)
         x = rng.standard_normal(9)  # substitution is there all the same
-        exact, swept = (Ilu(A, factor_sweeps=9, apply=apply) @ x for apply in ("exact", "sweeps:9"))
+        exact, swept = (Ilu(A, factor_sweeps=9, apply=apply) @ x for apply in ("exact", "jacobi:9"))
         np.testing.assert_allclose(exact, swept, rtol=1e-12)
     assert isinstance(wl.solvers.Cg(A, M="ic:factor_sweeps=2,level=1").M, Ic)
 
@@ -182,7 +189,7 @@ def shifted(n: int) -> sp.csr_array:
     return sp.csr_array(S + 0.05 * np.tril(rng.random((n, n)) * (rng.random((n, n)) < 0.05), -1))
 
 
-@pytest.mark.parametrize("apply", ["exact", "sweeps:30", "isai:30"])
+@pytest.mark.parametrize("apply", ["exact", "jacobi:30", "isai:30"])
 def test_matched_rows_have_factors_where_the_diagonal_has_zeros(on, rng, apply):
     S = shifted(30)
     M = Ilu(wl.Csr(S, executor=on), level=1, factor_sweeps=30, match=True, apply=apply)
@@ -224,7 +231,7 @@ def test_orders_are_checked():
 
 
 @pytest.mark.parametrize("kind", [Ilu, Ic])
-@pytest.mark.parametrize("apply", ["exact", "sweeps:3", "isai:1"])
+@pytest.mark.parametrize("apply", ["exact", "jacobi:3", "isai:1"])
 @pytest.mark.parametrize("level", [0, 1])
 def test_new_values_take_no_work_on_the_pattern(on, rng, monkeypatch, kind, apply, level):
     one_dtype_on_sycl(on, "float64")
@@ -246,7 +253,7 @@ def test_new_values_take_no_work_on_the_pattern(on, rng, monkeypatch, kind, appl
     assert all(a is b for a, b in zip(after, arrays, strict=True))
 
 
-@pytest.mark.parametrize("apply", ["exact", "sweeps:3", "isai:1"])
+@pytest.mark.parametrize("apply", ["exact", "jacobi:3", "isai:1"])
 def test_an_update_that_fails_in_its_middle_changes_nothing(on, rng, monkeypatch, apply):
     one_dtype_on_sycl(on, "float64")
     S = convection(6)
@@ -319,7 +326,7 @@ def test_moved_and_converted_ones_follow_new_values(on, rng):
     S = convection(6)
     A, x = wl.Csr(S, executor=on), rng.standard_normal(36)
     twice = wl.Csr(2.0 * S, executor=on)
-    M = Ilu(A, factor_sweeps=3, apply="sweeps:3")
+    M = Ilu(A, factor_sweeps=3, apply="jacobi:3")
     before = M @ x
     moved = pickle.loads(pickle.dumps(M)).to("reference")
     for made in (M.astype("complex128"), pickle.loads(pickle.dumps(M)), moved):

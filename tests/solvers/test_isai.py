@@ -70,7 +70,7 @@ def test_other_solvers_take_isai(on, rng, solver):
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_triangles_are_applied_by_their_inverses(on, rng, make, dtype):
     S = poisson(8, dtype)
-    options = {"sweeps": 8}
+    options = {"factor_sweeps": 8}
     exact = make(wl.Csr(S, executor=on), **options, apply="exact")
     M = make(wl.Csr(S, executor=on), **options, apply="isai:40")  # the pattern of the inverse
     x = block(rng, (64, 3), dtype)

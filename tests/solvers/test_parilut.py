@@ -59,11 +59,11 @@ def test_every_executor_finds_the_pattern_of_the_reference(on, kind, dtype):
     one_dtype_on_sycl(on, dtype)
     S = (poisson if kind is Ict else convection)(12, dtype)
     M, R = (
-        kind(wl.Csr(S, executor=e), drop=1e-4, factor_sweeps=4, apply="sweeps:3")
+        kind(wl.Csr(S, executor=e), drop=1e-4, factor_sweeps=4, apply="jacobi:3")
         for e in (on, "reference")
     )
     assert_alike(M, R)
-    again = kind(wl.Csr(S, executor=on), drop=1e-4, factor_sweeps=4, apply="sweeps:3")
+    again = kind(wl.Csr(S, executor=on), drop=1e-4, factor_sweeps=4, apply="jacobi:3")
     for name in ("lower", "upper"):
         first, second = (getattr(P, name).to("reference") for P in (M, again))
         np.testing.assert_array_equal(first.indices, second.indices)
@@ -89,7 +89,7 @@ AWKWARD = {
 def test_awkward_matrices_have_the_factors_of_the_reference(on, name):
     S = AWKWARD[name]()
     M, R = (
-        Ilut(wl.Csr(S, executor=e), factor_sweeps=3, apply="sweeps:2") for e in (on, "reference")
+        Ilut(wl.Csr(S, executor=e), factor_sweeps=3, apply="jacobi:2") for e in (on, "reference")
     )
     assert_alike(M, R)
     x = M @ np.ones(S.shape[0])
@@ -100,7 +100,7 @@ def test_awkward_matrices_have_the_factors_of_the_reference(on, name):
 @pytest.mark.parametrize("fill", [0.2, 1.0, 2.0])
 def test_each_factor_keeps_as_many_entries_as_asked_for(on, kind, fill):
     S = poisson(12)
-    M = kind(wl.Csr(S, executor=on), drop=0.0, fill=fill, factor_sweeps=3, apply="sweeps:3")
+    M = kind(wl.Csr(S, executor=on), drop=0.0, fill=fill, factor_sweeps=3, apply="jacobi:3")
     half = (S.nnz - 144) // 2
     limit = max(int(fill * (half + 144)) - 144, 0)
     assert M.lower.nnz == M.upper.nnz == limit
@@ -113,7 +113,7 @@ def test_of_entries_alike_only_some_are_kept(on):
     n = 32
     links = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones((n // 2, n // 2)))
     S = sp.csr_array(0.01 * links + np.eye(n))
-    M = Ict(wl.Csr(S, executor=on), drop=0.0, fill=1.25, factor_sweeps=1, apply="sweeps:3")
+    M = Ict(wl.Csr(S, executor=on), drop=0.0, fill=1.25, factor_sweeps=1, apply="jacobi:3")
     half = (n // 2) ** 2
     assert M.upper.nnz == int(1.25 * (half + n)) - n
 
@@ -126,7 +126,7 @@ def test_small_entries_are_dropped(on):
             drop=drop,
             fill=9.0,
             factor_sweeps=4,
-            apply="sweeps:3",
+            apply="jacobi:3",
         )
         for drop in (0.0, 1e-2, 1e-1)
     ]
@@ -147,7 +147,7 @@ def test_they_take_fewer_iterations_than_factors_without_fill(on, rng):
 
 def test_an_adjoint_of_the_upper_factor_is_the_lower_one(on):
     one_dtype_on_sycl(on, "complex128")
-    M = Ict(wl.Csr(poisson(6, "complex128"), executor=on), factor_sweeps=3, apply="sweeps:3")
+    M = Ict(wl.Csr(poisson(6, "complex128"), executor=on), factor_sweeps=3, apply="jacobi:3")
     lower, upper = (M.lower.to_dense(), M.upper.to_dense())
     np.testing.assert_array_equal(lower, upper.conj().T)
     pivots = np.asarray(M.pivots.to("reference").data)
@@ -171,7 +171,7 @@ def test_a_pattern_that_would_explode_stays_and_says_so(on, monkeypatch):
     S = with_a_dense_row_and_column()
     monkeypatch.setattr(parilut, "FEW_TERMS", 10)
     monkeypatch.setattr(parilut, "TERMS", 1)
-    M = Ilut(wl.Csr(S, executor=on), drop=0.0, factor_sweeps=2, apply="sweeps:3")
+    M = Ilut(wl.Csr(S, executor=on), drop=0.0, factor_sweeps=2, apply="jacobi:3")
     assert any("the pattern did not grow" in note for note in M.notes)
     assert M.lower.nnz + M.upper.nnz + 60 <= S.nnz
 

@@ -146,6 +146,21 @@ def test_names_take_options():
         Cg(A, "jacobi:sweeps")
 
 
+def test_a_value_in_parentheses_has_options_of_its_own():
+    A = wl.Csr(poisson(12))
+    inner = "ilu:factor_sweeps=2,apply=jacobi:2"
+    M = Cg(A, f"amg:smoother=({inner}),sweeps=(1, 2),coarse_rows=20").M
+    assert (M.smoother, M.sweeps, M.coarse_rows) == (inner, (1, 2), 20)
+    same = wl.preconditioners.Amg(A, smoother=inner, sweeps=(1, 2), coarse_rows=20)
+    np.testing.assert_array_equal(M @ np.ones(144), same @ np.ones(144))
+    schwarz = Cg(A, "schwarz:inner=(amg:smoother=(ic:level=1),cycle=W),overlap=1").M
+    assert (schwarz.inner.smoother, schwarz.inner.cycle) == ("ic:level=1", "W")
+    assert schwarz.overlap == 1
+    for wrong in ("amg:smoother=(ilu:level=1", "amg:smoother=ilu)"):
+        with pytest.raises(wl.errors.InvalidArgument, match=r"as many '\)' as '\('"):
+            Cg(A, wrong)
+
+
 # ---- new values
 
 

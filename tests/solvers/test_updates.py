@@ -26,7 +26,7 @@ NAMES = [
     "ilu:level=1",
     "ilu:match=True",
     "ilu:order=rcm",
-    "ilu:factor_sweeps=3,apply=sweeps:3",
+    "ilu:factor_sweeps=3,apply=jacobi:3",
     "ilu:apply=isai:1",
     "ic",
     "ic:apply=isai:1",

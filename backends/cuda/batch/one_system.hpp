@@ -3,11 +3,11 @@
 // work-item has one row, with the elements of vectors in its registers; only the vectors that
 // products gather from are in memory of the block.
 #pragma once
-#include "not_a_number.hpp"
-#include "precision.hpp"
-#include "spmv.hpp"
-#include "structure.hpp"
-#include "tile_entries.hpp"
+#include "simt/not_a_number.hpp"
+#include "unified/precision.hpp"
+#include "simt/spmv.hpp"
+#include "simt/structure.hpp"
+#include "simt/tile_entries.hpp"
 
 namespace wl {
 

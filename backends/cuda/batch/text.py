@@ -680,8 +680,9 @@ class _Text:
         )  # fmt: skip
         extra = [operand.format(real=self.real) for operand in _OPERANDS]
         made = fused.kernel(
-            arguments, ["status.hpp", "precision.hpp", "one_system.hpp"], extra, body, shape.block,
-            self.warp, {"WL_BLOCKS_EACH": shape.resident},
+            arguments,
+            ["unified/status.hpp", "unified/precision.hpp", "cuda/batch/one_system.hpp"],
+            extra, body, shape.block, self.warp, {"WL_BLOCKS_EACH": shape.resident},
         )  # fmt: skip
         in_shared = nbytes if shape.vectors_shared else 0
         in_arena = 0 if shape.vectors_shared else nbytes

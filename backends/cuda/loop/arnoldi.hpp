@@ -5,9 +5,9 @@
 // in shared memory, and no block waits for the others. All blocks do the small problem, each
 // for itself.
 #pragma once
-#include "gmres.hpp"
-#include "register_rows.hpp"
-#include "grid_barrier.hpp"
+#include "simt/gmres.hpp"
+#include "cuda/loop/register_rows.hpp"
+#include "cuda/loop/grid_barrier.hpp"
 
 namespace wl {
 

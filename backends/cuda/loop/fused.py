@@ -21,10 +21,10 @@ from ...unified.wrappers import (
     VALUE_TYPES,
     functor,
     functors_of,
+    has_functor,
     program,
     stored_type,
 )
-from ..headers import FOLDERS
 from ..peers.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def kernel(
         entry = f'extern "C" __global__ void {shape} {{}}'
     text = f"({parameters}) {{\n{body}}}\n"
     told = f"{block} {sorted((defines or {}).items())} {text}"
-    of_functors, functors = functors_of(arguments.operations)
+    of_functors, functors = functors_of(filter(has_functor, arguments.operations))
     symbol = f"shared_{hashlib.sha256(without_comments(told + functors).encode()).hexdigest()[:24]}"
     source = program(
         "CUDA",
@@ -211,7 +211,6 @@ def kernel(
         warp=warp,
         block=block,
         defines=defines,
-        folders=FOLDERS,
     )
     return Kernel(symbol, source, arguments.values)
 
@@ -296,13 +295,13 @@ def product_and_rows(
     arguments = Arguments(CODES[step.spmv.A.dtype])
     operation, given = step.rows
     made = arguments.members(operation, given, together=False)
-    kind, headers = functor(operation, arguments.value), ["spmv.hpp"]
+    kind, headers = functor(operation, arguments.value), ["simt/spmv.hpp"]
     if totals is not None:
         kind = f"wl::{totals.half}<{kind}, {REAL[arguments.value]}>"
         meets = totals.half == "meeting"
         memory = arguments.pointer(totals.memory, "wl::peers" if meets else REAL[arguments.value])
         made = f"{kind}{{{made}, {memory}}}" if meets else f"{kind}{{{made}, {memory}, 1}}"
-        headers.append("peers.hpp" if meets else "halves.hpp")
+        headers.append("cuda/peers/peers.hpp" if meets else "unified/halves.hpp")
     after = f"wl::then<{kind}>{{{made}, partials, counter}}"
     body = "  const wl::item it{};\n"
     if exchange is not None:

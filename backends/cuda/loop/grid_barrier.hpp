@@ -6,7 +6,7 @@
 // grid takes a write and a read, without atomics, and all blocks add up the same numbers in the
 // same order.
 #pragma once
-#include "spmv.hpp"
+#include "simt/spmv.hpp"
 
 namespace wl {
 

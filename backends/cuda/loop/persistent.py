@@ -114,9 +114,9 @@ class _Text:
         """Return the whole."""
         lines = [self._phase(at, phase) for at, phase in enumerate(self.plan.phases)]
         body = self._frame(lines)
-        headers = ["grid_barrier.hpp", "register_rows.hpp"]
+        headers = ["cuda/loop/grid_barrier.hpp", "cuda/loop/register_rows.hpp"]
         if any(phase.arnoldi for phase in self.plan.phases):
-            headers.append("arnoldi.hpp")
+            headers.append("cuda/loop/arnoldi.hpp")
         # One block a multiprocessor may have all registers.
         defines: dict[str, object] = {"WL_RESIDENT": 1, "WL_BLOCKS_EACH": 1}
         launched = ""

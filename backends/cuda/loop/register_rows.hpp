@@ -1,7 +1,7 @@
 // Rows that stay with work-items in all steps of a kernel: the vector elements they keep in
 // registers, and matrices that are read by rows.
 #pragma once
-#include "spmv.hpp"
+#include "simt/spmv.hpp"
 
 namespace wl {
 

@@ -28,7 +28,6 @@ from ...gpu.arguments import CODES, address, row_distance
 from ...gpu.device import Program
 from ...gpu.places import dtypes
 from ...unified.wrappers import VALUE_TYPES, program
-from ..headers import FOLDERS
 from ..runtime.gpu_links import DeviceLinks, GpuLinks
 from .exchange import Exchange
 
@@ -90,7 +89,7 @@ def texts() -> str:
         for code, value in VALUE_TYPES.items()
         for index in _INDEX
     ]
-    return program("CUDA", ["peers.hpp"], wrappers, block=_BLOCK, folders=FOLDERS)
+    return program("CUDA", ["cuda/peers/peers.hpp"], wrappers, block=_BLOCK)
 
 
 def reach_each_other(members: Sequence[Executor]) -> bool:

@@ -7,9 +7,9 @@
 //
 // A wait ends when the host sets `stop`. Its result is then of no use.
 #pragma once
-#include "dialect.hpp"
-#include "halves.hpp"
-#include "lanes.hpp"
+#include "unified/dialect.hpp"
+#include "unified/halves.hpp"
+#include "simt/lanes.hpp"
 
 namespace wl {
 

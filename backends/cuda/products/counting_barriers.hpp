@@ -1,7 +1,7 @@
 // Barriers in shared memory that count arrivals, from compute capability 8.0 on. Turns of a barrier
 // have parities 0, 1, 0, ..; who waits for a turn names its parity.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

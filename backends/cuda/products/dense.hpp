@@ -3,7 +3,7 @@
 // product does not touch it. S = alpha <C_i, B_j> A_ij + beta S by the dense product, read at the
 // positions of the pattern.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -26,7 +26,6 @@ from ...gpu.products import declarations as ml
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.reductions import every, some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
-from ..headers import FOLDERS
 from . import tensor_choice
 from .constants import DenseProductConstants, TensorCoreConstants
 from .dense_library import is_captured, is_taken, multiply, taken
@@ -43,21 +42,21 @@ _PATTERN = "indptr: in I[l], indices: in I[z], values: in T[z]"
 
 dense_fill = SimtKernel(
     "dense_fill",
-    "dense.hpp",
+    "cuda/products/dense.hpp",
     f"m: i64, n: i64, rows: i64, parts: i64, width: i64, {_PATTERN}, dense: out T[l]",
     "{BYTES}, {TEAM}, {T}, {I}",
     variants=(),
 )
 dense_scatter = SimtKernel(
     "dense_scatter",
-    "dense.hpp",
+    "cuda/products/dense.hpp",
     f"m: i64, n: i64, {_PATTERN}, dense: inout T[l]",
     "{T}, {I}",
     variants=(),
 )
 dense_add = SimtKernel(
     "dense_add",
-    "dense.hpp",
+    "cuda/products/dense.hpp",
     f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, product: in u8[l], C: inout T[l], "
     "C_ld: i64, alpha: T, beta: T",
     "{T}, {I}",
@@ -65,7 +64,7 @@ dense_add = SimtKernel(
 )
 dense_mend = SimtKernel(
     "dense_mend",
-    "dense.hpp",
+    "cuda/products/dense.hpp",
     f"m: i64, k: i64, {_PATTERN}, B: in T[l], B_ld: i64, C: inout T[l], C_ld: i64, alpha: T",
     "{T}, {I}",
     block=512,
@@ -319,5 +318,4 @@ def text_of(kernel: SimtKernel, value: str, index: str, **constants: int) -> str
         [simt_wrapper(kernel, value, index, **constants)],
         warp=32,
         block=kernel.block,
-        folders=FOLDERS,
     )

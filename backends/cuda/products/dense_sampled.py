@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 dense_sample = SimtKernel(
     "dense_sample",
-    "dense.hpp",
+    "cuda/products/dense.hpp",
     "first: i64, items: i64, top: i64, ld: i64, bounds: in I[l], target: in I[l], "
     "indices: in I[z], values: in T[z], product: in u8[l], sampled: inout T[z], alpha: T, beta: T",
     "{PLAIN}, {T}, {I}",

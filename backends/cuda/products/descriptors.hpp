@@ -1,7 +1,7 @@
 // Shared-memory descriptors of tiles for wgmma: words of 64 bits; the lowest bits are the address
 // in units of 16 bytes (PTX ISA, "Matrix descriptor").
 #pragma once
-#include "narrow.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

@@ -1,9 +1,9 @@
 // Instructions of Hopper (compute capability 9.0a alone): barriers that count bytes, copies of
 // whole arrays, and asynchronous products of tiles.
 #pragma once
-#include "counting_barriers.hpp"
-#include "descriptors.hpp"
-#include "narrow.hpp"
+#include "cuda/products/counting_barriers.hpp"
+#include "cuda/products/descriptors.hpp"
+#include "simt/narrow.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // Instructions for tensor cores from compute capability 8.0 on, and barriers for warps of a block
 // that do different work.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

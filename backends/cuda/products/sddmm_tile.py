@@ -26,7 +26,6 @@ from ...gpu.products.dots import dot_constants, dot_kernel
 from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
-from ..headers import FOLDERS
 from .constants import TileConstants, by_columns
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from ...gpu.device import GpuDevice
     from ..runtime.device import CudaDevice
 
-_TEXT = FOLDERS
-
 
 def _source(name: str) -> str:
     return (
@@ -50,14 +47,14 @@ def _source(name: str) -> str:
 
 tile_pack = SimtKernel(
     "tile_pack",
-    "tile_pack.hpp",
+    "cuda/products/tile_pack.hpp",
     f"k: i64, first: i64, {_source('C')}, {_source('B')}, wide: out i32[l]",
     "{KP}, {H}, {PARTS}, {E}, {WHOLE}, {T}",
     variants=(),
 )
 tile_sddmm = SimtKernel(
     "tile_sddmm",
-    "tile_sddmm.hpp",
+    "cuda/products/tile_sddmm.hpp",
     "tiles: i64, units: i64, blocks: in i32[l], places: in I[l], codes: in u8[l], "
     "values: in T[z], C: in u8[l], B: in u8[l], scale_C: in R[l], scale_B: in R[l], words: i64, "
     "wide: in i32[l], verdict: out i32[l], sampled: inout T[z], alpha: T, beta: T",
@@ -67,7 +64,7 @@ tile_sddmm = SimtKernel(
 )
 tile_mma = SimtKernel(
     "tile_mma",
-    "tile_mma.hpp",
+    "cuda/products/tile_mma.hpp",
     tile_sddmm.signature,
     "{KP}, {PARTS}, {STAGES}, {U}, {VALUED}, {T}, {I}",
     block=512,
@@ -75,7 +72,7 @@ tile_mma = SimtKernel(
 )
 sddmm_if_wide = SimtKernel(
     "sddmm_if_wide",
-    "tile_sample.hpp",
+    "cuda/products/tile_sample.hpp",
     f"verdict: in i32[l], {ml.csr_sddmm.signature}",
     ml.csr_sddmm.template,
     block=ml.csr_sddmm.block,
@@ -170,7 +167,6 @@ def source(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
         warp=32,
         block=kernel.block,
         defines=defines,
-        folders=_TEXT,
     )
 
 

@@ -2,7 +2,7 @@
 // entries of its rows with columns in the slab. B is then read from caches once for each block and
 // not once for each entry; an entry costs one row read from shared memory, 128 bytes a cycle.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -19,7 +19,6 @@ from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.spmm_kernels import vector_elements
 from ...gpu.reductions import some
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
-from ..headers import FOLDERS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 slab_spmm = SimtKernel(
     "slab_spmm",
-    "slab.hpp",
+    "cuda/products/slab.hpp",
     "m: i64, n: i64, k: i64, slabs: i64, height: i64, share: i64, batch: i64, starts: in i32[l], "
     "columns: in u8[l], order: in i32[l], values: in T[z], values_step: i64, B: in T[l], "
     "B_ld: i64, B_step: i64, C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, "
@@ -42,7 +41,7 @@ slab_spmm = SimtKernel(
 )
 slab_join = SimtKernel(
     "slab_join",
-    "slab.hpp",
+    "cuda/products/slab.hpp",
     "m: i64, k: i64, slabs: i64, batch: i64, partial: in u8[l], C: inout T[l], C_ld: i64, "
     "C_step: i64, alpha: T, beta: T",
     "{T}",
@@ -266,5 +265,4 @@ def text_of(kernel: SimtKernel, value: str, **constants: int) -> str:
         warp=32,
         block=kernel.block,
         defines={"WL_BLOCKS_EACH": kernel.resident} if kernel.resident else {},
-        folders=FOLDERS,
     )

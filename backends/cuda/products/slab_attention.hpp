@@ -1,7 +1,7 @@
 // softmax(alpha C B^T) D by 16 entries of 8 rows at a time on tensor cores, with slabs of B and D
 // in shared memory; see slab_entries.hpp.
 #pragma once
-#include "slab_entries.hpp"
+#include "cuda/products/slab_entries.hpp"
 
 namespace wl {
 

@@ -33,7 +33,7 @@ _OPERANDS = ", ".join(ml.operand(name) for name in "CBD")
 
 slab_attention = SimtKernel(
     "slab_attention",
-    "slab_attention.hpp",
+    "cuda/products/slab_attention.hpp",
     f"{_SIZES}, {_LISTS}, {_OPERANDS}, {ml.operand('out', 'out')}, {ml.log_totals()}, alpha: T",
     "{DIM}, {HEIGHT}, {WHOLE}, {T}",
     block=512,
@@ -42,7 +42,7 @@ slab_attention = SimtKernel(
 )
 slab_row_gradients = SimtKernel(
     "slab_row_gradients",
-    "slab_gradients.hpp",
+    "cuda/products/slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, {ml.operand('out')}, "
     f"{ml.log_totals('in')}, facts: out R[l], {ml.operand('of_C', 'out')}, alpha: T",
     "{DIM}, {HEIGHT}, {WHOLE}, {T}",
@@ -52,7 +52,7 @@ slab_row_gradients = SimtKernel(
 )
 slab_column_gradients = SimtKernel(
     "slab_column_gradients",
-    "slab_gradients.hpp",
+    "cuda/products/slab_gradients.hpp",
     f"{_SIZES}, padded: i64, {_LISTS}, {_OPERANDS}, {ml.operand('G')}, facts: in R[l], "
     f"{ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
     "{DIM}, {HEIGHT}, {WHOLE}, {T}",

@@ -5,8 +5,8 @@
 // empty. A slab is read from the second-level cache once for each block, where a kernel by rows
 // reads two rows for each entry.
 #pragma once
-#include "slab_stages.hpp"
-#include "tile_gradients.hpp"
+#include "cuda/products/slab_stages.hpp"
+#include "cuda/products/tile_gradients.hpp"
 
 namespace wl {
 

@@ -2,7 +2,7 @@
 // recomputed from the totals of the forward product (Dao, FlashAttention-2, 2023, algorithm 2, by
 // rows and by columns in turn instead of with atomic sums).
 #pragma once
-#include "slab_attention.hpp"
+#include "cuda/products/slab_attention.hpp"
 
 namespace wl {
 

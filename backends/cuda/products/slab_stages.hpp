@@ -20,8 +20,8 @@
 // arrived in 4 of s, `left` not for s + 1 before all have arrived in 4 of s + 1, the waiting warp
 // among them. The numbers of s + 2 come from the counter of s, after all numbers of s are taken.
 #pragma once
-#include "counting_barriers.hpp"
-#include "tile_rows.hpp"
+#include "cuda/products/counting_barriers.hpp"
+#include "cuda/products/tile_rows.hpp"
 
 namespace wl {
 

@@ -4,8 +4,8 @@
 // copies works through an equal share of all steps of all tiles, one after the other; the parts of
 // a tile that was cut between blocks are added up in their order by tensor_join.
 #pragma once
-#include "tensor_tiles.hpp"
-#include "hopper_instructions.hpp"
+#include "cuda/products/tensor_tiles.hpp"
+#include "cuda/products/hopper_instructions.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The work after the tensor cores: to add up tiles that were cut between blocks, or, if they cannot
 // multiply the operands correctly, to multiply all of it entry by entry.
 #pragma once
-#include "tensor_tiles.hpp"
+#include "cuda/products/tensor_tiles.hpp"
 
 namespace wl {
 

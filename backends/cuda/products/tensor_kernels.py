@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
-from ..headers import FOLDERS
 
-#: Where the text is.
-TEXT = FOLDERS
 #: Stages of the pipeline at most, as in ``tensor.hpp``, and the bytes of their barriers.
 MOST_STAGES, BARRIERS = 16, 256
 #: Columns of a wave that multiplies entry by entry, as in ``tensor_join.hpp``.
@@ -49,14 +46,14 @@ def dense_bytes(dtype: str, columns: int) -> int:
 
 scale_rows = SimtKernel(
     "tensor_scale_rows",
-    "tensor_pack.hpp",
+    "cuda/products/tensor_pack.hpp",
     "m: i64, indptr: in I[l], values: in T[z], exponents: out i32[l]",
     "{I}",
     variants=(),
 )
 pack_values = SimtKernel(
     "tensor_pack_values",
-    "tensor_pack.hpp",
+    "cuda/products/tensor_pack.hpp",
     "m: i64, steps: i64, pieces: i64, indptr: in I[l], starts: in i32[l], order: in u8[l], "
     "values: in T[z], packed: out u8[l], exponents: in i32[l], bad: out i32[l]",
     "{T}, {I}",
@@ -75,7 +72,7 @@ def pack_dense(columns: int) -> SimtKernel:
     """Return the kernel that lays out panels of ``columns`` columns."""
     return SimtKernel(
         "tensor_pack_dense",
-        "tensor_pack.hpp",
+        "cuda/products/tensor_pack.hpp",
         "n: i64, k: i64, steps: i64, B: in T[l], B_ld: i64, packed: out u8[l], bad: out i32[l]",
         "{N}, {T}",
         block=256 * window_steps(columns),
@@ -91,7 +88,7 @@ def product(groups: int) -> SimtKernel:
     """Return the kernel of blocks with ``groups`` warpgroups that multiply."""
     return SimtKernel(
         "tensor_product",
-        "tensor.hpp",
+        "cuda/products/tensor.hpp",
         "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, stages: i64, value_bytes: i64, "
         "masks: in u8[l], starts: in i32[l], values: in u8[l], exponents: in i32[l], "
         "dense: in u8[l], bad_rows: in i32[l], bad_row_count: i64, bad_columns: in i32[l], "
@@ -105,7 +102,7 @@ def product(groups: int) -> SimtKernel:
 
 join = SimtKernel(
     "tensor_join",
-    "tensor_join.hpp",
+    "cuda/products/tensor_join.hpp",
     "m: i64, k: i64, row_blocks: i64, steps: i64, panels: i64, shares: i64, exponents: in i32[l], "
     "verdict: in i32[l], indptr: in I[l], indices: in I[l], values: in T[z], B: in T[l], "
     "B_ld: i64, C: inout T[l], C_ld: i64, alpha: T, beta: T, partial: in u8[l]",
@@ -125,5 +122,4 @@ def source(kernel: SimtKernel, value: str, index: str = "i4", **constants: int) 
         warp=32,
         block=kernel.block,
         defines=defines,
-        folders=TEXT,
     )

@@ -1,6 +1,6 @@
 // Values of A and rows of B, laid out for tensor cores.
 #pragma once
-#include "tensor_tiles.hpp"
+#include "cuda/products/tensor_tiles.hpp"
 
 namespace wl {
 

@@ -1,8 +1,8 @@
 // Definitions shared by the kernels of the tensor cores: the layout of tiles, and the split of
 // float32 into two numbers of 16 bits.
 #pragma once
-#include "packs.hpp"
-#include "dependent_launch.hpp"
+#include "simt/packs.hpp"
+#include "cuda/products/dependent_launch.hpp"
 
 namespace wl {
 

@@ -2,7 +2,7 @@
 // sums of a tile are computed, and a word of bits says for each row which of them are entries.
 // Weights stay in registers (Dao, FlashAttention-2, 2023); tiles without entries are left out.
 #pragma once
-#include "tile_products.hpp"
+#include "cuda/products/tile_products.hpp"
 
 namespace wl {
 

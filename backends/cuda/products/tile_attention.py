@@ -47,7 +47,7 @@ _OPERANDS = ", ".join(ml.operand(name) for name in "CBD")
 
 tile_attention = SimtKernel(
     "tile_attention",
-    "tile_attention.hpp",
+    "cuda/products/tile_attention.hpp",
     f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('out', 'out')}, "
     f"{ml.log_totals()}, alpha: T",
     "{DIM}, {M}, {WARPGROUPS}, {WHOLE}, {T}",
@@ -55,7 +55,7 @@ tile_attention = SimtKernel(
 )
 tile_row_gradients = SimtKernel(
     "tile_row_gradients",
-    "tile_gradients.hpp",
+    "cuda/products/tile_gradients.hpp",
     f"{_SIZES}, panels: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, "
     f"{ml.operand('out')}, {ml.log_totals('in')}, logs: out R[l], means: out R[l], "
     f"{ml.operand('of_C', 'out')}, alpha: T",
@@ -64,7 +64,7 @@ tile_row_gradients = SimtKernel(
 )
 tile_column_gradients = SimtKernel(
     "tile_column_gradients",
-    "tile_gradients.hpp",
+    "cuda/products/tile_gradients.hpp",
     f"{_SIZES}, padded: i64, {_TILES}, {_OPERANDS}, {ml.operand('G')}, logs: in R[l], "
     f"means: in R[l], {ml.operand('of_B', 'out')}, {ml.operand('of_D', 'out')}, alpha: T",
     "{DIM}, {M}, {WARPGROUPS}, {WIDE}, {STAGES}, {WHOLE}, {T}",

@@ -2,7 +2,7 @@
 // nothing of the size of the entries is stored (Dao, FlashAttention-2, 2023, algorithm 2, by rows
 // and by columns in turn instead of with atomic sums).
 #pragma once
-#include "tile_attention.hpp"
+#include "cuda/products/tile_attention.hpp"
 
 namespace wl {
 

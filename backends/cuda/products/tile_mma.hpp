@@ -1,7 +1,7 @@
 // As tile_sddmm.hpp, with the instructions of tensor cores from compute capability 8.0 on: eight
 // warps multiply, 16 rows of C each in registers, and eight sample the sums in shared memory.
 #pragma once
-#include "tile_sample.hpp"
+#include "cuda/products/tile_sample.hpp"
 
 namespace wl {
 

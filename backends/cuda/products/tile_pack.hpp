@@ -6,7 +6,7 @@
 // Rows of which this does not hold, or that have Inf or NaN, or that are beyond 2^60, are told; the
 // multiplying kernel then leaves all to a kernel of floats.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -2,8 +2,8 @@
 // warps, for all tensor cores from compute capability 8.0 on, and by warpgroups, for 9.0. A lane
 // has the same sums of both.
 #pragma once
-#include "hopper_instructions.hpp"
-#include "tile_rows.hpp"
+#include "cuda/products/hopper_instructions.hpp"
+#include "cuda/products/tile_rows.hpp"
 
 namespace wl {
 

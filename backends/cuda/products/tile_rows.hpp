@@ -1,7 +1,7 @@
 // Tiles of 128 x 64 positions of a sparse pattern, and rows of dense operands in shared memory: the
 // parts of attention by tiles and its gradients.
 #pragma once
-#include "mma_instructions.hpp"
+#include "cuda/products/mma_instructions.hpp"
 
 namespace wl {
 

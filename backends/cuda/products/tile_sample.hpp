@@ -1,8 +1,8 @@
 // Operands that sample a half tile of sums, for tiles that any tensor cores made.
 #pragma once
-#include "sddmm.hpp"
-#include "mma_instructions.hpp"
-#include "tile_pack.hpp"
+#include "simt/sddmm.hpp"
+#include "cuda/products/mma_instructions.hpp"
+#include "cuda/products/tile_pack.hpp"
 
 namespace wl {
 

@@ -5,8 +5,8 @@
 // while the next tile is multiplied. B comes in whole tiles, two of them, by the engine that
 // copies; the warpgroup that is the last to have used one asks for the one after the next.
 #pragma once
-#include "hopper_instructions.hpp"
-#include "tile_sample.hpp"
+#include "cuda/products/hopper_instructions.hpp"
+#include "cuda/products/tile_sample.hpp"
 
 namespace wl {
 

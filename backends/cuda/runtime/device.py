@@ -9,7 +9,6 @@ from ....core.errors import DeviceError
 from ....core.operation import Operation
 from ...gpu.device import GpuDevice, Program
 from ...unified import wrappers
-from ..headers import FOLDERS
 from .compiler import cached_cubin
 
 #: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
@@ -67,10 +66,9 @@ class CudaDevice(GpuDevice):
         headers, functors = wrappers.functors_of([operation])
         return wrappers.program(
             self.dialect,
-            ["map_simt.hpp", "peers.hpp", *headers],
+            ["unified/map_simt.hpp", "cuda/peers/peers.hpp", *headers],
             [functors, wrappers.map_wrapper(operation, value, index, "meeting")],
             warp=self.warp,
-            folders=FOLDERS,
         )
 
     def resident(self, blocks: int) -> dict[str, object]:

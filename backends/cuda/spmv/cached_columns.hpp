@@ -7,7 +7,7 @@
 // 103 microseconds; with 20,000 107, with 28,000 125 (nothing is left of L1), and 144 without. A
 // C++ conditional instead of two predicated loads: 175.
 #pragma once
-#include "spmv.hpp"
+#include "simt/spmv.hpp"
 
 namespace wl {
 

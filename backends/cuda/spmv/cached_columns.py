@@ -16,11 +16,10 @@ from ...gpu.spmv import packed
 from ...gpu.spmv.algorithm import VectorAlgorithm
 from ...gpu.spmv.multiply import multiply_packed
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
-from ..headers import FOLDERS
 
 sell_cached = SimtKernel(
     "sell_cached",
-    "cached_columns.hpp",
+    "cuda/spmv/cached_columns.hpp",
     "lanes: i64, cached: i64, slice_ptr: in i64[l], codes: in i32[l], values: in T[l], "
     "target: in i32[l], x: in T[l], y: inout T[m,k], alpha: T, beta: T, partial: out T[l]",
     "{T}",
@@ -63,7 +62,6 @@ def cached_program(value: str, warp: int = 32) -> str:
         [simt_wrapper(sell_cached, value)],
         warp=warp,
         block=sell_cached.block,
-        folders=FOLDERS,
     )
 
 

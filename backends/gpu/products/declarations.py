@@ -32,7 +32,7 @@ def log_totals(intent: str = "out") -> str:
 
 csr_spmm = SimtKernel(
     "csr_spmm",
-    "spmm.hpp",
+    "simt/spmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {operand('B')}, {operand('C', 'inout')}, "
     "alpha: T, beta: T, lines: i64, partial: out u8[l]",
     "{L}, {V}, {E}, {A}, {WAVES}, {WHOLE}, {T}, {I}",
@@ -53,14 +53,14 @@ def team_spmm(waves: int, wave: int) -> SimtKernel:
 
 spmm_join = SimtKernel(
     "spmm_join",
-    "spmm.hpp",
+    "simt/spmm.hpp",
     "cuts: i64, k: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
     f"partial: in u8[l], {operand('C', 'inout')}, alpha: T, beta: T",
     variants=(),
 )
 csr_sddmm = SimtKernel(
     "csr_sddmm",
-    "sddmm.hpp",
+    "simt/sddmm.hpp",
     f"items: i64, k: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",
     "{L}, {V}, {E}, {A}, {WHOLE}, {T}, {I}",
@@ -70,7 +70,7 @@ csr_sddmm = SimtKernel(
 )
 csr_fusedmm = SimtKernel(
     "csr_fusedmm",
-    "fusedmm.hpp",
+    "simt/fusedmm.hpp",
     f"items: i64, k: i64, p: i64, batch: i64, {_LIST}, {operand('C')}, {operand('B')}, "
     f"{operand('D')}, {operand('out', 'out')}, {log_totals()}, alpha: T, lines: i64, "
     "partial: out u8[l]",
@@ -96,7 +96,7 @@ csr_fusedmm_traced = replace(
 )
 csr_edge_function = SimtKernel(
     "csr_edge_function",
-    "fusedmm.hpp",
+    "simt/fusedmm.hpp",
     f"m: i64, batch: i64, indptr: in I[l], indices: in I[z], scores: in T[l], scores_step: i64, "
     f"{_OF_FUNCTION}, {operand('results', 'out')}",
     "wl::edge_program, {T}, {I}",
@@ -112,7 +112,7 @@ def with_function(kernel: SimtKernel, function: str) -> SimtKernel:
 
 fusedmm_join = SimtKernel(
     "fusedmm_join",
-    "fusedmm.hpp",
+    "simt/fusedmm.hpp",
     "cuts: i64, p: i64, batch: i64, rows: in I[l], first: in I[l], lines: i64, "
     f"partial: in u8[l], {operand('out', 'out')}, {log_totals()}",
     "{EDGE}, {T}, {I}",
@@ -122,14 +122,14 @@ fusedmm_join = SimtKernel(
 _STORED = "m: i64, batch: i64, indptr: in I[l]"
 edge_rows = SimtKernel(
     "edge_rows",
-    "edge.hpp",
+    "simt/edge.hpp",
     f"{_STORED}, samples: inout T[z], apart: i64, {log_totals()}",
     "{EDGE}, {T}, {I}",
     variants=(),
 )
 edge_gradients = SimtKernel(
     "edge_gradients",
-    "edge.hpp",
+    "simt/edge.hpp",
     f"{_STORED}, weights: in T[z], weights_apart: i64, gradients: inout T[z], gradients_apart: i64",
     "{EDGE}, {T}, {I}",
     variants=(),
@@ -140,14 +140,14 @@ INTERVALS = "first: in I[l], last: in I[l]"
 _BY_ROWS = "m: i64, k: i64, batch: i64, indptr: in I[l], indices: in I[z]"
 csr_spmm_max = SimtKernel(
     "csr_spmm_max",
-    "spmm_max.hpp",
+    "simt/spmm_max.hpp",
     f"{_BY_ROWS}, {operand('B')}, {operand('C', 'out')}",
     "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
     variants=(),
 )
 csr_spmm_where_equal = SimtKernel(
     "csr_spmm_where_equal",
-    "spmm_max.hpp",
+    "simt/spmm_max.hpp",
     f"{_BY_ROWS}, {operand('X')}, {operand('Y')}, {operand('G')}, {operand('Z', 'out')}",
     "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
     variants=(),
@@ -165,7 +165,7 @@ _ATTENDING = ", ".join(operand(name, "out") for name in ("of_D", "steep", "of_me
 _GIVEN = ", ".join(operand(name) for name in ("target", "source", "G", "log_totals", "means"))
 csr_additive_attention = SimtKernel(
     "csr_additive_attention",
-    "additive_attention.hpp",
+    "simt/additive_attention.hpp",
     f"{_OF_HEADS}, {operand('target')}, {operand('source')}, {operand('D')}, {_ATTENDED}, "
     "slope: T, lines: i64, partial: out T[l]",
     "{L}, {V}, {E}, {WHOLE}, {GRADIENTS}, {T}, {I}",
@@ -175,14 +175,14 @@ csr_additive_attention = SimtKernel(
 )
 additive_attention_join = SimtKernel(
     "additive_attention_join",
-    "additive_attention.hpp",
+    "simt/additive_attention.hpp",
     f"{_OF_CUTS}, {_ATTENDED}",
     "{GRADIENTS}, {T}, {I}",
     variants=(),
 )
 additive_columns = SimtKernel(
     "additive_columns",
-    "additive_attention.hpp",
+    "simt/additive_attention.hpp",
     f"{_OF_HEADS}, {_GIVEN}, {_ATTENDING}, slope: T, lines: i64, partial: out T[l]",
     "{L}, {V}, {E}, {WHOLE}, {T}, {I}",
     block=64,
@@ -191,14 +191,14 @@ additive_columns = SimtKernel(
 )
 additive_columns_join = SimtKernel(
     "additive_columns_join",
-    "additive_attention.hpp",
+    "simt/additive_attention.hpp",
     f"{_OF_CUTS}, {_ATTENDING}",
     "{T}, {I}",
     variants=(),
 )
 additive_join = SimtKernel(
     "additive_join",
-    "additive_attention.hpp",
+    "simt/additive_attention.hpp",
     f"n: i64, heads: i64, p: i64, batch: i64, {operand('D')}, {operand('steep')}, "
     f"{operand('of_source', 'inout')}",
     "{T}",

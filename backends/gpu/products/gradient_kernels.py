@@ -74,17 +74,17 @@ _VALUES = "values: in T[z], values_step: i64"
 
 #: For patterns of entries, for entries with values, and for an interval of columns in each row.
 OF_ENTRIES = GradientKernels.of(
-    "csr", _LISTED, _LISTED, header="fusedmm_gradients.hpp", float32_blocks=10
+    "csr", _LISTED, _LISTED, header="simt/fusedmm_gradients.hpp", float32_blocks=10
 )
 OF_VALUED_ENTRIES = GradientKernels.of(
     "csr_valued",
     f"{_LISTED}, {_VALUES}, of_values: out T[z], of_values_step: i64",
     f"{_LISTED}, order: in I[z], {_VALUES}",
-    header="fusedmm_valued_gradients.hpp",
+    header="simt/fusedmm_valued_gradients.hpp",
     float32_blocks=8,
 )
 OF_MASKS = GradientKernels.of(
-    "mask", ml.INTERVALS, ml.INTERVALS, header="fusedmm_gradients.hpp", float32_blocks=10
+    "mask", ml.INTERVALS, ml.INTERVALS, header="simt/fusedmm_gradients.hpp", float32_blocks=10
 )
 
 

@@ -32,7 +32,7 @@ _SHAPE = "{L}, {VK}, {VP}, {E}"
 
 mask_fusedmm = SimtKernel(
     "mask_fusedmm",
-    "fusedmm.hpp",
+    "simt/fusedmm.hpp",
     f"m: i64, k: i64, p: i64, batch: i64, {ml.INTERVALS}, {_DENSE}, {ml.operand('out', 'out')}, "
     f"{ml.log_totals()}, alpha: T",
     f"{_SHAPE}, {{A}}, {{EDGE}}, {{SAME}}, {{WHOLE}}, {{T}}, {{I}}",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 flat_sddmm = SimtKernel(
     "flat_sddmm",
-    "sddmm_flat.hpp",
+    "simt/sddmm_flat.hpp",
     "nnz: i64, k: i64, batch: i64, rows: in I[z], indices: in I[z], values: in T[z], "
     "values_step: i64, C: in T[l], C_ld: i64, C_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
     "sampled: inout T[z], sampled_step: i64, alpha: T, beta: T",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 csr_spmm_nonzero_split = SimtKernel(
     "csr_spmm_nonzero_split",
-    "spmm_nonzero_split.hpp",
+    "simt/spmm_nonzero_split.hpp",
     "nnz: i64, chunk: i64, k: i64, batch: i64, row_of: in I[l], line_of: in I[l], "
     "indices: in I[z], values: in T[z], values_step: i64, B: in T[l], B_ld: i64, B_step: i64, "
     "C: inout T[l], C_ld: i64, C_step: i64, alpha: T, beta: T, lines: i64, partial: out u8[l]",

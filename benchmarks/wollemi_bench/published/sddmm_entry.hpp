@@ -1,7 +1,7 @@
 // S = alpha <C_i, B_j> A_ij + beta S on the pattern of A, as the plainest kernel does it: a
 // work-item has one entry.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -6,7 +6,7 @@
 // SM_L2_ENTRIES of their entries. Slices of these rows are copied to shared memory, while rows of B
 // come from the cache; the sums of a tile stay in shared memory from slice to slice.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

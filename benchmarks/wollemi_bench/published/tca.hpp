@@ -3,7 +3,7 @@
 // entries (8 of TF32) times their gathered rows of B; warps are assigned by the lengths of rows, of
 // which long ones are cut.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -54,7 +54,7 @@ class Multigrid(Preconditioner):
         The last level has ``A`` alone.
     smoother : str, Settings, callable, or a pair of those
         A preconditioner by name (``"chebyshev:degree=2"``, ``"l1jacobi"``, ``"jacobi"``,
-        ``"blockjacobi"``, ``"ilu:factor_sweeps=2,apply=sweeps:2"``), its settings, or a function of
+        ``"blockjacobi"``, ``"ilu:factor_sweeps=2,apply=jacobi:2"``), its settings, or a function of
         a level's matrix that makes one. A pair smooths before and after the coarse level; a single
         one that is not Hermitian is used with its adjoint after it, if the matrix is Hermitian.
     cycle : {"V", "W", "F", "K"}

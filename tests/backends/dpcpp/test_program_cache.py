@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from wollemi.backends.dpcpp import program_cache
 from wollemi.core import cache
+
+from .needs_dpcpp import needs_dpcpp
 
 
 @pytest.fixture
@@ -26,6 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "_checked", set())
+    monkeypatch.setattr(program_cache, "_noted", defaultdict(dict))
 
 
 def written(folder: Path, name: str) -> Path:
@@ -83,6 +90,57 @@ def test_what_is_being_written_is_not_vouched_for(folder: Path) -> None:
     program_cache.keep()
     program_cache.check()
     assert not entry.exists()
+
+
+def test_entries_as_they_were_are_not_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = written(folder, "kernels")
+    program_cache.keep()
+    monkeypatch.setattr(program_cache, "_sum", None)  # a call raises
+    program_cache.check()
+    program_cache.keep()
+    assert entry.exists()
+
+
+def test_an_altered_file_with_its_old_time_is_found(folder: Path) -> None:
+    entry = written(folder, "kernels")
+    program_cache.keep()
+    image, facts = entry / "0.bin", (entry / "0.bin").stat()
+    image.write_bytes(image.read_bytes()[::-1])
+    os.utime(image, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    program_cache.check()
+    assert not entry.exists()
+
+
+def test_an_entry_that_the_index_lacks_is_kept_by_its_checksum(folder: Path) -> None:
+    first = written(folder, "first")
+    program_cache.keep()
+    second = written(folder, "second")
+    program_cache.keep()
+    noted = {"123/first": program_cache._files(first)}
+    program_cache._write_index(noted)  # of another process, at the same time
+    program_cache.check()
+    assert first.exists() and second.exists()
+    assert program_cache._read_index().keys() == {"123/first", "123/second"}
+
+
+PROGRAM = """
+import numpy as np, wollemi as wl
+wl.Csr(np.eye(3), executor="dpcpp") @ np.ones(3)
+"""
+
+
+@needs_dpcpp
+@pytest.mark.rare  # compiles a program: some seconds
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "WOLLEMI_CACHE_DIR": str(tmp_path)}
+    environment.pop("SYCL_CACHE_DIR", None)
+    images = []
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True)
+        images.append({*(tmp_path / "dpcpp-programs").rglob("*.bin")})
+    assert images[0] and images[0] == images[1]
 
 
 def test_a_folder_of_the_users_is_left_alone(

@@ -73,7 +73,7 @@ PLANTED = ("for (int d = W / 2; d > 0; d /= 2)", "for (int d = 16; d > 0; d /= 2
 
 
 def _sum(target: str) -> str:
-    return wrappers.program("HIP", ["lanes.hpp"], [SUM], warp=width(target))
+    return wrappers.program("HIP", ["simt/lanes.hpp"], [SUM], warp=width(target))
 
 
 def _permutes_of_hiprtc(target: str, source: str, folder: Path) -> int:

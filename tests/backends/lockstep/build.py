@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wollemi.backends.cuda import headers
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
 from wollemi.core.cache import CodeCache
@@ -25,7 +24,7 @@ HERE = Path(__file__).parent
 BUILT = KEPT / "lockstep"
 LIBRARIES = CodeCache("lockstep", ".so", folder=BUILT)
 #: Where text for GPUs is looked for: words that only a GPU has are found in ``words`` first.
-TEXT = (HERE / "instructions", *headers.FOLDERS)
+ROOTS = (HERE / "instructions", wrappers.ROOT)
 COMMON = ("-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror")
 # -O0 because calls in the text are told apart by their addresses; see machine.hpp. Otherwise g++
 # shares static variables of inline functions between all libraries of a process: the memory that a
@@ -151,7 +150,7 @@ def map_library(value: str, warp: int) -> Library:
         for index in (("i4", "i8") if wrappers.needs_index(operation) else ("i4",))
     ]
     headers, functors = wrappers.functors_of(o for group in groups for o in wrappers.maps_of(group))
-    headers = ["map_simt.hpp", *headers]
+    headers = ["unified/map_simt.hpp", *headers]
     source = wrappers.program("LOCKSTEP", headers, [functors, *texts], warp=warp)
     return Library(source, f"maps-{value}-{warp}")
 

@@ -11,7 +11,7 @@ import pytest
 from wollemi.backends.unified import wrappers
 
 from ..needs import tool
-from .build import TEXT, Library, WaveError, compiler
+from .build import ROOTS, Library, WaveError, compiler
 from .executor import WIDTHS
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
@@ -38,7 +38,7 @@ def entry(name: str, text: str) -> str:
 
 
 def _program(kernels: str, warp: int) -> str:
-    return wrappers.program("LOCKSTEP", ["map_simt.hpp"], [kernels], warp=warp, block=BLOCK)
+    return wrappers.program("LOCKSTEP", ["unified/map_simt.hpp"], [kernels], warp=warp, block=BLOCK)
 
 
 @cache
@@ -231,7 +231,7 @@ def hopper(old: str = "", new: str = "") -> Library:
     assert old in HOPPER
     text = HOPPER.replace(old, new, 1)
     program = wrappers.program(
-        "LOCKSTEP", ["hopper_instructions.hpp"], [text], block=256, folders=TEXT
+        "LOCKSTEP", ["cuda/products/hopper_instructions.hpp"], [text], block=256, roots=ROOTS
     )
     return Library(program, "gate")
 

@@ -25,7 +25,7 @@ pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set 
 def test_waves_find_the_pattern_of_the_reference(kind: Any, width: int, dtype: str) -> None:
     S = (poisson if kind is Ict else convection)(14, dtype)
     M, R = (
-        kind(wl.Csr(S, executor=on), drop=1e-4, factor_sweeps=4, apply="sweeps:3")
+        kind(wl.Csr(S, executor=on), drop=1e-4, factor_sweeps=4, apply="jacobi:3")
         for on in (LockstepExecutor(width), wl.executor("reference"))
     )
     assert_alike(M, R)
@@ -35,7 +35,7 @@ def test_waves_find_the_pattern_of_the_reference(kind: Any, width: int, dtype: s
 def test_so_they_do_of_awkward_matrices(name: str) -> None:
     S = AWKWARD[name]()
     M, R = (
-        Ilut(wl.Csr(S, executor=on), factor_sweeps=3, apply="sweeps:2")
+        Ilut(wl.Csr(S, executor=on), factor_sweeps=3, apply="jacobi:2")
         for on in (LockstepExecutor(32), wl.executor("reference"))
     )
     assert_alike(M, R)

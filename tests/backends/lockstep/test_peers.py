@@ -20,7 +20,7 @@ from wollemi.core.operation import OPERATIONS
 from wollemi.core.operations import vector
 
 from ..needs import tool
-from .build import TEXT, Library, compiler
+from .build import ROOTS, Library, compiler
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -70,7 +70,10 @@ def library(name: str, value: str) -> Library:
     text = wrappers.map_wrapper(operation, value, "i4", "meeting")
     checks = SIZES.format(peers.WINDOW.itemsize, peers.PEERS.itemsize)
     source = wrappers.program(
-        "LOCKSTEP", ["map_simt.hpp", "peers.hpp", *headers], [checks, functors, text], folders=TEXT
+        "LOCKSTEP",
+        ["unified/map_simt.hpp", "cuda/peers/peers.hpp", *headers],
+        [checks, functors, text],
+        roots=ROOTS,
     )
     return Library(source, f"meeting-{operation.symbol}-{value}")
 
@@ -197,7 +200,10 @@ WL_ENTRY(product)(WL_GRID wl::peers* group, const wl::target* to, const wl::i64*
 def product_library() -> Library:
     headers, functors = wrappers.functors_of([vector.dot])
     source = wrappers.program(
-        "LOCKSTEP", ["spmv.hpp", "peers.hpp", *headers], [functors, PRODUCT], folders=TEXT
+        "LOCKSTEP",
+        ["simt/spmv.hpp", "cuda/peers/peers.hpp", *headers],
+        [functors, PRODUCT],
+        roots=ROOTS,
     )
     return Library(source, "product-of-peers")
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "lanes.hpp"
-#include "parallel.hpp"
+#include "omp/lanes.hpp"
+#include "omp/parallel.hpp"
 
 namespace wl {
 

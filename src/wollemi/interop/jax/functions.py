@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
+from ...core.deprecation import named_options
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
 from ...core.products.fusedmm import EDGES
@@ -80,12 +81,13 @@ def spmm(
     return made[..., 0] if vector else made
 
 
+@named_options("alpha", kept=3, since="0.3", removal="0.5")
 def sddmm(
     A: object,
     C: ArrayLike,
     B: ArrayLike,
-    alpha: float = 1.0,
     *,
+    alpha: float = 1.0,
     use_values: bool = False,
     values: ArrayLike | None = None,
     kernel: str = "auto",

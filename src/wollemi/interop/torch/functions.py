@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.deprecation import named_options
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
 from ...core.formats import Csr
@@ -156,13 +157,14 @@ def spmm_anew(
     return made[..., 0] if vector else made
 
 
+@named_options("alpha", kept=3, since="0.3", removal="0.5")
 @eager_for_tensors
 def sddmm(
     A: object,
     C: Tensor,
     B: Tensor,
-    alpha: float = 1,
     *,
+    alpha: float = 1,
     use_values: bool = False,
     values: Tensor | None = None,
     kernel: str = "auto",

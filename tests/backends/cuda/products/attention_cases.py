@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS
 from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 
-from ...lockstep.build import TEXT, Library
+from ...lockstep.build import ROOTS, Library
 
 
 def random_mask(m: int, n: int, density: float = 0.3, seed: int = 3) -> Any:
@@ -85,7 +85,7 @@ def logs_of_totals(given: Operands, alpha: float) -> Any:
 @cache
 def library(kernel: SimtKernel, **constants: int) -> Library:
     wrapper = simt_wrapper(kernel, "f2", "i4", **constants)
-    text = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=TEXT)
+    text = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, roots=ROOTS)
     return Library(text, kernel.name)
 
 

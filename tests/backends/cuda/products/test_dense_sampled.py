@@ -259,7 +259,9 @@ def test_the_library_multiplies_what_waves_sample(
     for use, alpha, beta in ((False, 1.5, 0.0), (True, 0.75, 0.0), (True, 0.75, -0.5)):
         given = values if use else None
         want, size = exact(H, given, C, B, S, alpha, beta)
-        got = wl.sddmm(A, C, B, alpha, beta, use_values=use, out=S.copy(), kernel="dense")
+        got = wl.sddmm(
+            A, C, B, alpha=alpha, beta=beta, use_values=use, out=S.copy(), kernel="dense"
+        )
         assert_near(got, want, size, T, 40)
 
 

@@ -13,7 +13,7 @@ from wollemi.backends.cuda.products import sddmm_tile
 from wollemi.backends.cuda.products.sddmm_tile import TILE, WIDTHS, make_lists
 from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 
-from ...lockstep.build import TEXT, Library, compiler
+from ...lockstep.build import ROOTS, Library, compiler
 from ...needs import tool
 from .test_sddmm_tile import pattern
 
@@ -56,7 +56,7 @@ def long(number: int) -> ctypes.c_longlong:
 def library(kernel: SimtKernel, value: str, **constants: int) -> Library:
     """Return a kernel with int32 indices."""
     wrapper = simt_wrapper(kernel, value, "i4", **constants)
-    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=TEXT)
+    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, roots=ROOTS)
     return Library(source, kernel.name)
 
 

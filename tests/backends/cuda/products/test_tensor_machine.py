@@ -27,7 +27,7 @@ pytestmark = tool(build.compiler() is not None, "no C++ compiler: install g++, o
 def library(kernel: SimtKernel, value: str, **constants: int) -> build.Library:
     """Return a kernel with int32 indices."""
     wrapper = simt_wrapper(kernel, value, "i4", **constants)
-    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, folders=build.TEXT)
+    source = program("LOCKSTEP", [kernel.header], [wrapper], block=kernel.block, roots=build.ROOTS)
     return build.Library(source, kernel.symbol(value, "i4", **constants))
 
 

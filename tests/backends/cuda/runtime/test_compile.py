@@ -92,7 +92,7 @@ def test_every_sum_fits_the_scratch_that_launchers_reserve():
         if wrappers.has_functor(operation)
     )
     headers, functors = wrappers.functors_of(filter(wrappers.has_functor, wrappers.OPERATIONS))
-    source = wrappers.program("CUDA", ["map_simt.hpp", *headers], [functors, checks])
+    source = wrappers.program("CUDA", ["unified/map_simt.hpp", *headers], [functors, checks])
     assert compiler.compile_source(source, "sm_90")
 
 

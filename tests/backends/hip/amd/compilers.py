@@ -56,7 +56,7 @@ def programs(value: str, index: str, warp: int) -> Iterator[tuple[str, str]]:
     for header, block, indexed in simt.simt_groups():
         if "_" in value and not simt.converts((header, block, indexed)):
             continue
-        name = f"{header.removesuffix('.hpp')}-{block}-{value}" + f"-{index}" * indexed
+        name = f"{Path(header).stem}-{block}-{value}" + f"-{index}" * indexed
         yield name, simt.simt_program("HIP", (header, block, indexed), value, index, warp=warp)
 
 

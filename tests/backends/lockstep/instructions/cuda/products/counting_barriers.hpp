@@ -1,7 +1,7 @@
 // The instructions of backends/cuda/products/counting_barriers.hpp, as machine.cpp carries them
 // out.
 #pragma once
-#include "mma_instructions.hpp"
+#include "cuda/products/mma_instructions.hpp"
 
 namespace wl {
 

@@ -1,9 +1,9 @@
 // The instructions of backends/cuda/products/hopper_instructions.hpp, as machine.cpp carries them
 // out.
 #pragma once
-#include "counting_barriers.hpp"
-#include "descriptors.hpp"
-#include "mma_instructions.hpp"
+#include "cuda/products/counting_barriers.hpp"
+#include "cuda/products/descriptors.hpp"
+#include "cuda/products/mma_instructions.hpp"
 
 namespace wl {
 

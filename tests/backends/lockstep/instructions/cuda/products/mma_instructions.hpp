@@ -1,6 +1,6 @@
 // The instructions of backends/cuda/products/mma_instructions.hpp, as machine.cpp carries them out.
 #pragma once
-#include "packs.hpp"
+#include "simt/packs.hpp"
 
 namespace wl {
 

@@ -1,0 +1,6 @@
+// The arithmetic of the compiler of this folder: packs of values, hints for loops, sums. omp and
+// dpcpp have one each. A program of SYCL includes its own before the headers of this folder.
+#pragma once
+#ifndef WL_SYCL
+#include <omp/arithmetic.hpp> // in brackets: the flattened text of a program has no part of omp
+#endif
