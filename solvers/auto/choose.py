@@ -22,7 +22,7 @@ from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .components import solve_components
 from .dense import shortest_of_small, solve_small
-from .methods import asked_method
+from .methods import Limits, asked_method
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, columns_of, planned
 from .properties import Hints
@@ -71,7 +71,8 @@ def solve(
         Where to start; zero by default.
     method : str, type, Settings or solver
         ``"auto"``; ``"direct"`` or the name of a solver, ``"cg"``; its class; settings,
-        ``Gmres(restart=50)``; or a solver, the options of which are taken.
+        ``Gmres(restart=50)``; or a solver, the options of which are taken. The tolerances and
+        limits of settings come before those of the call.
     M : {"auto", "none"}, str, Settings, LinOp or callable
         The preconditioner; a part of the choice by default.
     rtol, atol : float
@@ -149,7 +150,8 @@ def solve(
     >>> wl.solve(A, np.array([1.0, 2.0]), maxiter=10).notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
-    asked = asked_method(method, M)
+    given = Limits(rtol, atol, maxiter, stop)
+    asked, (rtol, atol, maxiter, stop) = asked_method(method, M).without_limits(given)
     if isinstance(A, np.ndarray) and A.ndim > 2:
         A = Csr(A)  # its first axes count matrices
     if is_batch(A):
@@ -196,7 +198,7 @@ def solve(
     )
     plan = planned(operator, question)
     again = partial(
-        solve, method=method, M=M, maxiter=maxiter, restart=restart, budget=budget,
+        solve, method=asked.settings, M=asked.M, maxiter=maxiter, restart=restart, budget=budget,
         near_null=near_null, coordinates=coordinates, block_size=block_size,
         symmetric=symmetric, positive_definite=positive_definite, effort=effort,
         callback=callback, progress=progress, loggers=loggers,

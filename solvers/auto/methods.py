@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgument
 from ...core.settings import Settings, settings_of
@@ -15,6 +15,15 @@ from ..least_squares.base import LeastSquaresSolver
 from ..registry import LEAST_SQUARES, SOLVERS
 
 AUTO, DIRECT = "auto", "direct"
+
+
+class Limits(NamedTuple):
+    """The values that end a solve, as for ``wl.solve``."""
+
+    rtol: float
+    atol: float
+    maxiter: int | None
+    stop: Any
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,17 @@ class AskedMethod:
     kind: type | None
     M: Any
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_limits(self, given: Limits) -> tuple[AskedMethod, Limits]:
+        """Return the method without its limits, and all limits: those of settings come first."""
+        own = {name: self.options[name] for name in Limits._fields if name in self.options}
+        rest = {name: value for name, value in self.options.items() if name not in own}
+        return replace(self, options=rest), given._replace(**own)
+
+    @property
+    def settings(self) -> str | Settings:
+        """The argument of ``wl.solve`` for this method, with its preconditioner apart."""
+        return self.name if self.kind is None else Settings(self.kind, dict(self.options))
 
     @property
     def is_auto(self) -> bool:

@@ -65,6 +65,25 @@ def test_multigrid_as_a_method_has_its_own_preconditioner(on):
     assert result.notes[1] == "M: Amg(), that of the method"
 
 
+@pytest.mark.parametrize("made", [lambda A, **options: wl.solvers.Cg(**options), wl.solvers.Cg])
+def test_tolerances_and_limits_of_settings_come_before_those_of_the_call(on, made):
+    A = wl.Csr(poisson(20), executor=on)
+    b = np.ones(400)
+    close = wl.solve(A, b, method=made(A, rtol=1e-11), rtol=1e-2)
+    assert close.converged and close.solver == "Cg"
+    assert close.residual_norm <= 1e-11 * np.linalg.norm(b)
+    short = wl.solve(A, b, method=made(A, maxiter=3), M="none")
+    assert (short.iterations, short.converged) == (3, False)
+    counted = wl.solve(A, b, method=made(A, stop=wl.stop.Iterations(4)))
+    assert counted.iterations == 4
+
+
+def test_settings_of_least_squares_keep_their_limits(on):
+    A = wl.Csr(np.vstack([np.eye(5), np.ones((3, 5))]), executor=on)
+    result = wl.solve(A, np.arange(8.0), method=wl.solvers.Lsmr(maxiter=1))
+    assert (result.iterations, result.converged) == (1, False)
+
+
 def test_a_factorization_is_a_preconditioner_by_name(on):
     A = wl.Csr(poisson(8), executor=on)
     result = wl.solve(A, np.ones(64), M="direct", rtol=1e-10)
