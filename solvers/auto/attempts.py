@@ -70,8 +70,9 @@ LEARNED, SLOWEST = 20, 20.0
 MANY = 20.0
 
 #: How many times the time of the others the rest of a first attempt may seem to take: its residual
-#: falls faster later.
-EARLY = 1.5
+#: falls faster later. The part of the rest of which the structure of the pattern takes so little
+#: time that it is looked at in any case, where the iterations are not known.
+EARLY, CHEAP = 1.5, 0.05
 
 #: A residual of good factors is at the limit of the precision up to this multiple of the rounding
 #: of ``|A| |x|``, where the tolerance is below this part of it.
@@ -555,7 +556,8 @@ class Attempts:
         if not self.pool.ready:
             if trusted and done < LONGER * first.iterations:
                 rest = min(rest, (LONGER * first.iterations - done) * first.per_iteration)
-            if rest <= EARLY * self.pool.least_without_structure():
+            cheap = not trusted and self.pool.seconds_of_structure < CHEAP * rest
+            if not cheap and rest <= EARLY * self.pool.least_without_structure():
                 return None
         alternative = self._alternative()
         iterations = first.iterations if trusted else 0.0

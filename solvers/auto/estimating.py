@@ -160,10 +160,11 @@ def _in_inner_product(norms: list[float], squares: list[float], result: Result) 
 
 def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = None) -> list[float]:
     """Return the norms of columns, in the inner product of the inverse of M if that is given."""
-    squares = x.real**2 + x.imag**2 if np.iscomplexobj(x) else x * x
-    if inverse is not None:
-        squares /= np.abs(inverse)[:, None]
-    lengths: list[float] = np.sqrt(squares.sum(axis=0)).tolist()
+    with np.errstate(all="ignore"):
+        squares = x.real**2 + x.imag**2 if np.iscomplexobj(x) else x * x
+        if inverse is not None:
+            squares /= np.abs(inverse)[:, None]
+        lengths: list[float] = np.sqrt(squares.sum(axis=0)).tolist()
     return lengths
 
 

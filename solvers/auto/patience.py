@@ -16,7 +16,7 @@ PART, HOPELESS_PART = 0.35, 0.12
 
 #: How many times the time of the other candidate the rest may take for the whole of that part: it
 #: shrinks as the rest grows.
-UNCERTAIN = 2.0
+UNCERTAIN = 3.0
 
 #: Seconds between two looks at the residual.
 BETWEEN = 1.5e-3
@@ -30,8 +30,8 @@ EXPECTED = 1.3
 #: How many times that time the residual must promise in the last fifth of them.
 SLOW = 2.5
 
-#: Looks at the residual before it is judged, and iterations.
-LOOKS, JUDGED = 3, 10
+#: Looks at the residual before it is judged, for small systems, and iterations.
+LOOKS, LOOKS_OF_SMALL, JUDGED = 4, 3, 10
 
 #: Iterations before the other candidates are found, and seconds that are expected of these; the
 #: part of the time of another candidate where that is less.
@@ -106,6 +106,7 @@ class Patience(Criterion):
         self.iterations, self._outlook = iterations, outlook
         self.rtol, self.atol = rtol, atol
         look = FIRST_PART * quickest
+        self._looks = LOOKS_OF_SMALL if np.isfinite(quickest) else LOOKS
         self.every = int(np.clip(min(BETWEEN, look / 2) / max(per_iteration, 1e-9), FEWEST, MOST))
         if outlook is not None:
             first = min(FIRST_SECONDS, look) / max(per_iteration, 1e-9)
@@ -149,7 +150,7 @@ class Patience(Criterion):
             early = state.iteration < 0.8 * self.iterations
             if rest <= EXPECTED * alternative and (early or self.rest <= SLOW * alternative):
                 return False
-        if len(self._seconds) < LOOKS or state.iteration < JUDGED:
+        if len(self._seconds) < self._looks or state.iteration < JUDGED:
             return False
         if self.rest <= max(alternative - 0.3 * spent, 0.5 * alternative):
             return False

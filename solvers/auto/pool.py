@@ -33,6 +33,9 @@ OF_LINES = 0.95
 #: they are counted.
 UNCOUNTED = 3.0
 
+#: Seconds of the structure of a pattern, and of an entry in it.
+STRUCTURE_CALL, STRUCTURE = 2e-4, 7e-9
+
 #: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
 CLEARLY = 0.8
 
@@ -156,6 +159,11 @@ class Pool:
         other = min((self.seconds(c) for c in self._others()), default=float("inf"))
         factors = least_of_factors(self.A.nnz) if self.allows_direct else float("inf")
         return min(other, factors)
+
+    @property
+    def seconds_of_structure(self) -> float:
+        """The estimated seconds of the structure of the pattern."""
+        return STRUCTURE_CALL + STRUCTURE * self.A.nnz
 
     def least_of_small(self) -> float:
         """Return the expected seconds of the factors of a small matrix, infinity for others."""
