@@ -235,6 +235,14 @@ class UsmArray(NDArrayOperatorsMixin):
             self.place, self.memory, self.pointer, self.shape[::-1], self.dtype, self.strides[::-1]
         )
 
+    def transpose(self, *axes: int) -> UsmArray:
+        """Return a view with its axes in another order, reversed by default."""
+        order = axes or range(self.ndim)[::-1]
+        return UsmArray(
+            self.place, self.memory, self.pointer, tuple(self.shape[a] for a in order), self.dtype,
+            tuple(self.strides[a] for a in order),
+        )  # fmt: skip
+
     def _shadow(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of this layout, to let NumPy work out views; never to be read."""
         # one byte of memory is behind it; strides reach beyond, but nothing reads there
@@ -362,6 +370,10 @@ class UsmArray(NDArrayOperatorsMixin):
         """Return the smallest element, or the smallest ones along an axis."""
         return self._back(self.asnumpy().min(axis=axis))
 
+    def all(self, axis: int | None = None) -> Any:
+        """Return whether all elements are true, or all along an axis."""
+        return self._back(self.asnumpy().all(axis=axis))
+
     def sum(self, axis: int | None = None) -> Any:
         """Return the sum of the elements, or the sums along an axis."""
         return self._back(self.asnumpy().sum(axis=axis))
@@ -421,6 +433,19 @@ class Namespace:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+
+    @staticmethod
+    def ascontiguousarray(array: UsmArray) -> UsmArray:
+        """Return an array of this layout, without a copy if it has it."""
+        return array if array._is_contiguous() else array.copy()
+
+    @staticmethod
+    def broadcast_to(array: UsmArray, shape: tuple[int, ...]) -> UsmArray:
+        """Return a view that repeats elements along new axes and axes of one element."""
+        view = np.broadcast_to(array._shadow(), shape)
+        return UsmArray(
+            array.place, array.memory, array.pointer, view.shape, array.dtype, view.strides
+        )
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name)

@@ -13,13 +13,15 @@ from numpy.typing import DTypeLike
 
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, real_dtype
 from ...core.errors import InvalidArgument
-from ...core.executor import Array, Executor
+from ...core.executor import Array
 from ...core.iteration import Iteration
 from ...core.program import host_takes_part
+from ..simt.batch_executor import BlockExecutor
 from ..unified.wrappers import SimtKernel
 from . import dlpack
 from .arguments import flatteners
 from .array import Namespace, UsmArray
+from .batch_launcher import SyclBlocks
 from .devices import DeviceProperties, facts, name_of
 from .launch import Launcher, Record
 from .place import Place
@@ -46,7 +48,7 @@ ELEMENTS_PER_ITEM = 4
 GROUPS_PER_UNIT = 8
 
 
-class DpcppExecutor(Executor):
+class DpcppExecutor(BlockExecutor):
     """A SYCL device: an Intel GPU through Level Zero or OpenCL, or the OpenCL CPU.
 
     Parameters
@@ -292,6 +294,11 @@ class DpcppExecutor(Executor):
         for flatten, argument in zip(flatteners(kernel, code), arguments, strict=True):
             flatten(flat, argument)
         self.launcher.submit(found, *grid, *flat)
+
+    @cached_property
+    def blocks(self) -> SyclBlocks:
+        """The launcher of the kernels of batches."""
+        return SyclBlocks(self.programs, self.launcher)
 
     def _host_takes_part(self) -> None:
         host_takes_part()

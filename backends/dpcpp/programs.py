@@ -59,6 +59,8 @@ _SLOTS = {
     "float": ("f", "f4x"),
 }
 _POINTER = ("P", "Q")
+#: The line of a program after which its kernels begin.
+WRAPPERS = '#line 1 "wrappers"\n'
 _ENTRY = re.compile(r"WL_ENTRY\((\w+)\)\(WL_GRID ([^)]*)\)")
 
 
@@ -151,8 +153,12 @@ class Programs:
         value: str,
         index: str,
         constants: Mapping[str, object],
+        block: int | None = None,
     ) -> Kernel:
-        """Return a kernel for these dtypes; the family it belongs to is compiled with it."""
+        """Return a kernel for these dtypes; the family it belongs to is compiled with it.
+
+        ``block`` is the size of its work-groups, if it is not the one of most kernels.
+        """
         name = kernel.symbol(value, index, **constants)
         found = self._kernels.get(name)
         if found is None:
@@ -161,10 +167,18 @@ class Programs:
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
             what = f"{', '.join(headers)} for {value}, {index}"
-            in_lanes = not set(headers).isdisjoint(IN_LANES)
-            self._compile(what, headers, texts, CPU_LANES if in_lanes else self.facts.block)
+            if block is None:
+                in_lanes = not set(headers).isdisjoint(IN_LANES)
+                block = CPU_LANES if in_lanes else self.facts.block
+            self._compile(what, headers, texts, block)
             found = self._kernels[name]
         return found
+
+    def of_source(self, symbol: str, what: str, source: str) -> Kernel:
+        """Return a kernel of a program of its own, which :meth:`text` has made."""
+        if symbol not in self._kernels:
+            self._build(what, source)
+        return self._kernels[symbol]
 
     def _require(self, value: str) -> None:
         computed, _ = wrappers.parts_of(value)
@@ -185,7 +199,7 @@ class Programs:
                 *(f"#include <{header}>\n" for header in HEADERS),
                 *(f"#define {name} {text}\n" for name, text in macros.items()),
                 wrappers.flatten(*headers),
-                '#line 1 "wrappers"\n',
+                WRAPPERS,
                 *wrapper_texts,
             ]
         )
@@ -193,13 +207,15 @@ class Programs:
     def _compile(
         self, what: str, headers: list[str], wrapper_texts: Iterable[str], block: int
     ) -> None:
-        entries = list(wrapper_texts)
-        text = self.text(headers, entries, block)
+        self._build(what, self.text(headers, list(wrapper_texts), block))
+
+    def _build(self, what: str, text: str) -> None:
+        """Compile a program and note its kernels."""
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
         )
         # the program lives as long as the process: so do the executors that share it
-        for name, declared in _ENTRY.findall("".join(entries)):
+        for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):
             slots = [_slot(argument) for argument in declared.split(", ")]
             kinds = "".join(letter for letter, _ in slots)
             handle = shim().wl_kernel(program, name.encode(), kinds.encode())

@@ -11,8 +11,8 @@ from ...core.operation import OPERATIONS, Operation
 from ..simt import kernels as simt
 from ..simt import plan_kernels as plans
 from ..simt import radix_kernels as sorts
+from ..simt.operands import CODES
 from ..unified.wrappers import SimtKernel, has_functor
-from .arguments import CODES
 from .device import Program
 from .places import NO_INDICES, NO_VALUES, dtypes, places
 

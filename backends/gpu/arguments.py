@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES, name_of, real_dtype
+from ...core.dtypes import name_of, real_dtype
 from ...core.operation import Parameter
+from ..simt.operands import CODES, row_distance
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from ...core.executor import Array
     from .types import Dtype, KernelArgument
-
-#: How the names of kernels tell dtypes.
-CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
 
 
 def value_code(dtype: DTypeLike, stored: np.dtype[Any] | None = None) -> str:
@@ -75,22 +73,3 @@ def flatten(
 def _parts(dtype: Dtype) -> tuple[Any, bool]:
     """Return the function that makes the parts of a number, and whether it has two."""
     return real_dtype(dtype).type, np.dtype(dtype).kind == "c"
-
-
-def row_distance(block: Array) -> int:
-    """Return the distance of the rows of a block, in elements."""
-    rows, columns = block.shape
-    distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
-    return distance
-
-
-def scalar(kind: str, value: complex, dtype: np.dtype[Any]) -> list[KernelArgument]:
-    """Return a number as the kernel's arguments: a complex one is two."""
-    if kind == "i32":
-        return [np.int32(value.real)]
-    if kind not in ("T", "R"):
-        return [int(value.real)]
-    real = real_dtype(dtype).type
-    if kind == "T" and np.dtype(dtype).kind == "c":
-        return [real(value.real), real(value.imag)]
-    return [real(value.real if isinstance(value, complex) else value)]

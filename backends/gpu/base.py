@@ -17,18 +17,20 @@ from ...core.capture import ALLOCATES, COPIES, FROM_HOST, TO_HOST, prepares, ref
 from ...core.devices import DeviceConstants, constants_of
 from ...core.dtypes import INDEX_DTYPES, VALUE_DTYPES
 from ...core.errors import WollemiError
-from ...core.executor import Array, Executor
+from ...core.executor import Array
 from ...core.foreign import ArrayShape, ForeignProduct, Handlers, Step
 from ...core.iteration import Iteration
 from ...core.links import shape_of_slots
 from ...core.operation import Operation
 from ...core.registry import executor as executor_by_name
+from ..simt.batch_executor import BlockExecutor
+from ..simt.operands import CODES
 from ..unified.wrappers import SimtKernel
 from . import ahead, launch, native_calls
 from .adoption import adopted
-from .arguments import CODES, flatten, value_code
+from .arguments import flatten, value_code
 from .bandwidth import bandwidth
-from .batch_direct import determinants_of, solve_directly
+from .batch_launcher import GpuBlocks
 from .device import GpuDevice
 from .errors import Here, translate
 from .function import Function
@@ -36,7 +38,6 @@ from .repeatable import RecordedLaunch, Repeatable, places_of
 from .scratch import Scratch
 
 if TYPE_CHECKING:
-    from ...core.batch.factors import Determinants, FactoredSystems, Layout
     from ...core.formats.csr import Csr
     from .types import Dtype, LoadedKernel
 
@@ -65,7 +66,7 @@ class PerThread(threading.local):
 OWN, FREE = object(), object()
 
 
-class GpuExecutor(Executor):
+class GpuExecutor(BlockExecutor):
     """A GPU that CuPy knows.
 
     Arrays are ``cupy.ndarray``, from CuPy's memory pool. Kernels go to CuPy's current stream;
@@ -550,18 +551,10 @@ class GpuExecutor(Executor):
         if mine.launches is None and not mine.dry:
             function((blocks,), (block,), arguments, shared)
 
-    overwrites_solutions = True
-
-    def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
-        """Factorize and solve the systems of a batch, a matrix in each block."""
-        with self._here("the factors of a batch"):
-            solve_directly(self, layout, systems)
-        return True
-
-    def determinants_of(self, layout: Layout, values: Array) -> Determinants:
-        """Return the determinants of the matrices of a batch."""
-        with self._here("the factors of a batch"):
-            return determinants_of(self, layout, values)
+    @cached_property
+    def blocks(self) -> GpuBlocks:
+        """The launcher of the kernels of batches."""
+        return GpuBlocks(self)
 
     def launch_simt(
         self,

@@ -89,6 +89,11 @@ class GpuDevice:
         """Return how many blocks of a kernel the device holds at once; here, at the most."""
         return self.multiprocessors * launch.RESIDENT * launch.BLOCK // block
 
+    @property
+    def launch_bytes(self) -> int:
+        """Bytes of shared memory that a launch may give a block."""
+        return self.shared_bytes
+
     def allow_shared(self, function: LoadedKernel, nbytes: int) -> None:
         """Let a kernel have that much shared memory; not asked for more than ``shared_bytes``."""
         raise NotImplementedError

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.operation import OPERATIONS, Operation
+from ..simt.operands import CODES
 from ..unified.wrappers import has_functor, sum_bytes
 from . import launch
-from .arguments import CODES, address, flatten
+from .arguments import address, flatten
 from .base import GpuExecutor
 from .places import dtypes, sizes
 from .table import kernel

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..simt.operands import row_distance
 from ..unified.wrappers import SimtKernel
-from .arguments import At, flatten, row_distance
+from .arguments import At, flatten
 from .function import Function, packing
 
 if TYPE_CHECKING:

@@ -12,16 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...core.calls import SpmvCall
-from ...core.operation import Operation, Parameter
 from ...core.operations import matrix as products
 from ...core.program import Call
-from ..unified.wrappers import has_functor
-
-if TYPE_CHECKING:
-    from ...core.executor import Array
+from ..simt.operands import address, is_contiguous, is_rowwise, is_vector
 
 
 @dataclass(frozen=True)
@@ -93,26 +88,6 @@ def _steps(calls: Sequence[Call]) -> Iterator[TapeStep]:
         else:
             yield TapeStep(other=call)
         at += 1
-
-
-def address(array: Array) -> int:
-    """Return where an array begins."""
-    return int(array.data.ptr)
-
-
-def is_contiguous(vector: Array) -> bool:
-    """Return whether the elements of a block of one vector lie side by side."""
-    return int(vector.shape[0]) < 2 or vector.strides[0] == vector.itemsize
-
-
-def is_rowwise(operation: Operation) -> bool:
-    """Return whether an operation is a functor that touches nothing but its row."""
-    return has_functor(operation) and not any(p.kind == "I" for p in operation.parameters)
-
-
-def is_vector(operation: Operation, parameter: Parameter) -> bool:
-    """Return whether an argument of a map operation has an element a row."""
-    return operation.over is not None and parameter.dims[:1] == operation.over[:1]
 
 
 def written_vectors(call: Call) -> set[int]:

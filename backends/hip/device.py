@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..gpu.device import GpuDevice, Program
 from .compiler import cached_code
+
+if TYPE_CHECKING:
+    from ..gpu.types import LoadedKernel
 
 
 class HipDevice(GpuDevice):
@@ -19,6 +22,14 @@ class HipDevice(GpuDevice):
         super().__init__(ordinal)
         # No kernel of wollemi asks for more than the 64 KiB that every AMD GPU has.
         self.shared_bytes = 0
+
+    @property
+    def launch_bytes(self) -> int:
+        """Bytes of shared memory that every AMD GPU gives a block without being asked."""
+        return 64 << 10
+
+    def allow_shared(self, function: LoadedKernel, nbytes: int) -> None:
+        """Do nothing: a launch may give a block all of it."""
 
     @property
     def architecture(self) -> str:

@@ -81,12 +81,6 @@ class BatchMatrix(ABC):
         made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
         made._one, made._follows = one, follows
         xp = one.executor.xp
-        known = isinstance(values, np.ndarray) or hasattr(values, "__cuda_array_interface__")
-        if not known:
-            raise UnsupportedOperation(
-                f"a batch on {one.executor.name}: batches need the array functions of NumPy or "
-                "CuPy; make it on omp, reference or cuda"
-            )
         made._values = xp.ascontiguousarray(values)  # kernels read rows
         return made
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wollemi import Csr, solve
-from wollemi.backends.cuda.loop import fused, loop
+from wollemi.backends.cuda.loop import loop
 from wollemi.backends.cuda.loop.schedule import phases_of
 from wollemi.backends.cuda.runtime import archive, compiler
 from wollemi.backends.cuda.runtime.device import CudaDevice
@@ -19,6 +19,7 @@ from wollemi.backends.gpu import ahead
 from wollemi.backends.gpu.tape import steps_of
 from wollemi.backends.reference import ReferenceExecutor
 from wollemi.backends.simt import kernels as simt
+from wollemi.backends.simt.fused import Kernel
 from wollemi.core.devices import named
 from wollemi.precompile import build, recording, target
 from wollemi.precompile.programs import DTYPES, programs
@@ -100,7 +101,7 @@ def kernels_of(executor: Recorder, device: Any) -> Iterator[tuple[str, str]]:
             _totals=lambda step: None,
         )
         for at, step in enumerate(steps):
-            kernel: fused.Kernel | None = loop.Graph._kernel(graph, at)
+            kernel: Kernel | None = loop.Graph._kernel(graph, at)
             if kernel is not None:
                 yield kernel.symbol, kernel.source
             else:

@@ -13,7 +13,8 @@ from wollemi import errors
 from wollemi.core.batch.factors import layout_of
 from wollemi.core.status import Stop
 
-EXECUTORS = ["reference", "omp"]
+from ..core.batch.places import EXECUTORS
+
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 
 

@@ -88,11 +88,3 @@ def test_options_that_a_batch_does_not_take_are_named(where, rng, name, value):
         wl.solve(A, np.ones((2, 4)), **{name: value})
     with pytest.raises(wl.errors.InvalidArgument, match="callback"):
         wl.linalg.cg(A, np.ones((2, 4)), callback=print)
-
-
-def test_a_batch_on_sycl_is_refused_by_name(where):
-    places = [place.name for place in wl.available_executors() if place.available]
-    if "dpcpp:cpu" not in places:
-        pytest.skip("no SYCL run time: pip install wollemi[dpcpp]")
-    with pytest.raises(wl.errors.UnsupportedOperation, match="array functions"):
-        wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2), executor="dpcpp:cpu")

@@ -15,20 +15,22 @@ from ....core.links import finish_on_member, works_alone
 from ....core.program import Call, Program
 from ....core.status import Status
 from ...gpu import ahead
-from ...gpu.arguments import CODES, address
+from ...gpu.arguments import address
 from ...gpu.constants import SpmvConstants
 from ...gpu.device import Program as DeviceProgram
 from ...gpu.scratch import Scratch
 from ...gpu.spmv import packed
 from ...gpu.spmv.algorithm import block_of, lanes_of, row_kernel_of
-from ...gpu.tape import TapeStep, is_contiguous, steps_of
+from ...gpu.tape import TapeStep, steps_of
+from ...simt.fused import Kernel
+from ...simt.operands import CODES, is_contiguous, row_arrays
 from ...unified.wrappers import sum_bytes
 from ..runtime.device import CudaDevice
 from ..runtime.executor import CudaExecutor
 from ..runtime.graphs import GraphBuilder, checked, runtime
 from . import fused
 from .persistent import persistent_kernel
-from .schedule import Phase, all_vectors, phases_of, plan, row_arrays
+from .schedule import Phase, all_vectors, phases_of, plan
 from .shapes import LARGE_BLOCK, MOST_ROWS, rematerializes, shapes, with_shared
 from .shared_memory import counts_barriers, mailboxes_of_many, mailboxes_of_sums, matrices_of
 
@@ -229,7 +231,7 @@ class PersistentKernel:
         self.function((shape.blocks,), (shape.block,), given, self.shared, None, cooperative)
 
 
-def loaded(device: CudaDevice, kernel: fused.Kernel) -> Any:
+def loaded(device: CudaDevice, kernel: Kernel) -> Any:
     """Return a kernel that can be launched."""
     return device.function(kernel.symbol, lambda: kernel.source)
 
@@ -286,7 +288,7 @@ class Graph:
         with executor.preparing(self.scratch, dry=True):
             return fused.Totals("visiting", executor.slots(operation, arguments))
 
-    def _kernel(self, at: int) -> fused.Kernel | None:
+    def _kernel(self, at: int) -> Kernel | None:
         """Return the kernel of a product and its operation on rows, if they can share one."""
         step = self.steps[at]
         if not shares_kernel(step):

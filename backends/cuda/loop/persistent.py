@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ....core.calls import SpmvCall
 from ....core.dtypes import real_dtype
 from ....core.program import Call
-from ...gpu.arguments import CODES, value_code
+from ...gpu.arguments import value_code
 from ...gpu.spmv import packed
-from ...gpu.tape import address
+from ...simt.fused import REAL, Arguments, Kernel
+from ...simt.operands import CODES, address, row_arrays
 from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, stored_type
 from . import fused
-from .fused import REAL, Arguments, Kernel
-from .schedule import Arnoldi, Barrier, Gather, Phase, Schedule, row_arrays
+from .schedule import Arnoldi, Barrier, Gather, Phase, Schedule
 from .shared_memory import (
     GridShape,
     SharedMemory,

@@ -20,7 +20,8 @@ from ....core.dtypes import name_of
 from ....core.operation import Operation, parse_signature
 from ....core.operations import gmres
 from ....core.program import Call
-from ...gpu.tape import TapeStep, address, is_vector
+from ...gpu.tape import TapeStep
+from ...simt.operands import address, is_vector, row_arrays
 
 if TYPE_CHECKING:
     from ....core.executor import Array
@@ -122,18 +123,6 @@ class Phase:
 
     def _of_rows(self, other: str) -> set[int]:
         return {address(a) for p, a in row_arrays(self.rows) if p.intent != other}
-
-
-def row_arrays(rows: Call | None) -> list[tuple[Any, Any]]:
-    """Return the arguments of an operation that have an element a row, with their parameters."""
-    if rows is None:
-        return []
-    operation, arguments = rows
-    return [
-        (parameter, argument)
-        for parameter, argument in zip(operation.parameters, arguments, strict=True)
-        if parameter.is_array and is_vector(operation, parameter)
-    ]
 
 
 def column_arrays(rows: Call) -> list[tuple[Any, Any]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...gpu.spmv import packed
-from ...gpu.tape import address
-from .schedule import Arnoldi, Phase, Schedule, row_arrays
+from ...simt.operands import address, row_arrays
+from .schedule import Arnoldi, Phase, Schedule
 
 if TYPE_CHECKING:
     from ....core.formats.compressed import CompressedRows

@@ -24,9 +24,10 @@ from ....core.executor import Array, Executor
 from ....core.links import shape_of_slots
 from ....core.operation import Operation
 from ...gpu import maps
-from ...gpu.arguments import CODES, address, row_distance
+from ...gpu.arguments import address
 from ...gpu.device import Program
 from ...gpu.places import dtypes
+from ...simt.operands import CODES, row_distance
 from ...unified.wrappers import VALUE_TYPES, program
 from ..runtime.gpu_links import DeviceLinks, GpuLinks
 from .exchange import Exchange

@@ -20,11 +20,12 @@ from ....core.algorithm import Facts, Unsuited
 from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.arguments import CODES, flatten
+from ...gpu.arguments import flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.reductions import every, some
+from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from . import tensor_choice
 from .constants import DenseProductConstants, TensorCoreConstants

@@ -17,7 +17,7 @@ from ....core.algorithm import Facts, Unsuited
 from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.arguments import CODES, flatten
+from ...gpu.arguments import flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter, AddressedOperand
@@ -25,6 +25,7 @@ from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.dots import dot_constants, dot_kernel
 from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
+from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 from .constants import TileConstants, by_columns
 

@@ -11,10 +11,11 @@ from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu import launch
-from ...gpu.arguments import CODES, flatten
+from ...gpu.arguments import flatten
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.algorithm import GpuAlgorithm
+from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel
 from ..runtime.overlapped import Overlapped
 from . import tensor_choice

@@ -33,7 +33,6 @@ from .energy import counter_of
 from .graphs import OwnMemory, unused
 
 if TYPE_CHECKING:
-    from ....core.batch.systems import MemberPrograms, Systems
     from ....core.distributed.ranks import RankLinks
     from ....core.operator import LinearOperator
     from ....core.recordable import RecordableLoop
@@ -364,25 +363,6 @@ class CudaExecutor(GpuExecutor):
                 cycles.program = Restarts(self, cycles)
             cycles.program.run(limit)
         return True
-
-    systems_by_plans = False
-
-    def system_places(self) -> list[Executor]:
-        """Return this executor: one kernel solves all systems, each in a block."""
-        return [self]
-
-    def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
-        """Solve many systems, each in a block of one kernel."""
-        from ..batch.systems import solve
-
-        with self._here("the systems of a batch"):
-            return solve(self, members[0], systems)
-
-    def launch_blocks(
-        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
-    ) -> None:
-        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
-        function((blocks,), (block,), arguments, shared)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of a NumPy array here; while a group is at work no memory is pinned.

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 from ....core.algorithm import Facts
 from ....core.calls import SpmvCall
 from ....core.executor import Array
-from ...gpu.arguments import CODES, flatten
+from ...gpu.arguments import flatten
 from ...gpu.base import GpuExecutor
 from ...gpu.constants import SpmvConstants
 from ...gpu.device import Program
 from ...gpu.spmv import packed
 from ...gpu.spmv.algorithm import VectorAlgorithm
 from ...gpu.spmv.multiply import multiply_packed
+from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 
 sell_cached = SimtKernel(

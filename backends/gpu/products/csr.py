@@ -15,9 +15,10 @@ from ....core.edge_functions.program import program_of
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
 from ....core.operations import products as operations
+from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel
 from .. import launch
-from ..arguments import CODES, flatten
+from ..arguments import flatten
 from ..base import GpuExecutor
 from ..repeatable import Repeatable
 from ..table import algorithms, kernel

@@ -10,7 +10,7 @@ from ....core.executor import Array
 from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics
 from ...simt import kernels as simt
-from ..arguments import row_distance
+from ...simt.operands import row_distance
 from ..base import GpuExecutor
 from ..constants import SpmvConstants
 from ..prepared import Prepared

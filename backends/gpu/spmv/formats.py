@@ -12,8 +12,8 @@ from ....core.operations import matrix as operations
 from ....core.statistics import RowStatistics
 from ....core.store import Key
 from ...simt import kernels as simt
+from ...simt.operands import row_distance
 from .. import launch
-from ..arguments import row_distance
 from ..base import GpuExecutor
 from ..constants import SpmvConstants
 from ..table import kernel

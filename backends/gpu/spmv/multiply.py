@@ -10,8 +10,8 @@ from ....core.executor import Array
 from ....core.operations import vector
 from ....core.store import Key
 from ...simt import kernels as simt
+from ...simt.operands import row_distance
 from .. import launch
-from ..arguments import row_distance
 from ..base import GpuExecutor
 from ..maps import run_map
 from ..prepared import Prepared, prepare

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
-from ..core.batch.support import ALONE, REFUSAL, WAYS
+from ..core.batch.support import ALONE, NOTE, WAYS
 from ..core.errors import InvalidArgument
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
@@ -226,7 +226,7 @@ def _batches(backends: list[str]) -> list[str]:
     lines = [
         "## Batches of systems",
         "",
-        f"How systems are solved. {REFUSAL}",
+        f"How systems are solved. {NOTE}",
         "",
         f"| task | {' | '.join(backends)} |",
         f"| --- |{' --- |' * len(backends)}",

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.cuda.loop import shapes
-from ..backends.cuda.loop.fused import Kernel
 from ..backends.cuda.loop.persistent import persistent_kernel
 from ..backends.cuda.loop.schedule import all_vectors, phases_of, plan
-from ..backends.gpu.arguments import CODES
 from ..backends.gpu.spmv.csr import Stream
-from ..backends.gpu.tape import address, steps_of
+from ..backends.gpu.tape import steps_of
+from ..backends.simt.fused import Kernel
+from ..backends.simt.operands import CODES, address
 from ..core.algorithm import Plan as CsrPlan
 from ..core.operations.matrix import csr_spmv
 from ..core.program import Call, Program

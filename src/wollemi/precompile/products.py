@@ -18,12 +18,12 @@ from ..backends.cuda.products import slab_attention as slabs
 from ..backends.cuda.products import tile_attention as attention
 from ..backends.cuda.products import tile_shapes
 from ..backends.cuda.products.sddmm_tile import source
-from ..backends.gpu.arguments import CODES
 from ..backends.gpu.device import Program
 from ..backends.gpu.products import declarations as ml
 from ..backends.gpu.products.csr import Adapter
 from ..backends.gpu.products.gradient_kernels import OF_ENTRIES, launch_gradients
 from ..backends.gpu.table import algorithms
+from ..backends.simt.operands import CODES
 from ..backends.unified.wrappers import SimtKernel
 from ..core.algorithm import Algorithm, Facts
 from ..core.calls import FusedmmCall, GradientCall, SddmmCall, SpmmCall

@@ -15,18 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.cuda.loop.fused import Kernel, product_and_rows
+from ..backends.cuda.loop.fused import product_and_rows
 from ..backends.cuda.loop.loop import loop_programs
 from ..backends.cuda.spmv.cached_columns import cached_product
 from ..backends.gpu import ahead
-from ..backends.gpu.arguments import CODES
 from ..backends.gpu.constants import SPMV
 from ..backends.gpu.device import Program
 from ..backends.gpu.spmv import packed
 from ..backends.gpu.spmv.algorithm import block_of
 from ..backends.gpu.spmv.csr import Sell, Stream, SubWarp
 from ..backends.gpu.tape import TapeStep, steps_of
+from ..backends.simt.fused import Kernel
 from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
+from ..backends.simt.operands import CODES
 from ..core.algorithm import Plan
 from ..core.operation import OPERATIONS
 from ..core.program import Call

@@ -21,7 +21,7 @@ from wollemi.backends.gpu.base import GpuExecutor
 from wollemi.backends.hip import HipExecutor
 from wollemi.backends.simt import kernels as simt
 from wollemi.backends.unified import wrappers
-from wollemi.core.executor import Array
+from wollemi.core.executor import Array, Executor
 from wollemi.core.operation import KernelTable
 from wollemi.core.operations import matrix as operations
 
@@ -103,6 +103,7 @@ class LockstepDevice:
     multiprocessors = 1
     shared_bytes = 0
     cache_bytes = 0
+    launch_bytes = 0
     known_width = 0  # programs are made beforehand, for the constants that declarations list
 
     def __init__(self, warp: int, captures: bool) -> None:
@@ -186,6 +187,10 @@ class LockstepExecutor(HipExecutor):
         self._counter = native(np.zeros(1 << 12, np.int32))
         self._memory = native(np.zeros(1 << 20, np.uint8))
         self._memory[...] = 0xCD
+
+    def system_places(self) -> list[Executor]:
+        """Return none: the kernels of solvers are not compiled here."""
+        return []
 
     @property
     def name(self) -> str:

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.backends.cuda.loop import persistent, schedule, shared_memory
 from wollemi.backends.gpu.spmv import packed
-from wollemi.backends.gpu.tape import address, steps_of
+from wollemi.backends.gpu.tape import steps_of
+from wollemi.backends.simt.operands import address
 from wollemi.core.stopping import Iterations, RelativeResidual
 
 from ...lockstep.build import Library, compiler

@@ -11,14 +11,15 @@ import numpy as np
 from ...core.batch.factors import Determinants, FactoredSystems
 from ...core.batch.systems import matrix_of_each
 from ...core.batch.verdicts import Verdicts
-from ..simt import batch_kernels as simt
 from ..unified.wrappers import SimtKernel
+from . import batch_kernels as simt
 from .batch_verdicts import NativeVerdicts
 
 if TYPE_CHECKING:
     from ...core.batch.factors import Layout
     from ...core.executor import Array
-    from .base import GpuExecutor
+    from .batch_executor import BlockExecutor
+    from .batch_text import Target
 
 Numbers = np.ndarray[Any, Any]
 
@@ -33,9 +34,6 @@ OTHER_REGISTERS = 48
 
 #: Registers of a multiprocessor.
 REGISTERS = 1 << 16
-
-#: Bytes of memory of a block that every device has.
-SHARED_BYTES = 48 << 10
 
 #: Bytes of shared memory that a kernel has besides the memory of a launch.
 RESERVED_SHARED = 2 << 10
@@ -90,9 +88,7 @@ class Chosen:
         return "N" in self.constants
 
 
-def chosen_kernel(
-    layout: Layout, dtype: np.dtype[Any], entries: int, warp: int, most_shared: int = 0
-) -> Chosen:
+def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, target: Target) -> Chosen:
     """Return the kernel for matrices of a layout.
 
     Parameters
@@ -103,17 +99,16 @@ def chosen_kernel(
         Of the values.
     entries : int
         That a matrix stores.
-    warp : int
-        Lanes of a wave.
-    most_shared : int
-        Bytes of shared memory that a launch can give a block.
+    target : Target
+        The device.
     """
-    n, itemsize = layout.n, np.dtype(dtype).itemsize
+    n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
     lanes = next((count for length, count in LANES if entries >= length * n), 1)
+    lanes = lanes if lanes <= warp else 1
     distance = (n + STEPS_TOGETHER - 1) | 1
     tile = n * (distance + 5) * itemsize
-    if layout.is_dense and n * itemsize <= ROW_BYTES and tile <= SHARED_BYTES - 1024:
-        block = -(-n // warp) * warp
+    block = -(-n // warp) * warp
+    if has_rows_in_registers(layout, itemsize, target) and tile <= target.declared - 1024:
         registers = n * itemsize // 4 + OTHER_REGISTERS
         resident = max(1, REGISTERS // (registers * block))
         kernel = simt.batch_dense(block, resident)
@@ -122,17 +117,28 @@ def chosen_kernel(
         layout = layout.with_distance(n | 1)
     work = layout.lower * (layout.lower + layout.upper)
     block = next((items for least, items in BLOCKS if work >= least), SMALL_BLOCK)
+    block = 1 if warp == 1 else min(block, target.most_items)
     pivots = -(-4 * n // itemsize)
     each = layout.size + 4 * n + pivots
     each += each % 2
-    fits = each * itemsize <= SHARED_BYTES - 1024
-    given = not fits and each * itemsize <= most_shared - RESERVED_SHARED
+    most = (target.declared - 1024) // itemsize
+    fits = each <= most
+    given = not fits and each * itemsize <= target.given - RESERVED_SHARED
     if given:
         block = LARGE_BLOCK  # a multiprocessor has few blocks
-    constants = {"CELLS": each if fits else 0, "OWN": int(given), "B": block, "L": lanes}
+    # Where compilers are slow, one program serves matrices of many sizes.
+    cells = min(1 << (each - 1).bit_length(), most) if target.static else each
+    constants = {"CELLS": cells if fits else 0, "OWN": int(given), "B": block, "L": lanes}
     in_arena = 0 if fits or given else each
     shared = each * itemsize if given else 0
     return Chosen(simt.batch_band(block), constants, layout, in_arena, shared)
+
+
+def has_rows_in_registers(layout: Layout, itemsize: int, target: Target) -> bool:
+    """Return whether each work-item of a block can keep a row of a dense matrix."""
+    block = -(-layout.n // target.warp) * target.warp
+    small = layout.is_dense and layout.n * itemsize <= ROW_BYTES
+    return small and target.warp > 1 and block <= target.most_items
 
 
 @dataclass(frozen=True)
@@ -160,19 +166,19 @@ class Once:
     own_alone: bool
 
 
-def once_kernel(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
+def once_kernel(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
     """Return the kernel that solves systems of a layout at once, or None."""
-    return _tridiagonal(layout, dtype, warp) or _elimination(layout, dtype, warp)
+    return _tridiagonal(layout, dtype, target) or _elimination(layout, dtype, target)
 
 
-def _elimination(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
+def _elimination(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
     """Return the kernel that has rows in registers, for small dense matrices."""
-    n, itemsize = layout.n, np.dtype(dtype).itemsize
-    if not layout.is_dense or layout.repeats or n * itemsize > ROW_BYTES:
+    n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
+    if layout.repeats or not has_rows_in_registers(layout, itemsize, target):
         return None
     each = max(16 // itemsize, 1)
     stride = (-(-(n + STEPS_TOGETHER - 1) // each) | 1) * each
-    if n * (stride + 2) * itemsize > SHARED_BYTES - 1024:
+    if n * (stride + 2) * itemsize > target.declared - 1024:
         return None
     block = -(-n // warp) * warp
     resident = max(1, REGISTERS // ((n * itemsize // 4 + OTHER_REGISTERS) * block))
@@ -181,13 +187,13 @@ def _elimination(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None
     return Once(simt.batch_elimination(block, resident), {"N": n}, 1, places, True)
 
 
-def _tridiagonal(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None:
+def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
     """Return the kernel in which lanes share a tridiagonal system.
 
     The matrix has three diagonals in its own order, no entry twice, and fits the registers of a
     wave.
     """
-    n, itemsize = layout.n, np.dtype(dtype).itemsize
+    n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
     own_order = np.array_equal(layout.order, np.arange(n))
     if n < 2 or max(layout.lower, layout.upper) > 1 or not own_order or layout.repeats:
         return None
@@ -195,8 +201,10 @@ def _tridiagonal(layout: Layout, dtype: np.dtype[Any], warp: int) -> Once | None
     if rows is None or rows * itemsize > MOST_ROW_BYTES:
         return None
     lanes = 1 << (-(-n // rows) - 1).bit_length()
+    if lanes > warp or warp == 1:
+        return None
     cells = (4 * rows + 2) * lanes * itemsize * (warp // lanes)
-    block = next((b for b in (128, 64) if b // warp * cells <= SHARED_BYTES - 1024), None)
+    block = next((b for b in (128, 64) if b // warp * cells <= target.declared - 1024), None)
     if block is None:
         return None
     row, column = layout.rows_and_columns
@@ -229,7 +237,7 @@ class _Ready:
     cells: Array | None
     _limits: Array | None = None
 
-    def limits(self, executor: GpuExecutor, systems: FactoredSystems) -> Array:
+    def limits(self, executor: BlockExecutor, systems: FactoredSystems) -> Array:
         """Return the limits of norms as kernels take them; they depend on the dtype alone."""
         if self._limits is None:
             s = systems
@@ -241,14 +249,15 @@ class _Ready:
 _READY: WeakKeyDictionary[Layout, dict[Any, _Ready]] = WeakKeyDictionary()
 
 
-def _ready(executor: GpuExecutor, layout: Layout, values: Array) -> _Ready:
+def _ready(executor: BlockExecutor, layout: Layout, values: Array) -> _Ready:
     """Return the arrays of a layout for matrices with these values."""
     of_layout = _READY.setdefault(layout, {})
-    entries, dtype, warp = int(values.shape[1]), values.dtype, executor.device.warp
+    entries, dtype = int(values.shape[1]), values.dtype
     key = (executor, dtype, entries)
     if key not in of_layout:
-        chosen = chosen_kernel(layout, dtype, entries, warp, executor.device.shared_bytes)
-        once = once_kernel(layout, dtype, warp)
+        target = executor.blocks.target
+        chosen = chosen_kernel(layout, dtype, entries, target)
+        once = once_kernel(layout, dtype, target)
         of_layout[key] = _Ready(
             chosen, executor.from_host(chosen.layout.places),
             executor.from_host(chosen.layout.order), once,
@@ -257,7 +266,7 @@ def _ready(executor: GpuExecutor, layout: Layout, values: Array) -> _Ready:
     return of_layout[key]
 
 
-def solve_directly(executor: GpuExecutor, layout: Layout, systems: FactoredSystems) -> None:
+def solve_directly(executor: BlockExecutor, layout: Layout, systems: FactoredSystems) -> None:
     """Factorize all matrices and solve their systems; verdicts are written to ``systems``."""
     ready = _ready(executor, layout, systems.values)
     once, own = ready.once, systems.matrix is None and systems.width == 1
@@ -271,7 +280,7 @@ def solve_directly(executor: GpuExecutor, layout: Layout, systems: FactoredSyste
 
 
 def _with_factors(
-    executor: GpuExecutor, ready: _Ready, systems: FactoredSystems, left: Numbers
+    executor: BlockExecutor, ready: _Ready, systems: FactoredSystems, left: Numbers
 ) -> None:
     """Solve the systems that were left undecided by factors with pivots, and refine them."""
     places, s = executor.from_host(left), systems
@@ -284,7 +293,9 @@ def _with_factors(
     s.verdicts.take(left, part.verdicts)
 
 
-def _solve_once(executor: GpuExecutor, ready: _Ready, once: Once, systems: FactoredSystems) -> None:
+def _solve_once(
+    executor: BlockExecutor, ready: _Ready, once: Once, systems: FactoredSystems
+) -> None:
     """Solve systems without refinement; a residual that is too large leaves one undecided."""
     s, count, xp = systems, systems.count, executor.xp
     verdicts = NativeVerdicts(executor, count)
@@ -298,15 +309,15 @@ def _solve_once(executor: GpuExecutor, ready: _Ready, once: Once, systems: Facto
         tolerances.absolute, tolerances.apart, ready.limits(executor, s), *verdicts.arrays,
     )  # fmt: skip
     blocks = -(-count // once.together)
-    executor.launch_simt(
-        once.kernel, blocks, given, s.values.dtype, s.indptr.dtype, **once.constants
+    executor.blocks.launch_template(
+        once.kernel, blocks, given, s.values.dtype, s.indptr.dtype, once.constants
     )
     verdicts.tell(s.verdicts)
     if x is not s.x:
         executor.copy_into(s.x, x)
 
 
-def _factorize_and_solve(executor: GpuExecutor, ready: _Ready, systems: FactoredSystems) -> None:
+def _factorize_and_solve(executor: BlockExecutor, ready: _Ready, systems: FactoredSystems) -> None:
     """Factorize every matrix with pivots and solve its systems."""
     s, xp = systems, executor.xp
     starts = None
@@ -328,7 +339,7 @@ def _factorize_and_solve(executor: GpuExecutor, ready: _Ready, systems: Factored
         executor.copy_into(s.x, x)
 
 
-def determinants_of(executor: GpuExecutor, layout: Layout, values: Array) -> Determinants:
+def determinants_of(executor: BlockExecutor, layout: Layout, values: Array) -> Determinants:
     """Return the determinants of matrices."""
     matrices, dtype = int(values.shape[0]), values.dtype
     values = executor.xp.ascontiguousarray(values)
@@ -344,7 +355,7 @@ def determinants_of(executor: GpuExecutor, layout: Layout, values: Array) -> Det
 
 
 def _launch(
-    executor: GpuExecutor, ready: _Ready, values: Array, index: Any, given: tuple[Any, ...]
+    executor: BlockExecutor, ready: _Ready, values: Array, index: Any, given: tuple[Any, ...]
 ) -> None:
     """Launch the kernel that suits the matrices, in parts where memory is short."""
     chosen, matrices = ready.chosen, int(values.shape[0])
@@ -357,7 +368,6 @@ def _launch(
     for first in range(0, matrices, together):
         blocks = min(together, matrices - first)
         arguments = (first, *shape, ready.places, int(made.repeats), *given)
-        executor.launch_simt(
-            chosen.kernel, blocks, arguments, values.dtype, index, shared=chosen.shared,
-            **chosen.constants,
-        )  # fmt: skip
+        executor.blocks.launch_template(
+            chosen.kernel, blocks, arguments, values.dtype, index, chosen.constants, chosen.shared
+        )

@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.batch import systems
-from wollemi.backends.cuda.batch.text import (
+from wollemi.backends.simt import batch_kernels, batch_systems
+from wollemi.backends.simt.batch_text import (
     Made,
     needs_of,
     recorded,
     shape_for,
     system_kernel,
 )
-from wollemi.backends.simt import batch_kernels
 from wollemi.backends.unified import wrappers
 
-from ...lockstep.build import compiler as cpp_compiler
-from ...needs import nvrtc, tool
-from .test_systems import OneBlock
+from ..hip.amd import code_object
+from ..hip.amd.compilers import WITHOUT_HIPRTC, compile_with_hiprtc, has_hiprtc
+from ..lockstep.build import compiler as cpp_compiler
+from ..needs import nvrtc, tool
+from .test_batch_systems import OneBlock
 
 compiler = nvrtc()
 
@@ -35,20 +36,23 @@ class Written(Exception):
         self.made = made
 
 
-def written(monkeypatch, stored, name, dtype, **options) -> Made:
-    """Return the kernel of a solver for a pattern."""
+def written(monkeypatch, stored, name, dtype, warp=32, **options) -> Made:
+    """Return the kernel of a solver for a pattern; waves of 64 lanes are those of AMD GPUs."""
 
     def stop(executor, member):
         programs = recorded(member)
-        shape = shape_for(needs_of(member, programs), warp=32, shared=SHARED)
-        raise Written(system_kernel(member, programs, shape, warp=32))
+        target = executor.blocks.target
+        shape = shape_for(needs_of(member, programs), target)
+        raise Written(system_kernel(member, programs, shape, target))
 
-    monkeypatch.setattr(systems, "_ready", stop)
+    monkeypatch.setattr(batch_systems, "_ready", stop)
     n = stored.shape[0]
     rows, columns = np.nonzero(stored)
     indptr = np.searchsorted(rows, np.arange(n + 1)).astype(np.int32)
     data = np.where(rows == columns, 2.0 * n, -1.0).astype(dtype)[None]
-    A = wl.Csr((data, columns.astype(np.int32), indptr), shape=(n, n), executor=OneBlock(SHARED))
+    A = wl.Csr(
+        (data, columns.astype(np.int32), indptr), shape=(n, n), executor=OneBlock(SHARED, warp)
+    )
     with pytest.raises(Written) as found:
         getattr(wl.solvers, name)(A, **options).solve(np.ones((1, n), dtype))
     return found.value.made
@@ -72,6 +76,22 @@ def test_the_kernel_of_a_solver_compiles(stored, name, dtype, held, monkeypatch)
     made = written(monkeypatch, stored, name, dtype, M="jacobi")
     assert made.shape.held == held
     assert compiler.compile_source(made.kernel.source, "sm_90", name)
+
+
+@tool(has_hiprtc(), WITHOUT_HIPRTC)
+@pytest.mark.parametrize(
+    ("stored", "name", "dtype"),
+    [
+        (band(200, 1), "Cg", "float64"),
+        pytest.param(band(90, 20), "Bicgstab", "complex64", marks=pytest.mark.rare),
+    ],
+)
+def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monkeypatch, tmp_path):
+    made = written(monkeypatch, stored, name, dtype, 64, M="jacobi")
+    found = compile_with_hiprtc("gfx90a", {name: made.kernel.source}, tmp_path)
+    kernels = code_object.kernels(found[name])
+    assert kernels[made.kernel.symbol][".wavefront_size"] == 64
+    assert not made.shape.held or kernels[made.kernel.symbol][".vgpr_spill_count"] == 0
 
 
 @pytest.mark.parametrize(

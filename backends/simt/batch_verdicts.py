@@ -1,4 +1,4 @@
-"""The verdicts of a batch in the memory of a GPU, as kernels write them."""
+"""The verdicts of a batch in the memory of a device, as kernels write them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from ...core.batch.verdicts import FIELDS
 
 if TYPE_CHECKING:
     from ...core.batch.verdicts import Verdicts
-    from ...core.executor import Array
-    from .base import GpuExecutor
+    from ...core.executor import Array, Executor
 
 
 class NativeVerdicts:
@@ -19,7 +18,7 @@ class NativeVerdicts:
 
     Parameters
     ----------
-    executor : GpuExecutor
+    executor : Executor
         Of the arrays.
     count : int
         How many systems there are.
@@ -31,7 +30,7 @@ class NativeVerdicts:
         them. A kernel writes all of them.
     """
 
-    def __init__(self, executor: GpuExecutor, count: int) -> None:
+    def __init__(self, executor: Executor, count: int) -> None:
         self.executor = executor
         self._fields = {
             name: executor.allocate((count,), dtype) for name, (dtype, _) in FIELDS.items()

@@ -12,14 +12,14 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.backends.cuda.batch import systems
-from wollemi.backends.cuda.batch.text import Needs, shape_for
+from wollemi.backends.gpu.batch_launcher import GpuBlocks, GpuTarget
+from wollemi.backends.simt.batch_text import Needs, shape_for
 from wollemi.core.status import Stop
 
-from ...lockstep.build import Library, compiler
-from ...lockstep.executor import LockstepDevice, LockstepExecutor
-from ...needs import tool
-from ..loop.test_one_kernel_waves import emulated
+from ..cuda.loop.test_one_kernel_waves import emulated
+from ..lockstep.build import Library, compiler
+from ..lockstep.executor import LockstepDevice, LockstepExecutor
+from ..needs import tool
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -28,16 +28,20 @@ MOST_SHARED = 1 << 15
 
 @cache
 def library(source: str) -> Library:
-    kernel = SimpleNamespace(source=source)
+    kernel = SimpleNamespace(source=source.replace("#define WL_HIP 1", "#define WL_CUDA 1"))
     return Library(emulated(SimpleNamespace(kernel=kernel, shared=MOST_SHARED)), "systems")
 
 
 class Device(LockstepDevice):
     """A device that compiles the kernel of a batch."""
 
-    def __init__(self, shared_bytes: int) -> None:
-        super().__init__(32, captures=False)
-        self.shared_bytes = shared_bytes
+    def __init__(self, shared_bytes: int, warp: int) -> None:
+        super().__init__(warp, captures=False)
+        self.dialect = "CUDA" if warp == 32 else "HIP"
+        self.shared_bytes = self.launch_bytes = shared_bytes
+
+    def resident(self, blocks: int) -> dict[str, object]:
+        return {"WL_BLOCKS_EACH": blocks}
 
     def function(self, symbol: str, source: Callable[[], str]) -> Any:
         return self._launcher(library(source()), symbol)
@@ -49,11 +53,9 @@ class Device(LockstepDevice):
 class OneBlock(LockstepExecutor):
     """Solves the systems of a batch by one kernel."""
 
-    systems_by_plans = False
-
-    def __init__(self, shared_bytes: int) -> None:
-        super().__init__(32)
-        self._device = Device(shared_bytes)
+    def __init__(self, shared_bytes: int, warp: int = 32) -> None:
+        super().__init__(warp)
+        self._device = Device(shared_bytes, warp)
         self.solved = 0
 
     def system_places(self) -> list[Any]:
@@ -63,14 +65,9 @@ class OneBlock(LockstepExecutor):
         return [np.array(array) for array in arrays]
 
     def solve_systems(self, members: Sequence[Any], given: Any) -> bool:
-        found = systems.solve(self, members[0], given)  # type: ignore[arg-type]
+        found = super().solve_systems(members, given)
         self.solved += found
         return found
-
-    def launch_blocks(
-        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
-    ) -> None:
-        function((blocks,), (block,), arguments, shared)
 
 
 def batch(n: int, count: int, dtype: str, rng: np.random.Generator, *, hermitian: bool) -> Any:
@@ -90,6 +87,8 @@ def batch(n: int, count: int, dtype: str, rng: np.random.Generator, *, hermitian
     return data, S.indices, S.indptr
 
 
+GPU = GpuTarget(32, 227 << 10)
+
 SOLVERS = [
     ("Cg", {}, "float64", True),
     ("Cg", {"M": "jacobi"}, "complex64", True),
@@ -106,11 +105,22 @@ SOLVERS = [
 @pytest.mark.parametrize("shared", [0, MOST_SHARED])
 @pytest.mark.parametrize(("name", "options", "dtype", "hermitian"), SOLVERS)
 def test_every_system_is_solved_as_it_is_alone(name, options, dtype, hermitian, shared, rng):
+    _compare_with_one(name, options, dtype, hermitian, OneBlock(shared), rng)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "dtype", "hermitian"),
+    [SOLVERS[2], *(pytest.param(*s, marks=pytest.mark.rare) for s in (SOLVERS[1], SOLVERS[4]))],
+)
+def test_waves_of_64_lanes_solve_every_system_too(name, options, dtype, hermitian, rng):
+    _compare_with_one(name, options, dtype, hermitian, OneBlock(MOST_SHARED, 64), rng)
+
+
+def _compare_with_one(name, options, dtype, hermitian, on, rng):
     n, count = 37, 5
     data, indices, indptr = batch(n, count, dtype, rng, hermitian=hermitian)
     b = rng.standard_normal((count, n)).astype(dtype)
     tolerance = 1e-4 if np.dtype(dtype).char in "fF" else 1e-10
-    on = OneBlock(shared)
     A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
     solver = getattr(wl.solvers, name)(A, rtol=tolerance, **options)
     result = solver.solve(b)
@@ -193,20 +203,20 @@ def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
 )
 def test_the_shape_follows_rows_and_their_length(rows, row_length, longest, block, held, dense):
     needs = Needs(rows, 10 * 8 * rows, int(8 * rows * row_length), row_length, longest)
-    shape = shape_for(needs, warp=32, shared=227 << 10)
+    shape = shape_for(needs, GPU)
     assert (shape.block, shape.held, shape.dense) == (block, held, dense)
     assert shape.vectors_shared and shape.lanes == 1
 
 
 def test_lanes_share_long_rows_of_few_that_have_an_entry_twice():
     needs = Needs(22, 10 * 8 * 22, 8 * 440, 20.0, 22, repeats=True)
-    shape = shape_for(needs, warp=32, shared=227 << 10)
+    shape = shape_for(needs, GPU)
     assert (shape.block, shape.lanes, shape.held) == (64, 2, 0)
 
 
 def test_vectors_that_do_not_fit_are_in_other_memory():
     needs = Needs(50_000, 4_000_000, 0, 5.0, 5)
-    assert not shape_for(needs, warp=32, shared=227 << 10).vectors_shared
+    assert not shape_for(needs, GPU).vectors_shared
 
 
 def test_columns_masks_starts_and_tolerances_are_those_of_each_system(rng):
@@ -233,20 +243,29 @@ def test_columns_masks_starts_and_tolerances_are_those_of_each_system(rng):
 class Far(OneBlock):
     """Launches as if the systems were behind 2^32 others, with addresses to match."""
 
-    FIRST = 1 << 32
     entries = rows = 0
 
-    def launch_blocks(
+    @property
+    def blocks(self) -> FarBlocks:  # type: ignore[override]
+        return FarBlocks(self)
+
+
+class FarBlocks(GpuBlocks):
+    FIRST = 1 << 32
+    executor: Far
+
+    def launch(
         self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
     ) -> None:
         given = list(arguments)
         begin = len(given) - 20
-        moved = {1: self.entries, 4: self.rows, 5: self.rows, 14: 1 / 8, 15: 1, 16: 1, 17: 1}
+        entries, rows = self.executor.entries, self.executor.rows
+        moved = {1: entries, 4: rows, 5: rows, 14: 1 / 8, 15: 1, 16: 1, 17: 1}
         assert given[begin] == 0
         given[begin] = self.FIRST
         for place, elements in moved.items():
             given[begin + place] -= int(self.FIRST * elements * 8)
-        super().launch_blocks(function, blocks, block, given, shared)
+        super().launch(function, blocks, block, given, shared)
 
 
 def test_addresses_of_systems_have_64_bits(rng):

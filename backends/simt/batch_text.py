@@ -8,23 +8,22 @@ Arrays that no program writes belong to all systems.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.operations import matrix as products
-from ....core.program import Call
-from ...gpu.arguments import CODES
-from ...gpu.tape import address, is_contiguous, is_rowwise
-from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
-from ..loop import fused
-from ..loop.fused import REAL, Arguments, Kernel
-from ..loop.schedule import row_arrays
+from ...core.operations import matrix as products
+from ...core.program import Call
+from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
+from . import fused
+from .fused import REAL, Arguments, Kernel
+from .operands import CODES, address, is_contiguous, is_rowwise, row_arrays
 
 if TYPE_CHECKING:
-    from ....core.batch.systems import MemberPrograms
+    from ...core.batch.systems import MemberPrograms
 
 #: The programs of a member, in the order in which a system runs them.
 PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
@@ -148,6 +147,54 @@ _BODY = """\
     }}
   }}
 """
+
+
+@dataclass(frozen=True)
+class Target(ABC):
+    """A device that kernels are written for, and its compiler.
+
+    Attributes
+    ----------
+    warp : int
+        Lanes of a wave.
+    shared : int
+        Bytes of shared memory that a block of a solver's kernel may have.
+    declared, given : int
+        Bytes of shared memory that a kernel of factors may declare, and that its launch can give
+        a block beyond.
+    most_items : int
+        Work-items of a block at most.
+    static : bool
+        Whether the text says how much shared memory there is; the launch does otherwise.
+    grid : str
+        ``"WL_GRID "`` where kernels of the dialect have parameters of their own.
+    """
+
+    warp: int
+    shared: int
+    declared: int = 48 << 10
+    given: int = 0
+    most_items: int = MOST_HELD_ROWS
+    static: bool = False
+    grid: str = ""
+
+    @abstractmethod
+    def program(
+        self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
+    ) -> str:
+        """Return the program of texts of kernels.
+
+        Parameters
+        ----------
+        headers : sequence of str
+            The headers that it includes.
+        texts : sequence of str
+            Functors, then kernels.
+        block : int
+            Work-items of a block.
+        resident : int
+            Blocks for which a multiprocessor has registers.
+        """
 
 
 @dataclass(frozen=True)
@@ -372,52 +419,45 @@ def _padded(nbytes: int) -> int:
     return -(-nbytes // 16) * 16
 
 
-def shape_for(needs: Needs, *, warp: int, shared: int, most: int = MOST_ITEMS) -> Shape:
-    """Return how systems of this size are solved best.
-
-    Parameters
-    ----------
-    warp : int
-        Lanes of a wave.
-    shared : int
-        Bytes of shared memory that a block may have.
-    """
-    vectors = needs.vectors <= shared
+def shape_for(needs: Needs, target: Target) -> Shape:
+    """Return how systems of this size are solved best."""
+    vectors = needs.vectors <= target.shared
     if vectors:
-        own = _with_own_rows(needs, warp, shared)
+        own = _with_own_rows(needs, target)
         if own is not None:
             return own
+    warp, most = target.warp, min(MOST_ITEMS, target.most_items)
     lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
-    if needs.rows > FEW_ROWS:
+    if needs.rows > FEW_ROWS or warp < lanes:
         lanes = 1  # there are enough rows for all work-items
     items = needs.rows * lanes
     rounds = -(-items // most)
     in_round = -(-items // rounds)
     block = -(-in_round // warp) * warp
     # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
-    values = vectors and needs.vectors + needs.values <= shared // 4
+    values = vectors and warp > 1 and needs.vectors + needs.values <= target.shared // 4
     return Shape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
 
 
-def _with_own_rows(needs: Needs, warp: int, shared: int) -> Shape | None:
+def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
     """Return the shape in which each work-item has a row in its registers, if the row fits."""
     n, words = needs.rows, needs.itemsize // 4
-    block = -(-n // warp) * warp
-    if n > MOST_HELD_ROWS or needs.longest == 0:
+    block = -(-n // target.warp) * target.warp
+    if block > min(MOST_HELD_ROWS, target.most_items) or needs.longest == 0:
         return None
     if needs.longest * (words + 1) <= HELD_REGISTERS:
         resident = max(1, RESIDENT_ITEMS // block)
         return Shape(block, 1, True, False, needs.longest, False, resident)
     few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
     tile = _padded(n * (n | 1) * needs.itemsize)
-    if needs.repeats or not few_zeros or needs.vectors + tile > shared:
+    if needs.repeats or not few_zeros or needs.vectors + tile > target.shared:
         return None
     resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
     return Shape(block, 1, True, False, n, True, resident)
 
 
 def system_kernel(
-    member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, *, warp: int
+    member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, target: Target
 ) -> Made:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
@@ -427,14 +467,14 @@ def system_kernel(
     their distance, the limit of iterations, the least and the largest norm of a right-hand side,
     the least norm of a residual, the arrays of verdicts, and the arena.
     """
-    return _Text(member, programs, shape, warp).made()
+    return _Text(member, programs, shape, target).made()
 
 
 class _Text:
     def __init__(
-        self, member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, warp: int
+        self, member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, target: Target
     ) -> None:
-        self.member, self.programs, self.shape, self.warp = member, programs, shape, warp
+        self.member, self.programs, self.shape, self.target = member, programs, shape, target
         value = CODES[member.x.dtype]
         self.arguments = Arguments(value)
         self.arguments.status = member.status
@@ -467,15 +507,21 @@ class _Text:
             self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
         elif vector.is_written:
             self.opening.append(
-                f"  {kind}* const {name} = reinterpret_cast<{kind}*>(memory + {self.memory});\n"
+                f"  {kind}* const {name} = {self._part(int(vector.array.nbytes), kind)};\n"
                 f"  wl::clear_rows(it, {self.n}, {name});\n"
             )
-            self.memory += _padded(int(vector.array.nbytes))
         else:
             pointer = self.arguments.pointer(vector.array, kind)
             self.opening.append(f"  {kind}* const {name} = {pointer};\n")
         self.names[where] = name
         self.elements[where] = f"{name} + row" if self.shape.held else name
+
+    def _part(self, nbytes: int, kind: str) -> str:
+        """Return the pointer to a new part of the memory of a block."""
+        begin, self.memory = self.memory, self.memory + _padded(nbytes)
+        # Where compilers are slow, one program serves systems of many sizes.
+        place = self.arguments.plain("wl::i64", begin) if self.target.static else str(begin)
+        return f"reinterpret_cast<{kind}*>(memory + {place})"
 
     def _in_register(self, where: int, vector: Vector, name: str, kind: str) -> None:
         """Define the element of a work-item; zero where the work-item has no row."""
@@ -591,11 +637,9 @@ class _Text:
         if not self.shape.values_shared:
             plain = f"  [[maybe_unused]] const {self.real}* const values = own_values;\n"
             return plain + (self._own_row() if self.shape.held else "")
-        begin = self.memory
-        self.memory += _padded(int(self.member.values.nbytes))
+        part = self._part(int(self.member.values.nbytes), self.real)
         return (
-            f"  {self.real}* const values = "
-            f"reinterpret_cast<{self.real}*>(memory + {begin});\n"
+            f"  {self.real}* const values = {part};\n"
             "  wl::copy_rows(it, entries, own_values, values);\n"
         )
 
@@ -612,8 +656,8 @@ class _Text:
         taken = ["it", self.n, *self._pattern(matrix), "own_values"]
         if shape.dense:
             places = self._places_in_tile(matrix)
-            tile = f"reinterpret_cast<{self.real}*>(memory + {self.memory})"
-            self.memory += _padded(shape.held * (shape.held | 1) * self.member.values.itemsize)
+            cells = shape.held * (shape.held | 1)
+            tile = self._part(cells * self.member.values.itemsize, self.real)
             taken = ["it", places, "entries", "own_values", tile]
         load = f"  own_row.load({', '.join(taken)});\n"
         return f"  wl::{kind}<{self.real}, {shape.held}> own_row;\n{load}"
@@ -636,6 +680,24 @@ class _Text:
             return load, f"wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});"
         x, place = f"*({self.elements[where]})", f"all_x[k * {self.n} + row]"
         return f"if (has_row) {x} = {place};", f"if (has_row) {place} = {x};"
+
+    def _memory_of_block(self) -> str:
+        """Return the definition of the memory of a block."""
+        nbytes = self.memory
+        if not self.shape.vectors_shared:
+            static = self.target.static
+            distance = self.arguments.plain("wl::i64", nbytes) if static else str(nbytes)
+            return f"  wl::u8* const memory = arena + wl::i64(it.block()) * {distance};\n"
+        if not self.target.static:
+            return (
+                "  extern __shared__ __align__(16) wl::u8 shared[];\n"
+                "  wl::u8* const memory = shared;\n"
+            )
+        words = -(-min(1 << (nbytes - 1).bit_length(), self.target.shared) // 16)
+        return (
+            f"  WL_SHARED(wl::complex<double>, shared, {max(words, 1)});\n"
+            "  wl::u8* const memory = reinterpret_cast<wl::u8*>(shared);\n"
+        )
 
     def made(self) -> Made:
         """Return the whole."""
@@ -662,11 +724,7 @@ class _Text:
         )
         values = self._values()
         nbytes = self.memory
-        place = (
-            "  extern __shared__ __align__(16) wl::u8 shared[];\n  wl::u8* const memory = shared;\n"
-            if shape.vectors_shared
-            else f"  wl::u8* const memory = arena + wl::i64(it.block()) * {nbytes};\n"
-        )
+        place = self._memory_of_block()
         load_x, store_x = self._solution()
         entries = arguments.plain("wl::i64", int(member.values.size))
         cycle = arguments.plain("wl::i64", member.cycle)
@@ -679,11 +737,13 @@ class _Text:
             largest=largest, progress=progress,
         )  # fmt: skip
         extra = [operand.format(real=self.real) for operand in _OPERANDS]
-        made = fused.kernel(
-            arguments,
-            ["unified/status.hpp", "unified/precision.hpp", "cuda/batch/one_system.hpp"],
-            extra, body, shape.block, self.warp, {"WL_BLOCKS_EACH": shape.resident},
-        )  # fmt: skip
-        in_shared = nbytes if shape.vectors_shared else 0
+        headers = ["unified/status.hpp", "unified/precision.hpp", "simt/one_system.hpp"]
+
+        def compose(headers: Sequence[str], texts: Sequence[str]) -> str:
+            return self.target.program(headers, texts, shape.block, shape.resident)
+
+        told = f"{shape.block} {shape.resident}"
+        made = fused.kernel(arguments, headers, extra, body, compose, told, grid=self.target.grid)
+        in_shared = nbytes if shape.vectors_shared and not self.target.static else 0
         in_arena = 0 if shape.vectors_shared else nbytes
         return Made(made, shape, in_shared, in_arena, tuple(self.kept))

@@ -8,20 +8,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...gpu.batch_verdicts import NativeVerdicts
-from ...gpu.tape import address
-from ..loop.loop import loaded
-from .text import Made, Unsuited, needs_of, recorded, shape_for, system_kernel
+from .batch_text import Made, Unsuited, needs_of, recorded, shape_for, system_kernel
+from .batch_verdicts import NativeVerdicts
 
 if TYPE_CHECKING:
-    from ....core.batch.systems import MemberPrograms, Systems
-    from ..runtime.executor import CudaExecutor
+    from ...core.batch.systems import MemberPrograms, Systems
+    from .batch_executor import BlockExecutor
 
 #: Bytes of memory for the vectors of systems that do not fit into shared memory.
 ARENA = 2**30
-
-#: Shared memory of a block that kernels take without being told.
-STATIC_SHARED = 4 << 10
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ class _Ready:
     made : Made
         Its memory and its first arguments.
     function : object
-        CuPy's.
+        The executor's.
     """
 
     made: Made
@@ -44,25 +39,25 @@ class _Ready:
 _READY: WeakKeyDictionary[MemberPrograms, _Ready | None] = WeakKeyDictionary()
 
 
-def solve(executor: CudaExecutor, member: MemberPrograms, systems: Systems) -> bool:
+def solve(executor: BlockExecutor, member: MemberPrograms, systems: Systems) -> bool:
     """Solve all systems; return whether there is a kernel of the member's programs.
 
-    A multiprocessor takes the next system as soon as a block has finished.
+    The device begins the next system as soon as a block has finished.
     """
     if member not in _READY:
         _READY[member] = _ready(executor, member)
     ready = _READY[member]
     if ready is None:
         return False
-    made, count, xp = ready.made, systems.count, executor.xp
+    made, count, xp, address = ready.made, systems.count, executor.xp, executor.address
     tolerances = systems.tolerances.native(executor)
-    matrix = 0 if systems.matrix is None else executor.from_host(systems.matrix)
+    matrix = None if systems.matrix is None else executor.from_host(systems.matrix)
     verdicts = NativeVerdicts(executor, count)
     at_once = count if not made.arena else max(1, min(count, ARENA // made.arena))
     arena = executor.allocate((max(made.arena * at_once, 1),), np.uint8)
     values, b, x = (xp.ascontiguousarray(a) for a in (systems.values, systems.b, systems.x))
     given = [
-        address(values), matrix if systems.matrix is None else address(matrix), systems.width,
+        address(values), 0 if matrix is None else address(matrix), systems.width,
         address(b), address(x), int(systems.started), address(tolerances.relative),
         address(tolerances.absolute), tolerances.apart, systems.limit,
         *(np.float64(v) for v in (systems.least, systems.most, systems.least_norm)),
@@ -71,23 +66,19 @@ def solve(executor: CudaExecutor, member: MemberPrograms, systems: Systems) -> b
     for first in range(0, count, at_once):
         blocks = min(at_once, count - first)
         arguments = [*made.kernel.values, first, *given]
-        executor.launch_blocks(ready.function, blocks, made.shape.block, arguments, made.shared)
+        executor.blocks.launch(ready.function, blocks, made.shape.block, arguments, made.shared)
     verdicts.tell(systems.verdicts)
     if x is not systems.x:
         executor.copy_into(systems.x, x)
     return True
 
 
-def _ready(executor: CudaExecutor, member: MemberPrograms) -> _Ready | None:
-    device = executor.device
+def _ready(executor: BlockExecutor, member: MemberPrograms) -> _Ready | None:
+    target = executor.blocks.target
     try:
         programs = recorded(member)
-        needs = needs_of(member, programs)
-        shape = shape_for(needs, warp=device.warp, shared=device.shared_bytes - STATIC_SHARED)
-        made = system_kernel(member, programs, shape, warp=device.warp)
+        shape = shape_for(needs_of(member, programs), target)
+        made = system_kernel(member, programs, shape, target)
     except Unsuited:
         return None
-    function = loaded(device, made.kernel)
-    if made.shared:
-        device.allow_shared(function, made.shared)
-    return _Ready(made, function)
+    return _Ready(made, executor.blocks.load(made))

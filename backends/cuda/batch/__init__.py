@@ -1,1 +1,0 @@
-"""Systems of a batch, one for each block of a kernel."""

@@ -1,0 +1,94 @@
+"""Launches of the kernels of batches on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..simt.batch_executor import BlockLauncher
+from ..simt.batch_text import Target
+from ..unified import wrappers
+
+if TYPE_CHECKING:
+    from ..simt.batch_text import Made
+    from ..unified.wrappers import SimtKernel
+    from .base import GpuExecutor
+    from .device import GpuDevice
+
+#: Shared memory of a block that kernels take without being told.
+STATIC_SHARED = 4 << 10
+
+
+@dataclass(frozen=True)
+class GpuTarget(Target):
+    """A GPU of CuPy; launches give blocks their memory.
+
+    Attributes
+    ----------
+    device : GpuDevice
+        Its compiler.
+    """
+
+    device: GpuDevice | None = None
+
+    def program(
+        self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
+    ) -> str:
+        """Return the program of texts of kernels."""
+        assert self.device is not None
+        return wrappers.program(
+            self.device.dialect, headers, texts, warp=self.warp, block=block,
+            defines=self.device.resident(resident),
+        )  # fmt: skip
+
+
+class GpuBlocks(BlockLauncher):
+    """Launches on a GPU of CuPy.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Of the GPU.
+    """
+
+    def __init__(self, executor: GpuExecutor) -> None:
+        self.executor, device = executor, executor.device
+        shared = device.launch_bytes - STATIC_SHARED
+        self.target = GpuTarget(device.warp, shared, given=device.shared_bytes, device=device)
+
+    def here(self, work: str) -> AbstractContextManager[object]:
+        """Make the device current; errors name the work."""
+        return self.executor._here(work)
+
+    def load(self, made: Made) -> Any:
+        """Return the kernel of a solver, compiled and loaded."""
+        device, kernel = self.executor.device, made.kernel
+        function = device.function(kernel.symbol, lambda: kernel.source)
+        if made.shared:
+            device.allow_shared(function, made.shared)
+        return function
+
+    def launch(
+        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
+    ) -> None:
+        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
+        function((blocks,), (block,), arguments, shared)
+
+    def launch_template(
+        self,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: DTypeLike,
+        index: DTypeLike,
+        constants: dict[str, int],
+        shared: int = 0,
+    ) -> None:
+        """Launch a kernel of ``backends/simt``."""
+        of = np.dtype(dtype)
+        self.executor.launch_simt(kernel, blocks, arguments, of, index, shared=shared, **constants)

@@ -1,0 +1,104 @@
+"""Executors on which a block of a kernel solves a system of a batch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import DTypeLike
+
+from ...core.executor import Executor
+
+if TYPE_CHECKING:
+    from ...core.batch.factors import Determinants, FactoredSystems, Layout
+    from ...core.batch.systems import MemberPrograms, Systems
+    from ...core.executor import Array
+    from ..unified.wrappers import SimtKernel
+    from .batch_text import Made, Target
+
+
+class BlockLauncher(ABC):
+    """Launches the kernels of batches.
+
+    Attributes
+    ----------
+    target : Target
+        The device that the kernels are written for.
+    """
+
+    target: Target
+
+    @abstractmethod
+    def here(self, work: str) -> AbstractContextManager[object]:
+        """Make the device current; errors name the work."""
+
+    @abstractmethod
+    def load(self, made: Made) -> Any:
+        """Return the kernel of a solver, compiled and ready to be launched."""
+
+    @abstractmethod
+    def launch(
+        self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
+    ) -> None:
+        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
+
+    @abstractmethod
+    def launch_template(
+        self,
+        kernel: SimtKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        dtype: DTypeLike,
+        index: DTypeLike,
+        constants: dict[str, int],
+        shared: int = 0,
+    ) -> None:
+        """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
+
+
+class BlockExecutor(Executor):
+    """An executor with one kernel for all systems of a batch, each in a block.
+
+    Sums of residuals are of double precision: a device without it solves one system after the
+    other.
+    """
+
+    systems_by_plans = False
+    overwrites_solutions = True
+
+    @property
+    @abstractmethod
+    def blocks(self) -> BlockLauncher:
+        """The launcher of the kernels of batches."""
+
+    def system_places(self) -> list[Executor]:
+        """Return this executor: one kernel solves all systems, each in a block."""
+        return [self] if self.has_double else []
+
+    def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
+        """Solve many systems, each in a block of one kernel."""
+        from .batch_systems import solve
+
+        with self.blocks.here("the systems of a batch"):
+            return solve(self, members[0], systems)
+
+    def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
+        """Factorize and solve the systems of a batch, a matrix in each block."""
+        if not self.has_double:
+            return False
+        from .batch_direct import solve_directly
+
+        with self.blocks.here("the factors of a batch"):
+            solve_directly(self, layout, systems)
+        return True
+
+    def determinants_of(self, layout: Layout, values: Array) -> Determinants | None:
+        """Return the determinants of the matrices of a batch."""
+        if not self.has_double:
+            return None
+        from .batch_direct import determinants_of
+
+        with self.blocks.here("the factors of a batch"):
+            return determinants_of(self, layout, values)
