@@ -90,10 +90,30 @@ WL_DEVICE T value_as(S value) {
 // Entries of a row that a work-item loads before it uses the first of them.
 constexpr int AHEAD = 4;
 
+// The product of a row with a vector, by a work-item alone.
+template <class T, class S, class I>
+WL_DEVICE T row_times(I begin, I end, const I* indices, const S* data, const T* x) {
+  T sums[AHEAD]{};
+  I e = begin;
+  for (; e + AHEAD <= end; e += AHEAD) {
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u)
+      sums[u] += value_as<T>(data[e + u]) * x[indices[e + u]];
+  }
+  for (; e < end; ++e)
+    sums[0] += value_as<T>(data[e]) * x[indices[e]];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 // y = alpha A x + beta y; LANES of a wave share a row.
 template <int LANES, class T, class S, class I>
 WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* indices,
                              const S* data, const T* x, T* y, T alpha, T beta) {
+  if constexpr (WL_BLOCK == 1) {
+    for (i64 row = 0; row < n; ++row)
+      store(y[row], row_times(indptr[row], indptr[row + 1], indices, data, x), alpha, beta);
+    return;
+  }
   constexpr int together = WL_BLOCK / LANES;
   for (i64 base = 0; base < n; base += together) {
     const i64 row = base + it.thread() / LANES;

@@ -186,7 +186,11 @@ def _reordered(values: Tensor, places: Tensor) -> Tensor:
     """Return values in another order; values of one matrix stay values of one."""
     lead = values.dim() - 1
     one = values[tuple(slice(0, 1) if values.stride(i) == 0 else slice(None) for i in range(lead))]
-    return one.index_select(-1, places).expand(*values.shape[:-1], places.shape[0])
+    if one.is_cpu and one.dim() > 1:  # PyTorch's gather takes two thirds of the time there
+        chosen = one.gather(-1, places.long().expand(*one.shape[:-1], -1))
+    else:
+        chosen = one.index_select(-1, places)
+    return chosen.expand(*values.shape[:-1], places.shape[0])
 
 
 def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) -> Tensor:
@@ -197,7 +201,8 @@ def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) 
 
 
 def _minus_sampled(inputs: tuple[Any, ...], left: Tensor, right: Tensor) -> Tensor:
-    return -operators.sddmm(inputs[0], inputs[1], left, right, "auto")
+    # There are fewer elements of an operand than entries.
+    return operators.sddmm(inputs[0], inputs[1], -left, right, "auto")
 
 
 def _backward(
