@@ -1,4 +1,5 @@
 // Direct solves of the systems of a batch: each thread factorizes and solves one after the other.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -152,6 +153,8 @@ private:
   // The codes of wollemi.core.status.Stop.
   static constexpr u8 kConverged = 1, kUndecided = 255;
   static constexpr R kProgress = R(0.5);
+  // Independent sums of a row, which hide the latency of additions.
+  static constexpr int kSums = 4;
 
   struct Vectors {
     std::vector<T> x, better, r, found, solved;
@@ -184,10 +187,17 @@ private:
   R residual(i64 k, const T* v, T* r) const {
     const T* const a = values + matrix[k] * entries;
     for (i64 i = 0; i < shape.n; ++i) {
-      W sum = widened(b[k * shape.n + i]);
-      for (I e = indptr[i]; e < indptr[i + 1]; ++e)
-        sum -= widened(a[e]) * widened(v[indices[e]]);
-      r[i] = narrowed(sum);
+      W sums[kSums] = {};
+      I e = indptr[i];
+      const I end = indptr[i + 1];
+      for (; e + kSums <= end; e += kSums) {
+#pragma GCC unroll 4
+        for (int u = 0; u < kSums; ++u)
+          sums[u] += widened(a[e + u]) * widened(v[indices[e + u]]);
+      }
+      for (; e < end; ++e)
+        sums[0] += widened(a[e]) * widened(v[indices[e]]);
+      r[i] = narrowed(widened(b[k * shape.n + i]) - ((sums[0] + sums[1]) + (sums[2] + sums[3])));
     }
     return norm(r, shape.n);
   }
@@ -211,7 +221,12 @@ private:
     if (first != R(0) && !(first >= R(limits[0]) && first <= R(limits[1])))
       return false;
     std::copy_n(x + k * n, n, v.x.data());
-    R before = residual(k, v.x.data(), v.r.data());
+    const bool started = std::any_of(v.x.begin(), v.x.end(), [](T value) { return value != T(0); });
+    R before = first;
+    if (started)
+      before = residual(k, v.x.data(), v.r.data());
+    else
+      std::copy_n(b + k * n, n, v.r.data()); // the residual of zero, unless the matrix has NaN
     if (!(before <= first / std::numeric_limits<R>::epsilon())) { // no digit of b is left
       std::fill(v.x.begin(), v.x.end(), T(0));
       before = residual(k, v.x.data(), v.r.data());
@@ -232,6 +247,8 @@ private:
       if (!falls)
         break;
     }
+    if (applied == 0)
+      before = residual(k, v.x.data(), v.r.data());
     const R threshold = std::max(R(relative[k]) * first, R(absolute[k]));
     bool finite = true;
     for (const T& value : v.x)

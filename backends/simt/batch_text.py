@@ -70,7 +70,7 @@ _BODY = """\
   WL_SHARED(cells, of_block, 1);
   cells& s = of_block[0];
   const wl::item it{{}};
-{place}  const wl::i64 k = first_system + it.block(), entries = {entries};
+{memory}  const wl::i64 k = first_system + it.block(), entries = {entries};
   const wl::i64 matrix = matrices ? matrices[k] : width == 1 ? k : k / width;
   const {real}* const own_values = all_values + matrix * entries;
   [[maybe_unused]] const wl::i64 row = it.thread();
@@ -724,13 +724,13 @@ class _Text:
         )
         values = self._values()
         nbytes = self.memory
-        place = self._memory_of_block()
+        memory = self._memory_of_block()
         load_x, store_x = self._solution()
         entries = arguments.plain("wl::i64", int(member.values.size))
         cycle = arguments.plain("wl::i64", member.cycle)
         progress = arguments.plain("double", np.float64(member.progress))
         body = _BODY.format(
-            members=members, place=place, entries=entries, real=self.real,
+            members=members, memory=memory, entries=entries, real=self.real,
             opening="".join(self.opening), values=values, n=self.n, load_x=load_x, store_x=store_x,
             loads=loads, **barriers,
             lambdas=lambdas, size=self.size, failed=failed, first=first, cycle=cycle, truth=truth,

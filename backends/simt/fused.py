@@ -189,7 +189,7 @@ def kernel(
     told : str
         The properties of the program that its text does not tell: a part of the name.
     entry : str
-        The beginning of the definition, with the place of the name.
+        The beginning of the definition, with braces for the name.
     grid : str
         ``"WL_GRID "`` where a dialect has parameters of its own.
     """

@@ -77,8 +77,7 @@ WL_DEVICE float logarithm_after_one(float v) { return sycl::log1p(v); }
 WL_DEVICE double logarithm_after_one(double v) { return sycl::log1p(v); }
 WL_DEVICE float angle(float v, float w) { return sycl::atan2(v, w); }
 WL_DEVICE double angle(double v, double w) { return sycl::atan2(v, w); }
-// The counter is in local memory where a work-group solves a system of a batch.
-WL_DEVICE void count_down(i32* counter) {
+WL_DEVICE void count_down(i32* counter) { // in local memory where a work-group has a system
   sycl::atomic_ref<i32, sycl::memory_order::relaxed, sycl::memory_scope::device,
                    sycl::access::address_space::generic_space>(*counter)
       .fetch_sub(1);

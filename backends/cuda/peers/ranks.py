@@ -15,7 +15,8 @@ import numpy as np
 
 from ....core.distributed.halo import Halo
 from ....core.executor import Array
-from ...gpu.arguments import CODES, address
+from ...gpu.arguments import address
+from ...simt.operands import CODES
 from ..runtime.nccl import RankNcclLinks
 from .links import MEMBERS, PEERS, Peers, texts
 from .mapped import MappedMemory
