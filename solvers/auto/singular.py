@@ -1,27 +1,30 @@
 """Signs that a square matrix is singular: zero or parallel rows and columns, and sums of zero.
 
 Each sign is exact up to rounding. They are looked for after a method has converged that does not
-find the shortest solution by itself, so that they cost a few products.
+find the shortest solution by itself, and cost about two products.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dtypes import real_dtype
 from ...core.formats import Csr, Matrix
+from .costs import is_on_host
 from .facts import SUM_SLACK
-from .kept import kept_with
+from .kept import facts_of, kept_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[Any]
 
-#: Rows of a matrix up to which it is looked at, and up to which rows are compared.
-MOST_ROWS, MOST_COMPARED = 50_000, 5_000
+#: Rows of a matrix up to which it is looked at, on hosts and on other devices, from which its
+#: entries are copied; and up to which rows are compared.
+MOST_ROWS, MOST_ON_DEVICE, MOST_COMPARED = 50_000, 5_000, 2_000
 
 #: Pairs of rows with nearly the same product that are compared, and units of rounding of products.
 PAIRS, NEARLY = 32, 64.0
@@ -33,80 +36,127 @@ def why_singular(A: Matrix) -> str | None:
     Parameters
     ----------
     A : matrix, shape (n, n)
-        One of more than :data:`MOST_ROWS` rows is not looked at.
+        One of more than :data:`MOST_ROWS` rows is not looked at. Of a Hermitian one with a positive
+        diagonal only the constants are looked at.
     """
     kept = kept_with(A)
     if kept.singular is None:
-        looked_at = A.partition is None and 0 < A.shape[0] <= MOST_ROWS and A.dtype.kind in "fc"
-        kept.singular = (_sign_of(kept.twin) or "") if looked_at else ""
+        kept.singular = _sign_of(A) or ""
     return kept.singular or None
 
 
 def _sign_of(A: Matrix) -> str | None:
-    n = A.shape[0]
-    if A.nnz == 0:
-        return "A is zero"
-    probes = _probes(n, A.dtype)
-    adjoint = cast(Matrix, A.H)
-    for operator, one, many, total in (
-        (A, "row", "rows", "A maps constants to zero"),
-        (adjoint, "column", "columns", "the rows of A add up to zero"),
-    ):
-        image = A.executor.zeros((n, 3), A.dtype)
-        operator._apply(A.executor.from_host(probes), image, 1.0, 0.0)
-        found = np.asarray(A.executor.to_host(image))
-        if np.any(~found[:, 1:].any(axis=1)):
-            return f"A has a {one} of zeros"
-        if float(np.abs(found[:, 0]).max()) <= _slack(A):
-            return total
-        if n <= MOST_COMPARED and _has_parallel(operator, found[:, 1:]):
-            return f"A has parallel {many}"
+    most = MOST_ROWS if is_on_host(A) else MOST_ON_DEVICE
+    if A.partition is not None or not 0 < A.shape[0] <= most or A.dtype.kind not in "fc":
+        return None
+    facts = facts_of(A)
+    if facts.may_be_definite:
+        return CONSTANTS if facts.annihilates_constants else None
+    rows: Csr = A.asformat("csr").without_duplicates()
+    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
+    entries = _Entries(*(np.asarray(a) for a in read))
+    if facts.not_invertible:  # else no row and no column is zero
+        for sums, one in ((entries.along_rows, "row"), (entries.along_columns, "column")):
+            if np.any(sums(np.abs(entries.data)) == 0):
+                return f"A has a {one} of zeros"
+    if entries.is_small(entries.along_rows(entries.data)):
+        return CONSTANTS
+    if entries.is_small(entries.along_columns(entries.data)):
+        return "the rows of A add up to zero"
+    if A.shape[0] <= MOST_COMPARED:
+        return _parallel(entries)
     return None
 
 
-def _probes(n: int, dtype: Any) -> Numbers:
-    """Return constants, and two columns of numbers without a pattern."""
-    rng = np.random.default_rng(n)
-    probes = np.ones((n, 3), dtype)
-    probes[:, 1:] = rng.uniform(0.5, 1.5, (n, 2))
-    return probes
+#: The sign of a null space of constants.
+CONSTANTS = "A maps constants to zero"
 
 
-def _slack(A: Matrix) -> float:
-    """Return the size up to which a sum of a row counts as zero."""
-    rows: Csr = A.asformat("csr")
-    data = np.asarray(A.executor.to_host(rows.data))
-    eps = float(np.finfo(real_dtype(A.dtype)).eps)
-    return SUM_SLACK * eps * max(A.nnz / A.shape[0], 1.0) * float(np.abs(data).max())
+class _Entries:
+    """The entries of a square matrix on the host, and their sums.
+
+    Parameters
+    ----------
+    indptr, indices, data : array
+        Its rows, without duplicates.
+    """
+
+    def __init__(self, indptr: Numbers, indices: Numbers, data: Numbers) -> None:
+        self.n = indptr.size - 1
+        self.indptr, self.indices, self.data = indptr, indices, data
+        self.eps = float(np.finfo(data.dtype).eps)
+
+    @cached_property
+    def rows(self) -> Numbers:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.n), np.diff(self.indptr))
+
+    def along_rows(self, values: Numbers) -> Numbers:
+        """Return the sum of the values of each row."""
+        sums = np.zeros(self.n, values.dtype)
+        filled = np.flatnonzero(np.diff(self.indptr))
+        if filled.size:
+            sums[filled] = np.add.reduceat(values, self.indptr[filled])
+        return sums
+
+    def along_columns(self, values: Numbers) -> Numbers:
+        """Return the sum of the values of each column."""
+        sums: Numbers = np.bincount(self.indices, values.real, self.n)
+        if np.iscomplexobj(values):
+            sums = sums + 1j * np.bincount(self.indices, values.imag, self.n)
+        return sums
+
+    def is_small(self, sums: Numbers) -> bool:
+        """Return whether sums are zero to rounding."""
+        longest = max(self.data.size / self.n, 1.0)
+        slack = SUM_SLACK * self.eps * longest * float(np.abs(self.data).max(initial=0.0))
+        return bool(np.abs(sums).max() <= slack)
+
+    def adjoint(self) -> _Entries:
+        """Return the entries of the transpose."""
+        order = np.argsort(self.indices, kind="stable")
+        counts = np.bincount(self.indices, minlength=self.n)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return _Entries(indptr, self.rows[order], self.data[order])
+
+    def row(self, i: int) -> tuple[Numbers, Numbers]:
+        """Return the columns and the values of a row that are not zero, by column."""
+        part = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
+        columns, values = self.indices[part], self.data[part]
+        order = np.argsort(columns, kind="stable")
+        kept = order[values[order] != 0]
+        return columns[kept], values[kept]
 
 
-def _has_parallel(operator: Matrix, products: Numbers) -> bool:
-    """Return whether two rows of an operator are multiples of each other.
+def _parallel(entries: _Entries) -> str | None:
+    """Return whether two rows, or two columns, are multiples of each other.
 
     The quotients of their products with two vectors are equal then.
     """
+    probes = np.random.default_rng(entries.n).uniform(0.5, 1.5, (2, entries.n))
+    images = [entries.along_rows(entries.data * y[entries.indices]) for y in probes]
+    if _has_pair(images, lambda: entries, entries.eps):
+        return "A has parallel rows"
+    images = [entries.along_columns(entries.data * y[entries.rows]) for y in probes]
+    if _has_pair(images, entries.adjoint, entries.eps):
+        return "A has parallel columns"
+    return None
+
+
+def _has_pair(images: list[Numbers], entries_of: Callable[[], _Entries], eps: float) -> bool:
+    """Return whether two rows are parallel, of which two products with vectors are known."""
     with np.errstate(all="ignore"):
-        quotient = products[:, 0] / products[:, 1]
-    order = np.lexsort((quotient.imag, quotient.real))
-    sorted_ = quotient[order]
-    eps = float(np.finfo(real_dtype(operator.dtype)).eps)
-    with np.errstate(all="ignore"):
-        near = np.abs(np.diff(sorted_)) <= NEARLY * eps * np.abs(sorted_[1:])
+        quotient = images[0] / images[1]
+        order = np.argsort(quotient)  # by real part first
+        ordered = quotient[order]
+        near = np.abs(np.diff(ordered)) <= NEARLY * eps * np.abs(ordered[1:])
     places = np.flatnonzero(near)[:PAIRS]
     if not places.size:
         return False
-    rows: Csr = operator.asformat("csr").without_duplicates()
-    read = operator.executor.to_host_together(rows.indptr, rows.indices, rows.data)
-    indptr, indices, data = (np.asarray(a) for a in read)
-
-    def row(i: int) -> tuple[Numbers, Numbers]:
-        part = slice(int(indptr[i]), int(indptr[i + 1]))
-        kept = data[part] != 0
-        return indices[part][kept], data[part][kept]
-
+    entries = entries_of()
     for place in places:
-        (columns, a), (others, b) = row(int(order[place])), row(int(order[place + 1]))
-        if not np.array_equal(columns, others):
+        (columns, a), (others, b) = (entries.row(int(order[p])) for p in (place, place + 1))
+        if not a.size or not np.array_equal(columns, others):
             continue
         largest = int(np.argmax(np.abs(a)))
         if np.all(np.abs(a * b[largest] - b * a[largest]) <= 8 * eps * np.abs(a * b[largest])):
