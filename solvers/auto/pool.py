@@ -85,8 +85,10 @@ class Pool:
         self._taken: set[tuple[Any, ...]] = set()
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = self.is_second = False
-        #: Whether the first candidate asks for the others after some iterations.
-        self.asks = make.on_host
+        #: Whether the first candidate asks for the others after some iterations. The residuals of
+        #: BiCGSTAB are erratic: for a small matrix the first few say nothing.
+        steady = first.method in ("cg", "minres")
+        self.asks = make.on_host and (steady or not self._small_matrix)
         self._estimate_first()
         self.candidates = [self.first]
         if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
