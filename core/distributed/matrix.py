@@ -440,6 +440,12 @@ class Csr(LinOp):
         """Return this member's part of the diagonal."""
         return self.extended.diagonal()
 
+    def _norm(self, ord: Any, axis: int | None) -> Any:
+        """Return a norm of the whole matrix; all must ask. See :func:`wollemi.linalg.norm`."""
+        from .norms import norm
+
+        return norm(self, ord, axis)
+
     def to_local(self) -> Any:
         """Return the whole matrix as a SciPy array on every member; all must ask."""
         return self._stacked(self._links.all(self._lengths_and_entries()))

@@ -225,6 +225,13 @@ class Shared(LinOp):
             )
         self.call("update_values", Parts(np.split(values, np.cumsum(counts)[:-1])))
 
+    def _norm(self, ord: Any, axis: int | None) -> Any:
+        if not hasattr(self.members[0], "_norm"):
+            raise UnsupportedOperation(
+                f"norm: {type(self.members[0]).__name__} has no entries; take a norm of the matrix"
+            )
+        return self._run(lambda part: part._norm(ord, axis))[0]
+
     def scatter(self, whole: Any) -> Parts:
         """Return the members' parts of a whole vector or block."""
         return Parts(self._run(lambda part: part.scatter(whole)))

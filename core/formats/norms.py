@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import is_exact, is_narrow, real_dtype
 from ..errors import InvalidArgument, UnsupportedOperand
+from ..linop import LinOp
 from ..long_sums import in_double_if_long
 from ..operands import as_column
 from ..operations import values, vector
@@ -43,7 +44,8 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     Parameters
     ----------
     A : Matrix, or a sparse matrix of another library
-        In any format; entries of one position are added up before.
+        In any format; entries of one position are added up before. A matrix that a group shares has
+        no norms of rows and columns.
     ord : {None, "fro", 1, -1, inf, -inf}
         ``None`` and ``"fro"``: the Frobenius norm. 1: the largest sum of absolute values of a
         column, inf: of a row, -1 and -inf: the smallest. With an axis ``None`` and 2: the
@@ -73,19 +75,21 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     >>> print(wl.linalg.norm(A), wl.linalg.norm(A, 1), wl.linalg.norm(A, axis=1))
     5.0 4.0 [3. 4.]
     """
+    axis = normalized_axis(axis)
+    if axis is None and ord not in (None, "fro", "f", 1, -1, np.inf, -np.inf):
+        raise InvalidArgument(
+            f"norm: expected ord of {_OF_MATRICES}, got {ord!r}; the 2-norm is the singular value "
+            "of scipy.sparse.linalg.svds(A, k=1)"
+        )
+    if isinstance(A, LinOp) and A.partition is not None and hasattr(A, "_norm"):
+        return A._norm(ord, axis)  # rows that a group shares
     matrix = _as_matrix(A)
     matrix = matrix.astype(np.float64) if is_exact(matrix.dtype) else matrix
-    axis = normalized_axis(axis)
     if axis is not None:
         return _of_vectors(matrix, axis, ord)
     if ord in (None, "fro", "f"):
         csr = canonical_entries(matrix)
         return euclidean(csr.executor, csr.data)
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise InvalidArgument(
-            f"norm: expected ord of {_OF_MATRICES}, got {ord!r}; the 2-norm is the singular value "
-            "of scipy.sparse.linalg.svds(A, k=1)"
-        )
     if 0 in matrix.shape:
         raise InvalidArgument(f"norm: a matrix of shape {matrix.shape} has no norm of order {ord}")
     axis = 0 if abs(ord) == 1 else 1

@@ -105,3 +105,18 @@ def test_a_rectangular_matrix_has_rows_and_columns(kind: str) -> None:
     A = wl.distribute(S, [kind] * 3)
     assert difference(A[4:25, 3:], S[4:25, 3:]) == 0
     assert difference(A + A, 2 * S) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_norms_are_those_of_the_whole_matrix(kind: str, dtype: str) -> None:
+    S = (scattered(40) * (1.5 if dtype == "float32" else 1.5 - 2j)).astype(dtype)
+    alone = wl.Csr(S, executor="reference")
+    A = wl.distribute(S, [kind] * 3, partition=[0, 0, 25, 40])
+    for ord in (None, "fro", 1, -1, np.inf, -np.inf):
+        found, expected = wl.linalg.norm(A, ord), wl.linalg.norm(alone, ord)
+        assert type(found) is type(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(wl.errors.InvalidArgument, match="expected ord of None"):
+        wl.linalg.norm(A, 3)
+    with pytest.raises(wl.errors.UnsupportedOperation, match="not of each row or column"):
+        wl.linalg.norm(A, axis=1)
