@@ -234,6 +234,30 @@ class Executor(SolvesSystems, ABC):
         """Return the bytes of the state of a plan that is an object of this executor's own."""
         return 0
 
+    def text_entries(
+        self, text: bytes, shape: tuple[int, int], row: Array, col: Array, values: Array
+    ) -> int | None:
+        """Read lines of a Matrix Market file, each a row, a column and perhaps numbers of a value.
+
+        Parameters
+        ----------
+        text : bytes
+            Whole lines.
+        shape : tuple of int
+            Of the matrix.
+        row, col : array of int32 or int64, shape (n,)
+            Take the positions, numbered from 0.
+        values : array of float64 or int64, shape (n * w,)
+            Takes the ``w`` numbers of each entry.
+
+        Returns
+        -------
+        int or None
+            How many entries were read; None if a line is not plain, if there are more than ``n``,
+            or if this executor has no reader, as by default.
+        """
+        return None
+
     @abstractmethod
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous native copy of a native array."""

@@ -37,13 +37,14 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
 def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
     """Return the same by ``xp``: NumPy, or a module with its functions for ``indptr``."""
     m = int(indptr.size) - 1
-    length = xp.diff(indptr.astype(np.int64))
-    longest, nnz = (int(length.max()), int(length.sum())) if m else (0, 0)
-    if longest * nnz < 2**63:
-        squares = int((length * length).sum())
+    length = xp.diff(indptr)
+    longest, nnz = (int(length.max()), int(indptr[-1]) - int(indptr[0])) if m else (0, 0)
+    if longest * nnz < 2**53:  # every sum of squares is an integer that a double holds
+        wide = length.astype(np.float64)
+        squares = int(xp.einsum("i,i->", wide, wide))
     else:
         squares = sum(int(n) ** 2 for n in length)
-    return in_numbers(m, columns, nnz, squares, longest, int((length > 0).sum()))
+    return in_numbers(m, columns, nnz, squares, longest, int(xp.count_nonzero(length)))
 
 
 def in_numbers(

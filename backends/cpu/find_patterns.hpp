@@ -27,30 +27,77 @@ struct RowPatterns {
   std::vector<I> offsets;
 };
 
-// The patterns of a CSR matrix, or false where they would not pay: runs are short, or patterns are
-// many. It gives up as soon as it knows, so that a matrix with no structure costs a few thousand
-// rows.
+// Appends to `starts` the rows of [begin, end) that do not repeat the row before them, shifted by a
+// column. Stops after `most` of them.
+//
+// Rows of one length are compared as one piece of the entries, with those a row before them: this
+// fills vector registers, where rows of seven entries would not.
 template <class I>
-bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out) {
-  constexpr std::size_t kRunsBeforeGivingUp = 1024;
+void find_run_starts(I begin, I end, const I* indptr, const I* indices, std::size_t most,
+                     std::vector<I>& starts) {
+  constexpr I kTogether = 64;
+  I row = begin;
+  if (row == 0 && row < end)
+    starts.push_back(row++);
+  while (row < end && starts.size() <= most) {
+    const I length = indptr[row] - indptr[row - 1];
+    I alike = row;
+    while (alike < end && indptr[alike + 1] - indptr[alike] == length)
+      ++alike;
+    if (length > 0)
+      for (I e = indptr[row]; e < indptr[alike] && starts.size() <= most;) {
+        const I count = indptr[alike] - e < kTogether ? indptr[alike] - e : kTogether;
+        const I* const columns = indices + e;
+        I moved = 0;
+        for (I i = 0; i < count; ++i)
+          moved |= columns[i] ^ (columns[i - length] + 1);
+        if (moved == 0) {
+          e += count;
+          continue;
+        }
+        I i = 0;
+        while (columns[i] == columns[i - length] + 1)
+          ++i;
+        const I start = row + (e + i - indptr[row]) / length;
+        starts.push_back(start);
+        e = indptr[start + 1];
+      }
+    if (alike < end)
+      starts.push_back(alike);
+    row = alike + 1;
+  }
+}
+
+// Calls body(part) for each part, one after the other.
+struct OnePartAfterTheOther {
+  template <class Body>
+  void operator()(int parts, const Body& body) const {
+    for (int part = 0; part < parts; ++part)
+      body(part);
+  }
+};
+
+// The patterns of a CSR matrix, or false where they would not pay: runs are short, or patterns are
+// many. Runs are looked for in the first rows alone before all rows are read, so that a matrix with
+// no structure costs a few thousand rows. `loop` calls a body for each of `parts` parts of the
+// rows; the patterns depend on neither.
+template <class I, class Loop = OnePartAfterTheOther>
+bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out, int parts = 1,
+                   const Loop& loop = {}) {
+  constexpr std::int64_t kRunsBeforeGivingUp = 1024;
+  const I few = kRunsBeforeGivingUp * kMinRowsPerRun, first = m < few ? m : few;
   out = RowPatterns<I>();
   std::unordered_multimap<std::uint64_t, std::int32_t> known;
-  for (I row = 0; row < m; ++row) {
-    const I* columns = indices + indptr[row];
-    const I length = indptr[row + 1] - indptr[row];
-    if (row > 0 && length == indptr[row] - indptr[row - 1]) {
-      I moved = 0;
-      for (I e = 0; e < length; ++e)
-        moved += columns[e] != columns[e - length] + 1;
-      if (moved == 0) {
-        out.run_end.back() = row + 1;
-        continue;
-      }
-    }
-    const std::int64_t runs = out.run_end.size() + 1;
-    if (runs > static_cast<std::int64_t>(kRunsBeforeGivingUp) && runs * kMinRowsPerRun > row)
-      return false;
+  std::int64_t runs = 0;
 
+  // A run that begins at `row`; false where there are too many runs before it.
+  const auto begin_run = [&](I row) {
+    if (++runs > kRunsBeforeGivingUp && runs * kMinRowsPerRun > row)
+      return false;
+    if (row > 0)
+      out.run_end.push_back(row);
+    const I* const columns = indices + indptr[row];
+    const I length = indptr[row + 1] - indptr[row];
     std::uint64_t hash = 14695981039346656037u; // FNV-1a
     for (I e = 0; e < length; ++e)
       hash = (hash ^ static_cast<std::uint64_t>(columns[e] - row)) * 1099511628211u;
@@ -73,10 +120,35 @@ bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out) 
         out.offsets.push_back(columns[e] - row);
       out.pattern_ptr.push_back(static_cast<std::int32_t>(out.offsets.size()));
     }
-    out.run_end.push_back(row + 1);
     out.run_pattern.push_back(id);
+    return true;
+  };
+  const auto begin_runs = [&](const std::vector<I>& starts) {
+    for (const I row : starts)
+      if (!begin_run(row))
+        return false;
+    return true;
+  };
+
+  std::vector<std::vector<I>> starts(1);
+  find_run_starts(I(0), first, indptr, indices, kRunsBeforeGivingUp, starts[0]);
+  if (!begin_runs(starts[0]))
+    return false;
+  if (first < m) {
+    const I rows = (m - first) / parts;
+    const std::size_t most = static_cast<std::size_t>(m) / kMinRowsPerRun + kRunsBeforeGivingUp;
+    starts.assign(parts, {});
+    loop(parts, [&](int part) {
+      const I begin = first + rows * part, end = part + 1 < parts ? begin + rows : m;
+      find_run_starts(begin, end, indptr, indices, most, starts[part]);
+    });
+    for (const auto& found : starts)
+      if (!begin_runs(found))
+        return false;
   }
-  return static_cast<std::int64_t>(out.run_end.size()) * kMinRowsPerRun <= m;
+  if (m > 0)
+    out.run_end.push_back(m);
+  return runs * kMinRowsPerRun <= m;
 }
 
 } // namespace wl

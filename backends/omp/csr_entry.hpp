@@ -29,7 +29,8 @@ std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string
   if (kernel == "sell")
     return std::make_shared<CsrSell<S, T, I>>(A, parts);
   RowPatterns<I> patterns;
-  if (!pack_patterns(static_cast<I>(A.m), A.indptr, A.indices, patterns))
+  const auto side_by_side = [](int count, const auto& body) { for_parts(count, body); };
+  if (!pack_patterns(static_cast<I>(A.m), A.indptr, A.indices, patterns, parts, side_by_side))
     return nullptr;
   return std::make_shared<CsrPatterns<S, T, I>>(A, std::move(patterns), parts);
 }

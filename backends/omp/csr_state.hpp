@@ -118,7 +118,7 @@ public:
       : parts_(parts), m_(A.m), n_(A.n), nnz_(A.nnz()), rows_(A.m), lengths_(A.m),
         slice_ptr_(slice_count(A.m) + 1) {
     const I m = static_cast<I>(A.m);
-    sell_order(m, A.indptr, rows_.data(), lengths_.data(), slice_ptr_.data());
+    sell_order(m, A.indptr, rows_.data(), lengths_.data(), slice_ptr_.data(), parts_);
     const i64 slots = slice_ptr_.data()[slice_count(A.m)];
     indices_ = Huge<I>(slots);
     data_ = Huge<S>(slots);

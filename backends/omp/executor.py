@@ -152,6 +152,13 @@ class OmpExecutor(Executor):
                 return int(found)
         return 0
 
+    def text_entries(
+        self, text: bytes, shape: tuple[int, int], row: Array, col: Array, values: Array
+    ) -> int | None:
+        """Read plain lines of a Matrix Market file, a share of them by each thread."""
+        found: int | None = native().text_entries(self, text, *shape, row, col, values)
+        return found
+
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy; threads share that of a large array."""
         if array.nbytes < SHARED_COPY or not array.flags.c_contiguous or native().recording():

@@ -24,6 +24,7 @@ void add_structure_entries(PyObject* module);
 void add_function_entries(PyObject* module);
 void add_interleaved_entries(PyObject* module);
 void add_memory_entries(PyObject* module);
+void add_text_entries(PyObject* module);
 void add_batch_direct_entries(PyObject* module);
 
 void add_lane_plan_entries(PyObject* module);
@@ -290,5 +291,6 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_function_entries(module.ptr());
   wl::add_interleaved_entries(module.ptr());
   wl::add_memory_entries(module.ptr());
+  wl::add_text_entries(module.ptr());
   wl::add_batch_direct_entries(module.ptr());
 }

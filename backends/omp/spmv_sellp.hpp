@@ -1,5 +1,5 @@
-// SELL SpMV: rows sorted by length, in slices of eight with entries stored column by column, so
-// that eight rows advance together even if they are short.
+// SELL SpMV: rows sorted by length within windows, in slices of eight with entries stored column by
+// column, so that eight rows advance together even if they are short.
 //
 // Entry e of sorted row i lies at slice_ptr[i / 8] + 8 * e + i % 8; sorted row i is row perm[i] of
 // the matrix and has lengths[i] entries. The slots that pad a slice are never added: zero times an
@@ -40,28 +40,65 @@ inline I sliced_length(const I* indptr, I row) {
   return length > kCutRow ? 0 : length;
 }
 
-// Fills perm[m] and lengths[m] (rows by falling length, equal ones in order) and
-// slice_ptr[slice_count(m) + 1]; its last value is the number of slots to allocate.
+// Rows are sorted within windows with about this number of entries: the entries of a window stay in
+// the second-level cache while slices are filled, and so do its elements of y.
+constexpr i64 kWindowEntries = 1 << 16;
+constexpr i64 kLeastWindow = 1024;
+
+// More slots than those of rows that are all sorted together, as a share of the entries, for which
+// windows are given up: a few very long rows in each window pad its first slices.
+constexpr double kMorePadding = 0.02;
+
+// Puts the rows [begin, end) in the order of falling length; equal ones stay in order.
 template <class I>
-void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr) {
+void sort_by_length(I begin, I end, const I* indptr, I* perm, I* lengths) {
   I longest = 0;
-  for (I row = 0; row < m; ++row)
+  for (I row = begin; row < end; ++row)
     longest = std::max(longest, sliced_length(indptr, row));
   std::vector<I> place(static_cast<std::size_t>(longest) + 2);
-  for (I row = 0; row < m; ++row)
+  for (I row = begin; row < end; ++row)
     ++place[longest - sliced_length(indptr, row) + 1];
   for (std::size_t at = 1; at < place.size(); ++at)
     place[at] += place[at - 1];
-  for (I row = 0; row < m; ++row) {
+  for (I row = begin; row < end; ++row) {
     const I length = sliced_length(indptr, row);
-    const I i = place[longest - length]++;
+    const I i = begin + place[longest - length]++;
     perm[i] = row;
     lengths[i] = length;
   }
+}
+
+// Fills slice_ptr[slice_count(m) + 1] from the lengths of rows in their order; the last value is
+// the number of slots to allocate.
+template <class I>
+void count_slots(I m, const I* lengths, i64* slice_ptr) {
   slice_ptr[0] = 0;
   for (I slice = 0; slice < slice_count(m); ++slice)
     slice_ptr[slice + 1] =
         slice_ptr[slice] + static_cast<i64>(lengths[slice * kSliceHeight]) * kSliceHeight;
+}
+
+// Fills perm[m], lengths[m] and slice_ptr[slice_count(m) + 1].
+template <class I>
+void sell_order(I m, const I* indptr, I* perm, I* lengths, i64* slice_ptr, int threads) {
+  const i64 mean = std::max<i64>(1, m > 0 ? (indptr[m] - indptr[0]) / m : 1);
+  const i64 wide = std::max(kLeastWindow, kWindowEntries / mean) / kSliceHeight * kSliceHeight;
+  const i64 windows = (m + wide - 1) / wide;
+  for_each_in_turn(windows, 1, threads, [&](i64 window) {
+    const i64 begin = window * wide, end = std::min<i64>(begin + wide, m);
+    sort_by_length(static_cast<I>(begin), static_cast<I>(end), indptr, perm, lengths);
+  });
+  count_slots(m, lengths, slice_ptr);
+  if (windows < 2)
+    return;
+  i64 sliced = 0;
+  for (I row = 0; row < m; ++row)
+    sliced += lengths[row];
+  const i64 slots = slice_ptr[slice_count(m)];
+  if (static_cast<double>(slots - sliced) <= kMorePadding * static_cast<double>(sliced))
+    return;
+  sort_by_length(I(0), m, indptr, perm, lengths);
+  count_slots(m, lengths, slice_ptr);
 }
 
 // Slices by which rows are prefetched: rows of one length are far apart in the matrix, where the

@@ -112,6 +112,24 @@ def diagonal(
     d[row[on][first]] = sums
 
 
+@kernel(operations.set_diagonal)
+def set_diagonal(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    indices: Array,
+    given: Array,
+    offset: int,
+    values: Array,
+    stored: Array,
+) -> None:
+    """Overwrite the entries of a diagonal."""
+    row, e = entries(begin, end)
+    on = indices[e] == row + offset
+    values[e[on]] = given[row[on]]
+    stored[0] = np.count_nonzero(on)
+
+
 @kernel(operations.scale)
 def scale(
     executor: Executor,

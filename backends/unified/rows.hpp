@@ -144,6 +144,29 @@ struct rows_diagonal {
 };
 
 template <class T, class I>
+struct rows_set_diagonal {
+  const I *begin, *end, *indices;
+  const T* given;
+  i64 offset;
+  T* values;
+  i64* stored;
+  using sum = i64;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    i64 found = 0;
+    for (I e = begin[i]; e < end[i]; ++e)
+      if (i64(indices[e]) == i + offset) {
+        values[e] = given[i];
+        ++found;
+      }
+    return found;
+  }
+  WL_DEVICE void finish(i64, sum s) const { *stored = s; }
+};
+
+template <class T, class I>
 struct rows_scale {
   const I *begin, *end, *indices;
   const T *values, *dense;

@@ -113,6 +113,22 @@ class Lines:
         while self._at < len(self._held) or self._more():
             yield self._take(len(self._held))
 
+    def whole_lines(self, size: int) -> Iterator[bytes]:
+        """Yield the rest in pieces of about ``size`` bytes that end with a line."""
+        cut = self._take(len(self._held) - self._at)
+        while piece := self._stream.read(size):
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield cut + piece[:end]
+                cut = piece[end:]
+            else:
+                cut += piece
+            if len(cut) > LONGEST_LINE:
+                yield cut  # without an end: no reader takes it
+                return
+        if cut:
+            yield cut if cut.endswith(b"\n") else cut + b"\n"
+
     def numbers_of_line(self, count: int, what: str) -> HostArray:
         """Return the integers of this line, which is as long as it takes, and go behind it.
 

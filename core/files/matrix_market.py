@@ -2,8 +2,8 @@
 
 SciPy's fast_matrix_market parses the entries, on all cores. It trusts files: it divides by the
 number of rows, reads beyond a last line without an end, and ignores text after a number. So it is
-given a header of wollemi's, and lines that were checked by a :class:`.numbers.Grammar`. So it is
-handed a header of ours, and lines that were checked by a :class:`.numbers.Grammar`.
+given a header of wollemi's, and lines that were checked by a :class:`.numbers.Grammar`. Files of
+plain lines need neither: see :mod:`.plain_entries`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .entries import Coordinates, HostArray
 from .lines import LONGEST_LINE, Lines
 from .memory import require
 from .numbers import Grammar, WrongLine
+from .plain_entries import plain_entries
 from .source import Source, truncated
 
 #: No entry of a Matrix Market file is shorter than "1\n" (array) or "1 1\n" (coordinate).
@@ -93,13 +94,26 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
         require(header.stored * _BYTES_PER_ENTRY, f"{header.place}: {header.stored} entries need")
     if header.stored == 0:
         return _without_entries(lines, header)
-    found = _by_scipy(_Body(lines, header, source.name), header, source.name)
     if header.layout == "array":
-        dense = np.asarray(found)
+        dense = np.asarray(_by_scipy(_Body(lines, header, source.name), header, source.name))
         _check_diagonal(np.diagonal(dense), header)
         return dense
+    found = _coordinates(lines, header, source)
     check_diagonal_entries(found, header)
     return Coordinates(mirrored(found, header.symmetry), header.place)
+
+
+def _coordinates(lines: Lines, header: Header, source: Source) -> Any:
+    """Return the entries behind the header; if a line is not plain, the file is read again."""
+    if not source.can_be_read_again:
+        return _by_scipy(_Body(lines, header, source.name), header, source.name)
+    found = plain_entries(lines, header)
+    if found is not None:
+        return found
+    with source.open() as stream:
+        again = Lines(stream, source.name)
+        read_header(again, source)
+        return _by_scipy(_Body(again, header, source.name), header, source.name)
 
 
 def part_of_entries(stream: IO[bytes], header: Header, stored: int, name: str) -> Any:

@@ -78,6 +78,11 @@ class Source:
                 f"expected a path or a file that is open for reading, got {type(file).__name__}"
             )
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether the content can be opened twice: that of a file on disk, not of a pipe."""
+        return self._path is not None and self._path.is_file()
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Give the uncompressed content as a stream.

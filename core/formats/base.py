@@ -483,7 +483,10 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         arrays = []
         for array in self._native_arrays():
             host = self.executor.to_host(array)
-            arrays.append(host.copy() if same_memory(array, host) else host)
+            if same_memory(array, host):
+                host = np.empty(host.shape, host.dtype)  # SciPy copies views of larger memory
+                self.executor.copy_into(host, array)
+            arrays.append(host)
         return arrays
 
     def to_dense(self) -> np.ndarray[Any, Any]:

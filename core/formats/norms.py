@@ -143,6 +143,9 @@ def euclidean(executor: Executor, array: Array) -> Any:
     column, found = as_column(array), executor.allocate((1,), real)
     executor.run(vector.norm, column, found)
     plain = executor.to_host(found)[0]
+    # The largest value lies between the norm divided by the root of the length, and the norm.
+    if plain > 0 and all(map(_squares_are_safe, (plain, plain / real.type(array.size) ** 0.5))):
+        return plain
     executor.run(vector.largest, column, found)
     largest = executor.to_host(found)[0]
     if _squares_are_safe(largest) or not np.isfinite(largest):

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import index_dtype, is_complex
+from ..dtypes import COMPUTED, index_dtype, is_complex
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..operands import native
+from ..operations import rows
 from .arithmetic import add
-from .csr import Csr
+from .csr import Csr, as_movable, from_movable
 from .exact import row_numbers
 from .given import checked_shape
 from .rowwise import canonical_rows, known_canonical, of_pattern
@@ -45,14 +46,21 @@ def reshape(matrix: Matrix, shape: Any, order: str) -> Any:
 
 def _reshaped(csr: Csr, shape: tuple[int, int]) -> Csr:
     """Return sorted rows in another shape: positions, counted row by row, keep their order."""
-    xp = csr.executor.xp
-    position = row_numbers(csr).astype(np.int64) * csr.shape[1] + csr.indices
-    width = max(shape[1], 1)
-    row, column = position // width, position % width
+    executor, xp = csr.executor, csr.executor.xp
+    position = row_numbers(csr).astype(np.int64)
+    position *= csr.shape[1]
+    position += csr.indices
     dtype = index_dtype(max(*shape, csr.nnz), csr.index_dtype)
-    indptr = xp.searchsorted(row, xp.arange(shape[0] + 1)).astype(dtype)
-    data = csr.executor.copy(csr.data)
-    return Csr._from_arrays(csr.executor, shape, data, column.astype(dtype), indptr)
+    begins = xp.arange(shape[0] + 1) * shape[1]
+    indptr = xp.searchsorted(position, begins).astype(dtype)
+    row = executor.allocate((csr.nnz,), dtype)
+    executor.run(rows.number, indptr[:-1], indptr[1:], row)
+    before = row.astype(np.int64)
+    before *= shape[1]
+    position -= before
+    return Csr._from_arrays(
+        executor, shape, executor.copy(csr.data), position.astype(dtype), indptr
+    )
 
 
 def _full_shape(given: tuple[int, int], shape: Any) -> tuple[int, ...]:
@@ -125,15 +133,13 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     if given.ndim == 0:
         given = xp.full(length, given.item())
     count = min(length, int(given.size))
+    values = _with_stored_diagonal(csr, given[:count].astype(csr.dtype), first[0], int(k))
+    if values is not None:
+        return of_pattern(csr, values)
     row = row_numbers(csr)
     on = csr.indices - row == k
     if count < length:
         on &= row - first[0] < count
-    stored = xp.flatnonzero(on)
-    if int(stored.size) == count:  # the entries are in the order of the rows
-        values = executor.copy(csr.data)
-        values[stored] = given[:count].astype(csr.dtype)
-        return of_pattern(csr, values)
     lengths = xp.zeros(m + 1, csr.index_dtype)
     lengths[first[0] + 1 : first[0] + 1 + count] = 1
     columns = xp.arange(first[1], first[1] + count, dtype=csr.index_dtype)
@@ -141,3 +147,21 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     indptr = xp.cumsum(lengths).astype(csr.index_dtype)
     new = known_canonical(Csr._from_arrays(executor, csr.shape, data, columns, indptr))
     return add(masked(csr, ~on), new)
+
+
+def _with_stored_diagonal(csr: Csr, given: Array, first: int, k: int) -> Array | None:
+    """Return the values with others on a diagonal, in the rows from ``first`` on.
+
+    None if an entry is missing there.
+    """
+    executor, last = csr.executor, first + int(given.size)
+    begin, end = csr.indptr[first:last], csr.indptr[first + 1 : last + 1]
+    data = executor.copy(csr.data)
+    if csr.dtype not in COMPUTED:
+        data, given = as_movable(data), as_movable(given)
+    stored = executor.allocate((1,), np.int64)
+    # Rows are numbered from 0 here, so that the diagonal is another one.
+    executor.run(rows.set_diagonal, begin, end, csr.indices, given, k + first, data, stored)
+    if int(executor.to_host(stored)[0]) != last - first:
+        return None
+    return data if csr.dtype in COMPUTED else from_movable(data, csr.dtype)

@@ -119,6 +119,18 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         """Return a copy that shares no memory with this vector."""
         return SparseVector(self.row.copy())
 
+    def eliminate_zeros(self) -> None:
+        """Take the entries that are 0 out of the vector, in place."""
+        self.row.eliminate_zeros()
+
+    def sum_duplicates(self) -> None:
+        """Bring the positions into rising order and add up entries of one position, in place."""
+        self.row.sum_duplicates()
+
+    def sort_indices(self) -> None:
+        """Bring the positions into rising order, in place."""
+        self.row.sort_indices()
+
     def astype(self, dtype: DTypeLike) -> SparseVector:
         """Return this vector with values of ``dtype``."""
         return SparseVector(self.row.astype(dtype))
@@ -162,7 +174,8 @@ class SparseVector(EntryFunctions, ArrayProtocol):
 
     def _with(self, method: str, other: Any) -> Any:
         operand = other.row if isinstance(other, SparseVector) else other
-        return self._answer(getattr(self.row, method)(operand))
+        made = getattr(self.row, method)(operand)
+        return made if getattr(other, "ndim", 0) == 2 else self._answer(made)
 
     def __mul__(self, other: Any) -> Any:
         return self._with("__mul__", other)
@@ -255,9 +268,12 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     # ---- sums and extremes
 
     def _reduced(self, method: str, axis: Any, **options: Any) -> Any:
-        if axis not in (None, 0, -1):
-            raise InvalidArgument(f"axis: a vector has axis 0 alone, got {axis!r}")
+        self._require_axis(axis)
         return getattr(self.row, method)(axis=None, **options)
+
+    def _require_axis(self, axis: Any) -> None:
+        if axis not in (None, 0, -1, (0,), (-1,)):
+            raise InvalidArgument(f"axis: a vector has axis 0 alone, got {axis!r}")
 
     def sum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
         """Return the sum of all entries."""
@@ -283,8 +299,9 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         """Return the position of the smallest entry."""
         return self._reduced("argmin", axis)
 
-    def count_nonzero(self) -> int:
+    def count_nonzero(self, axis: int | None = None) -> int:
         """Return how many entries are not zero."""
+        self._require_axis(axis)
         return self.row.count_nonzero()
 
     def nonzero(self) -> tuple[Array]:

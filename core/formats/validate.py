@@ -50,8 +50,10 @@ def indices(array: Any, bound: int, name: str) -> HostArray:
     """Return indices as a contiguous integer array with all of them in ``[0, bound)``."""
     checked = integers(array, name)
     if checked.size:
-        low, high = int(checked.min()), int(checked.max())
-        if low < 0 or high >= bound:
+        # As unsigned numbers, negative ones are the largest: one pass finds both.
+        unsigned = checked.view(checked.dtype.str.replace("i", "u"))
+        if int(unsigned.max()) >= min(bound, int(np.iinfo(checked.dtype).max) + 1):
+            low, high = int(checked.min()), int(checked.max())
             worst = low if low < 0 else high
             where = int(np.flatnonzero(checked == worst)[0])
             raise InvalidMatrix(f"{name}[{where}] = {worst} is outside of 0..{bound - 1}")

@@ -68,6 +68,16 @@ diagonal = declare(
     over=ROWS,
 )
 
+set_diagonal = declare(
+    "rows.set_diagonal",
+    f"{_ROW}, indices: in I[z], given: in T[m], offset: i64, values: inout T[z], "
+    "stored: out i64[1]",
+    "values_e = given_i for the entries e of row i in column i + offset, stored = how many there "
+    "are",
+    over=ROWS,
+    sums=("i64",),
+)
+
 scale = declare(
     "rows.scale",
     f"{_ROW}, indices: in I[z], values: in T[z], dense: in T[w], row_step: i64, column_step: i64, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,17 +64,18 @@ def eye(
     shape, where = checked_shape((m, m if n is None else n)), place(executor)
     where.refuse_capture(MAKES)
     held = asked_dtype(dtype, held_dtype)
-    first = (max(-k, 0), max(k, 0))
+    first = (min(max(-k, 0), shape[0]), max(k, 0))
     length = max(min(shape[0] - first[0], shape[1] - first[1]), 0)
     xp, index = where.xp, index_dtype(max(shape))
-    lengths = xp.zeros(shape[0], np.int8)
-    lengths[first[0] : first[0] + length] = 1
+    indptr = xp.arange(-first[0], shape[0] + 1 - first[0], dtype=index)
+    indptr[: first[0]] = 0  # rows above and below the diagonal
+    indptr[first[0] + length :] = length
     made = Csr._from_arrays(
         where,
         shape,
         xp.ones(length, held),
         xp.arange(first[1], first[1] + length, dtype=index),
-        running(where, lengths).astype(index),
+        indptr,
     )
     return without_home(finished(known_canonical(made), format), executor)
 
@@ -182,11 +183,15 @@ def _of_diagonals(
     at: list[int],
     dtype: np.dtype[Any],
 ) -> Csr:
-    """Return the matrix of diagonals, which are columns of a dense array before."""
+    """Return the matrix of diagonals.
+
+    All diagonals cross the rows in the middle: these rows are a dense array, written a diagonal
+    at a time. The rows above and below are made by :func:`_rows_of_some`.
+    """
     xp, (m, n) = where.xp, shape
     order = sorted(range(len(at)), key=lambda i: at[i])
-    grid = xp.zeros((m, len(at)), dtype)
-    for column, i in enumerate(order):
+    crossing = []
+    for i in order:
         first, length = max(-at[i], 0), min(m + min(at[i], 0), n - max(at[i], 0))
         if length < 0 or (length == 0 and values[i].size > 1):
             raise InvalidMatrix(f"diags: offset {at[i]} does not cross a matrix of shape {shape}")
@@ -195,17 +200,69 @@ def _of_diagonals(
                 f"diags: the diagonal of offset {at[i]} has {int(values[i].size)} elements, and "
                 f"{length} fit a matrix of shape {shape}"
             )
-        grid[first : first + length, column] = values[i].astype(dtype)
-    offsets = xp.asarray(np.array([at[i] for i in order], np.int64))
-    columns = xp.arange(m)[:, None] + offsets[None, :]
-    inside = (columns >= 0) & (columns < n)
-    index = index_dtype(max(m, n, m * len(at)))
+        crossing.append(_Crossing(values[i].astype(dtype), at[i], first, first + length))
+    begin = max(one.begin for one in crossing)
+    end = max(min(one.end for one in crossing), begin)
+    above = _rows_of_some(where, crossing, 0, begin)
+    below = _rows_of_some(where, crossing, end, m)
+    top, bottom, width = int(above.data.size), int(below.data.size), len(crossing)
+    middle = (end - begin) * width
+    index = index_dtype(max(m, n, top + middle + bottom))
+    data = where.allocate((top + middle + bottom,), dtype)
+    indices = where.allocate((top + middle + bottom,), index)
+    indptr = where.allocate((m + 1,), index)
+    for part, entry, row in ((above, 0, 0), (below, top + middle, end)):
+        size = int(part.data.size)
+        data[entry : entry + size] = part.data
+        indices[entry : entry + size] = part.columns
+        indptr[row : row + int(part.bounds.size)] = part.bounds + entry
+    rows_of_data = data[top : top + middle].reshape(end - begin, width)
+    rows_of_indices = indices[top : top + middle].reshape(end - begin, width)
+    for column, one in enumerate(crossing):
+        rows_of_data[:, column] = one.values_of(begin, end)
+        rows_of_indices[:, column] = xp.arange(begin + one.offset, end + one.offset, dtype=index)
+    indptr[begin:end] = xp.arange(top, top + middle, width, dtype=index)
+    return Csr._from_arrays(where, shape, data, indices, indptr)
+
+
+class _Crossing(NamedTuple):
+    """A diagonal, and the rows that it crosses: from ``begin`` to before ``end``."""
+
+    values: Array
+    offset: int
+    begin: int
+    end: int
+
+    def values_of(self, begin: int, end: int) -> Array:
+        """Return the values in some rows that it crosses."""
+        return self.values[begin - self.begin : end - self.begin] if self.is_long else self.values
+
+    @property
+    def is_long(self) -> bool:
+        """Whether each row has a value of its own."""
+        return int(self.values.size) == self.end - self.begin
+
+
+class _Rows(NamedTuple):
+    """Entries of adjacent rows, and where each row begins among them."""
+
+    data: Array
+    columns: Array
+    bounds: Array
+
+
+def _rows_of_some(where: Executor, crossing: list[_Crossing], begin: int, end: int) -> _Rows:
+    """Return rows that some of the diagonals cross; these are columns of a dense array before."""
+    xp, rows, width = where.xp, end - begin, len(crossing)
+    grid = xp.zeros((rows, width), crossing[0].values.dtype)
+    inside = xp.zeros((rows, width), np.bool_)
+    for column, one in enumerate(crossing):
+        first, last = max(one.begin, begin), min(one.end, end)
+        if first < last:
+            grid[first - begin : last - begin, column] = one.values_of(first, last)
+            inside[first - begin : last - begin, column] = True
+    offsets = xp.asarray(np.array([one.offset for one in crossing], np.int64))
+    columns = xp.arange(begin, end)[:, None] + offsets[None, :]
     flat = xp.flatnonzero(inside)
-    bounds = running(where, inside.reshape(-1))[xp.arange(m + 1) * len(at)]
-    return Csr._from_arrays(
-        where,
-        shape,
-        grid.reshape(-1)[flat],
-        columns.reshape(-1)[flat].astype(index),
-        bounds.astype(index),
-    )
+    bounds = running(where, inside.reshape(-1))[xp.arange(rows + 1) * width]
+    return _Rows(grid.reshape(-1)[flat], columns.reshape(-1)[flat], bounds)

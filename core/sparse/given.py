@@ -11,6 +11,7 @@ from ..executor import brought_together
 from ..formats.base import Matrix
 from ..formats.csr import Csr
 from ..formats.dense import dense_of
+from ..formats.sparse_vector import SparseVector
 from ..linop import LinOp
 from ..operands import is_array
 
@@ -30,6 +31,8 @@ def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> M
     """
     if isinstance(given, Assembled):
         given = given.tocsr()
+    if isinstance(given, SparseVector):
+        given = given.row
     if isinstance(given, Matrix):
         given.executor.refuse_capture(MAKES)
         return given if executor is None else given.to(executor)
