@@ -30,8 +30,8 @@ struct RowPatterns {
 // Appends to `starts` the rows of [begin, end) that do not repeat the row before them, shifted by a
 // column. Stops after `most` of them.
 //
-// Rows of one length are compared as one piece of the entries, with those a row before them: this
-// fills vector registers, where rows of seven entries would not.
+// Rows of one length are one piece of the entries, which is compared with the entries a row before:
+// this fills vector registers, where rows of seven entries would not.
 template <class I>
 void find_run_starts(I begin, I end, const I* indptr, const I* indices, std::size_t most,
                      std::vector<I>& starts) {

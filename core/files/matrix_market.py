@@ -98,20 +98,21 @@ def parse(stream: IO[bytes], source: Source) -> HostArray | Coordinates:
         dense = np.asarray(_by_scipy(_Body(lines, header, source.name), header, source.name))
         _check_diagonal(np.diagonal(dense), header)
         return dense
-    found = _coordinates(lines, header, source)
+    found = _coordinates(stream, lines, header, source)
     check_diagonal_entries(found, header)
     return Coordinates(mirrored(found, header.symmetry), header.place)
 
 
-def _coordinates(lines: Lines, header: Header, source: Source) -> Any:
+def _coordinates(stream: IO[bytes], lines: Lines, header: Header, source: Source) -> Any:
     """Return the entries behind the header; if a line is not plain, the file is read again."""
     if not source.can_be_read_again:
         return _by_scipy(_Body(lines, header, source.name), header, source.name)
     found = plain_entries(lines, header)
     if found is not None:
         return found
-    with source.open() as stream:
-        again = Lines(stream, source.name)
+    stream.close()  # a decompressor holds up to 8 MB
+    with source.open() as reopened:
+        again = Lines(reopened, source.name)
         read_header(again, source)
         return _by_scipy(_Body(again, header, source.name), header, source.name)
 

@@ -40,7 +40,7 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     """
 
     ndim = 1
-    format = "csr"
+    format = "coo"
     shape: Any
 
     def __init__(self, row: Csr) -> None:
@@ -118,18 +118,6 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     def copy(self) -> SparseVector:
         """Return a copy that shares no memory with this vector."""
         return SparseVector(self.row.copy())
-
-    def eliminate_zeros(self) -> None:
-        """Take the entries that are 0 out of the vector, in place."""
-        self.row.eliminate_zeros()
-
-    def sum_duplicates(self) -> None:
-        """Bring the positions into rising order and add up entries of one position, in place."""
-        self.row.sum_duplicates()
-
-    def sort_indices(self) -> None:
-        """Bring the positions into rising order, in place."""
-        self.row.sort_indices()
 
     def astype(self, dtype: DTypeLike) -> SparseVector:
         """Return this vector with values of ``dtype``."""
