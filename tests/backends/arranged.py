@@ -437,7 +437,10 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
         f"rows.{name}": _rows
         for name in ("examine", "count_nonzeros", "total", "largest", "smallest", "diagonal")
     },
-    **{f"rows.{name}": _rows for name in ("scale", "drop_zeros", "number", "longest")},
+    **{
+        f"rows.{name}": _rows
+        for name in ("set_diagonal", "scale", "drop_zeros", "number", "longest")
+    },
     **{f"rows.{name}": _rows for name in ("count_products", "multiply")},
     "rows.count_union": _rows,
     "rows.add": _rows,
