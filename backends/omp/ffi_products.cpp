@@ -182,6 +182,17 @@ void row_sum_of_call(const FfiCall& call) {
           pattern->threads);
 }
 
+void contract_of_call(const FfiCall& call) {
+  const auto pattern = pattern_of(call, Rows::whole, false);
+  if (pattern->order == nullptr)
+    throw FfiError("a contraction has the places of its first factors with its pattern");
+  const Operands given(call);
+  require(call.result().dims[1], pattern->arrays.m, "rows of the result");
+  compute(StoredContraction{given.type(), pattern->arrays, pattern->order, pattern->plan.get(),
+                            given.blocks(), given.numbers(0), given.numbers(1), given.result(2)},
+          pattern->threads);
+}
+
 void spread_of_call(const FfiCall& call) {
   const auto pattern = pattern_of(call, Rows::whole, false);
   const Operands given(call);
@@ -202,6 +213,7 @@ constexpr Handler kHandlers[] = {
     {"wollemi_fusedmm", ffi_handler<fusedmm_of_call>},
     {"wollemi_softmax", ffi_handler<softmax_of_call>},
     {"wollemi_row_sum", ffi_handler<row_sum_of_call>},
+    {"wollemi_contract", ffi_handler<contract_of_call>},
     {"wollemi_spread", ffi_handler<spread_of_call>},
 };
 

@@ -2,6 +2,7 @@
 #include "omp/rowwise.hpp"
 
 #include "omp/ml.hpp"
+#include "unified/long_sums.hpp"
 
 namespace wl {
 
@@ -157,6 +158,32 @@ void compute(const StoredRowSum& p, int threads) {
                      [&](i64 row, i64 begin, i64 end) {
                        narrow(sum_of_row(from[b].data + begin, end - begin), to[b].data[row]);
                      });
+  });
+}
+
+void compute(const StoredContraction& p, int threads) {
+  with_stored(p.type, p.A, [&](auto value, auto index) {
+    using S = decltype(value);
+    using I = decltype(index);
+    using T = computed_t<S>;
+    const Batch<const S> X = p.X.of<const S>(), Z = p.Z.of<const S>();
+    const Batch<S> to = p.y.of<S>();
+    const I* const indptr = static_cast<const I*>(p.A.indptr);
+    const I* const first = static_cast<const I*>(p.first);
+    const I* const second = static_cast<const I*>(p.A.indices);
+    for (i64 b = 0; b < p.blocks; ++b) {
+      const S *const x = X[b].data, *const z = Z[b].data;
+      for_whole_rows(*p.plan, indptr, threads_for(p.A.nnz, 1, threads),
+                     [&](i64 row, i64 begin, i64 end) {
+                       const auto sum_of = [&](i64 from, i64 beyond) {
+                         T found(0);
+                         for (i64 e = begin + from; e < begin + beyond; ++e)
+                           found += T(widen(x[first[e]])) * T(widen(z[second[e]]));
+                         return found;
+                       };
+                       narrow(sum_of_terms<T>(end - begin, 1, sum_of), to[b].data[row]);
+                     });
+    }
   });
 }
 

@@ -92,6 +92,18 @@ struct StoredRowSum {
 };
 void compute(const StoredRowSum& sum, int threads);
 
+// y = the sums over the entries of each row of products of two numbers each: of X at the places
+// `first`, of the type of the pattern's indices, and of Z at the columns
+struct StoredContraction {
+  StoredType type;
+  StoredPattern A;
+  const void* first;
+  const PatternPlan* plan;
+  i64 blocks;
+  StoredBatch X, Z, y;
+};
+void compute(const StoredContraction& contraction, int threads);
+
 // X = y of the row of each entry
 struct StoredSpread {
   StoredType type;

@@ -614,6 +614,24 @@ def shift(executor: Executor, indptr: Array, by: int, new_indptr: Array) -> None
     new_indptr[...] = indptr + indptr.dtype.type(by)
 
 
+@kernel(operations.contract)
+def contract(
+    executor: Executor,
+    begin: Array,
+    end: Array,
+    first: Array,
+    second: Array,
+    x: Array,
+    y: Array,
+    sums: Array,
+) -> None:
+    """Set sums_i = the sum of the products of two numbers each that row i names."""
+    row, e = entries(begin, end)
+    found, totals = by_place(x[first[e]] * y[second[e]], row)
+    sums[:] = 0
+    sums[row[found]] = totals
+
+
 @kernel(operations.kron)
 def kron(
     executor: Executor,

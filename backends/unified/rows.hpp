@@ -1,6 +1,7 @@
 // Work on compressed rows, one after the other. See wollemi.core.operations.rows.
 #pragma once
 #include "unified/compared_rows.hpp"
+#include "unified/long_sums.hpp"
 #include "unified/rounding.hpp"
 #include "unified/search.hpp"
 
@@ -568,6 +569,29 @@ struct rows_at {
          e < end && indices[e] == columns[i]; ++e)
       found += values[e];
     return y[i] = found, sum{};
+  }
+  WL_DEVICE void finish(i64, sum) const {}
+};
+
+template <class T, class I>
+struct rows_contract {
+  const I *begin, *end, *first, *second;
+  const T *x, *y;
+  T* sums;
+  using sum = none;
+  using column_state = taking_part;
+
+  WL_DEVICE column_state column(i64) const { return {true}; }
+  WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
+    const I* const f = first + begin[i];
+    const I* const s = second + begin[i];
+    const auto sum_of = [&](i64 from, i64 to) {
+      T found(0);
+      for (i64 e = from; e < to; ++e)
+        found += x[f[e]] * y[s[e]];
+      return found;
+    };
+    return sums[i] = sum_of_terms<T>(i64(end[i] - begin[i]), 1, sum_of), sum{};
   }
   WL_DEVICE void finish(i64, sum) const {}
 };

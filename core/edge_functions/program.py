@@ -215,7 +215,8 @@ class Builder:
         """Return the type of a result."""
         return self.instructions[at].type
 
-    def _constant(self, at: int) -> float | None:
+    def constant(self, at: int) -> float | None:
+        """Return the number that an instruction is, or None."""
         one = self.instructions[at]
         return one.number if one.kind == "number" else None
 
@@ -238,7 +239,7 @@ class Builder:
             return at
         if kind == CONDITION:
             return self.where(at, self.number(1.0), self.number(0.0))
-        constant = self._constant(at)
+        constant = self.constant(at)
         return self.number(constant) if constant is not None else self._add("cast", VALUE, at)
 
     def _pair(self, a: int, b: int) -> tuple[int, int, str]:
@@ -252,7 +253,7 @@ class Builder:
         a, b, made = self._pair(a, b)
         if kind == "div":
             a, b, made = self.value(a), self.value(b), VALUE
-        x, y = self._constant(a), self._constant(b)
+        x, y = self.constant(a), self.constant(b)
         if x is not None and y is not None and not (kind == "div" and y == 0):
             folded = {"add": x + y, "sub": x - y, "mul": x * y, "div": x / (y or 1)}
             return self.number(folded[kind], made)
@@ -261,7 +262,7 @@ class Builder:
 
     def _simple(self, kind: str, a: int, b: int, made: str) -> int | None:
         """Return the result where an operand is 0 or 1, or None."""
-        x, y = self._constant(a), self._constant(b)
+        x, y = self.constant(a), self.constant(b)
         rules = {
             ("add", 0, None): b,
             ("add", None, 0): a,
@@ -279,7 +280,7 @@ class Builder:
     def negative(self, a: int) -> int:
         """Return ``-a``."""
         a = self.value(a) if self.type_of(a) == CONDITION else a
-        constant = self._constant(a)
+        constant = self.constant(a)
         if constant is not None:
             return self.number(-constant, self.type_of(a))
         return self._add("neg", self.type_of(a), a)
@@ -338,7 +339,7 @@ class Builder:
             condition, a, b = one.parts
             return self.where(condition, self.partial(a, leaf), self.partial(b, leaf))
         slopes = [self.partial(part, leaf) for part in one.parts]
-        if all(self._constant(slope) == 0 for slope in slopes):
+        if all(self.constant(slope) == 0 for slope in slopes):
             return self.number(0.0)
         return _DERIVATIVES[one.kind](self, at, one.parts, slopes)
 
@@ -368,6 +369,23 @@ class Builder:
         return Program(instructions, tuple(places[at] for at in outputs), final, counts)
 
 
+def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
+    """Return a derivative, or 0 where no operand changes: a function without a finite slope there.
+
+    The root of ``relu(s)`` has the slope 0 below 0, and not infinity times 0.
+    """
+    zero, still = on.number(0.0), None
+    for slope in slopes:
+        constant = on.constant(slope)
+        if constant == 0:
+            continue
+        if constant is not None:
+            return found
+        equal = on.compare("eq", slope, zero)
+        still = equal if still is None else on.logic("and", still, equal)
+    return found if still is None else on.where(still, zero, found)
+
+
 # Each returns the derivative of instruction ``at``, given the derivatives of its operands.
 def _product(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
     (a, b), (da, db) = parts, slopes
@@ -376,7 +394,7 @@ def _product(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) 
 
 def _quotient(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
     top = on.arithmetic("sub", slopes[0], on.arithmetic("mul", at, slopes[1]))
-    return on.arithmetic("div", top, parts[1])
+    return _where_moved(on, slopes, on.arithmetic("div", top, parts[1]))
 
 
 def _magnitude(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
@@ -386,7 +404,8 @@ def _magnitude(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]
 
 
 def _root(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
-    return on.arithmetic("div", on.arithmetic("mul", on.number(0.5), slopes[0]), at)
+    half = on.arithmetic("mul", on.number(0.5), slopes[0])
+    return _where_moved(on, slopes, on.arithmetic("div", half, at))
 
 
 def _tangent(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
@@ -395,7 +414,12 @@ def _tangent(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) 
 
 
 def _later(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
-    return on.arithmetic("div", slopes[0], on.arithmetic("add", on.number(1.0), parts[0]))
+    found = on.arithmetic("div", slopes[0], on.arithmetic("add", on.number(1.0), parts[0]))
+    return _where_moved(on, slopes, found)
+
+
+def _logarithm(on: Builder, at: int, parts: Sequence[int], slopes: Sequence[int]) -> int:
+    return _where_moved(on, slopes, on.arithmetic("div", slopes[0], parts[0]))
 
 
 def _extreme(sign: str, other: str) -> Callable[..., int]:
@@ -416,7 +440,7 @@ _DERIVATIVES: dict[str, Callable[[Builder, int, Sequence[int], Sequence[int]], i
     "neg": lambda on, at, parts, slopes: on.negative(slopes[0]),
     "abs": _magnitude,
     "exp": lambda on, at, parts, slopes: on.arithmetic("mul", at, slopes[0]),
-    "log": lambda on, at, parts, slopes: on.arithmetic("div", slopes[0], parts[0]),
+    "log": _logarithm,
     "log1p": _later,
     "tanh": _tangent,
     "sqrt": _root,

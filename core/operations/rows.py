@@ -280,6 +280,13 @@ at = declare(
     over=ROWS,
 )
 
+contract = declare(
+    "rows.contract",
+    f"{_ROW}, first: in I[z], second: in I[z], x: in T[p], y: in T[q], sums: out T[m]",
+    "sums_i = the sum of x_f y_s with f = first_e and s = second_e over the entries e of row i",
+    over=ROWS,
+)
+
 _NUMBER = f"{_ROW}, indices: in I[z], values: in T[z], number: T, comparison: i64"
 
 count_compared_number = declare(

@@ -19,6 +19,12 @@ from ..registry import SOLVERS
 #: Tolerances where none is given: gradients are no better than the solutions that they are made of.
 TOLERANCES = {"float64": 1e-10, "float32": 1e-5, "complex128": 1e-10, "complex64": 1e-5}
 
+#: Symmetric systems with at most this many rows are factored at once.
+FACTORED = 128
+
+#: The iterations of MINRES after which a system is factored instead.
+MOST_ITERATIONS = 2000
+
 
 def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int | None) -> str:
     """Return the text of how to solve.
@@ -60,6 +66,29 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
     return json.dumps({"method": solver, "M": told, "rtol": rtol, "atol": atol, "maxiter": maxiter})
 
 
+def describe_symmetric(solver: Any, M: Any, rtol: float | None, n: int) -> str:
+    """Return the text of how to solve symmetric indefinite systems of ``n`` unknowns.
+
+    ``"auto"`` is MINRES without a preconditioner, as such systems of eigenpairs have few iterations
+    where the eigenvalues are well separated. Factors solve the systems that it leaves, and small
+    ones.
+
+    Parameters
+    ----------
+    solver, M, rtol
+        As for :func:`describe`.
+    n : int
+        Rows of a system.
+    """
+    if solver != "auto" or M != "auto":
+        return describe(solver, M, rtol, 0.0, None)
+    if n <= FACTORED:
+        return describe("direct", "auto", rtol, 0.0, None)
+    first = json.loads(describe("minres", "none", rtol, 0.0, MOST_ITERATIONS))
+    last = json.loads(describe("direct", "auto", None, 0.0, None))
+    return json.dumps({**first, "otherwise": last})
+
+
 def solved(A: Csr, b: Any, how: str) -> Any:
     """Return the solution of ``A x = b``, shape (n, k), as a description says.
 
@@ -68,7 +97,10 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     SystemNotSolved
         If a column is not solved.
     """
-    result: Result = _run(A, b, how)
+    told = json.loads(how)
+    result: Result = _run(A, b, told)
+    if not result.converged and "otherwise" in told:
+        result = _run(A, b, told["otherwise"])
     if not result.converged:
         raise SystemNotSolved(_unsolved("the system was not solved", result.reason))
     return result.x
@@ -100,14 +132,20 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
     on = A.executor
     pattern = _with_values(A, on.zeros((A.nnz,), values.dtype))
     batch = BatchCsr._from_values(pattern, (int(values.shape[0]),), values)
+    told = json.loads(how)
     try:
-        result = _run(batch, b, how)
+        result = _run(batch, b, told)
     except UnsupportedOperation:
         made = on.allocate(b.shape, b.dtype)
         for s in range(int(values.shape[0])):
             on.copy_into(made[s], solved(_with_values(A, values[s]), b[s], how))
         return made
     failed = np.flatnonzero(~result.converged)
+    if failed.size and "otherwise" in told:
+        for s in failed.tolist():
+            one = solved(_with_values(A, values[s]), b[s], json.dumps(told["otherwise"]))
+            on.copy_into(result.x[s], one)
+        return result.x
     if failed.size:
         first = int(failed[0])
         raise SystemNotSolved(
@@ -125,16 +163,16 @@ def _with_values(A: Csr, values: Any) -> Csr:
     return made
 
 
-def _run(A: Csr | BatchCsr, b: Any, how: str) -> Any:
+def _run(A: Csr | BatchCsr, b: Any, told: dict[str, Any]) -> Any:
     """Return the result of one system, or of a batch."""
-    told = json.loads(how)
     if "settings" in told:
         return from_settings(told["settings"]).on(A).solve(b)
-    if told["rtol"] is None:
-        told["rtol"] = TOLERANCES[A.dtype.name]
-    if isinstance(told["M"], dict):
-        told["M"] = from_settings({"solver": "cg", "M": told["M"]}).options["M"]
-    return solve_by_choice(A, b, **told)
+    options = {name: value for name, value in told.items() if name != "otherwise"}
+    if options["rtol"] is None:
+        options["rtol"] = TOLERANCES[A.dtype.name]
+    if isinstance(options["M"], dict):
+        options["M"] = from_settings({"solver": "cg", "M": options["M"]}).options["M"]
+    return solve_by_choice(A, b, **options)
 
 
 def _unsolved(who: str, reason: str) -> str:

@@ -26,6 +26,10 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 #: Columns of the inverse that are computed together.
 BLOCK = 128
 
+#: Tolerances of the solves for the gradient of an estimate: its random probes leave an error
+#: that is larger by orders of magnitude.
+ESTIMATED = {"float64": 1e-6, "float32": 1e-5}
+
 #: The residual, relative to the right-hand side, up to which factors without row exchanges are
 #: used.
 EXACT = 1e-9

@@ -13,7 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...core.errors import ShapeMismatch
+from ...core.executor import Array
 from ...core.formats import Csr
+from ...core.operations import rows
 from ...core.store import Store
 
 #: The matrices of a product by their numbers.
@@ -30,19 +32,26 @@ class Contraction(NamedTuple):
 
     Attributes
     ----------
-    pattern : Csr, shape (entries, 1)
-        Row ``e`` has an entry for each term of entry ``e``.
-    first, second : array of int64, shape (terms,)
-        The entries of the other two matrices in each term.
+    pattern : Csr, shape (entries, entries of the second other matrix)
+        Row ``e`` has an entry for each term of entry ``e``; its column is the entry of the second
+        one of the other two matrices.
+    first : native array, shape (terms,)
+        The entry of the first one of the other two matrices in each term, of the type of the
+        indices.
     """
 
     pattern: Csr
-    first: Indices
-    second: Indices
+    first: Array
+
+    def add_up(self, x: Array, y: Array, sums: Array) -> None:
+        """Set the sums of the products of numbers of both other matrices, all native vectors."""
+        A = self.pattern
+        begin, end = A.indptr[:-1], A.indptr[1:]
+        A.executor.run(rows.contract, begin, end, self.first, A.indices, x, y, sums)
 
 
 class Terms(NamedTuple):
-    """The terms of ``C = A B``.
+    """The terms of ``C = A B``, or of ``C = A^T B``.
 
     Attributes
     ----------
@@ -56,11 +65,14 @@ class Terms(NamedTuple):
     of: tuple[Contraction, Contraction, Contraction]
 
 
-_known: WeakKeyDictionary[Store, WeakKeyDictionary[Store, Terms]] = WeakKeyDictionary()
+_Known = WeakKeyDictionary[Store, WeakKeyDictionary[Store, Terms]]
+
+_known: _Known = WeakKeyDictionary()
+_known_of_transposes: _Known = WeakKeyDictionary()
 
 
 def terms_of(A: Csr, B: Csr) -> Terms:
-    """Return the terms of a product, found once for two patterns.
+    """Return the terms of ``A B``, found once for two patterns.
 
     Raises
     ------
@@ -78,7 +90,28 @@ def terms_of(A: Csr, B: Csr) -> Terms:
     return of_first[B._pattern]
 
 
-def _found(A: Csr, B: Csr) -> Terms:
+def terms_of_transpose(A: Csr, B: Csr) -> Terms:
+    """Return the terms of ``A^T B``, found once: values of ``A`` are in its own order.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the rows of ``A`` are not the rows of ``B``.
+    """
+    if A.shape[0] != B.shape[0]:
+        raise ShapeMismatch(
+            f"A of shape {A.shape} and B of shape {B.shape} have no product A^T B: they have the "
+            "same number of rows"
+        )
+    of_first = _known_of_transposes.setdefault(A._pattern, WeakKeyDictionary())
+    if B._pattern not in of_first:
+        transposed, order = A.transposed_pattern()
+        of_first[B._pattern] = _found(transposed, B, np.asarray(A.executor.to_host(order)))
+    return of_first[B._pattern]
+
+
+def _found(A: Csr, B: Csr, order: Indices | None = None) -> Terms:
+    """Return the terms; ``order`` has the places of the entries of ``A`` among its values."""
     on = A.executor
     a_indptr, a_columns, b_indptr, b_columns = (
         np.asarray(M.executor.to_host(array), np.int64)
@@ -89,14 +122,14 @@ def _found(A: Csr, B: Csr) -> Terms:
     begins = np.cumsum(lengths) - lengths
     of_a = np.repeat(np.arange(a_columns.size), lengths)
     of_b = np.arange(of_a.size) + np.repeat(b_indptr[a_columns] - begins, lengths)
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(a_indptr))[of_a]
+    of_rows = np.repeat(np.arange(A.shape[0]), np.diff(a_indptr))[of_a]
     columns = b_columns[of_b]
-    positions, of_c = np.unique(rows * B.shape[1] + columns, return_inverse=True)
+    positions, of_c = np.unique(of_rows * B.shape[1] + columns, return_inverse=True)
     entry_rows, entry_columns = np.divmod(positions, max(B.shape[1], 1))
     indptr = np.zeros(A.shape[0] + 1, np.int64)
     np.cumsum(np.bincount(entry_rows, minlength=A.shape[0]), out=indptr[1:])
     product = pattern_on(on, (A.shape[0], B.shape[1]), indptr, entry_columns)
-    entries = (of_a, of_b, of_c.reshape(-1))
+    entries = (of_a if order is None else order[of_a], of_b, of_c.reshape(-1))
     sizes = (a_columns.size, b_columns.size, positions.size)
     made = [_sorted_by(on, entries, sizes, which) for which in range(3)]
     return Terms(product, (made[0], made[1], made[2]))
@@ -108,9 +141,10 @@ def _sorted_by(
     order = np.argsort(entries[which], kind="stable")
     indptr = np.zeros(sizes[which] + 1, np.int64)
     np.cumsum(np.bincount(entries[which], minlength=sizes[which]), out=indptr[1:])
-    zeros = np.zeros(order.size, np.int64)
     first, second = (entries[other][order] for other in OTHERS[which])
-    return Contraction(pattern_on(on, (sizes[which], 1), indptr, zeros), first, second)
+    pattern = pattern_on(on, (sizes[which], sizes[OTHERS[which][1]]), indptr, second)
+    made = pattern.executor.from_host(first.astype(pattern.indices.dtype))
+    return Contraction(pattern, made)
 
 
 def pattern_on(on: object, shape: tuple[int, int], indptr: Indices, indices: Indices) -> Csr:

@@ -376,6 +376,19 @@ def _positions(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["columns"] = rng.integers(0, 6, extents["m"]).astype(index)
 
 
+def _terms(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make rows of a few terms, empty ones, and a row of more terms than one piece of a sum has."""
+    rng, index = np.random.default_rng(extents["m"]), values["begin"].dtype
+    lengths = rng.integers(0, 6, extents["m"])
+    lengths[len(lengths) // 2 : len(lengths) // 2 + 1] = 700
+    ends = np.cumsum(lengths)
+    values |= {"begin": (ends - lengths).astype(index), "end": ends.astype(index)}
+    for name, numbers in (("first", "x"), ("second", "y")):
+        size = max(values[numbers].size, 1)
+        values[numbers] = np.resize(values[numbers], size)
+        values[name] = rng.integers(0, size, lengths.sum()).astype(index)
+
+
 def _rows_of_blocks(values: dict[str, Any], extents: dict[str, int]) -> None:
     """Make sorted rows, some of them empty, in block rows of more rows than a kernel holds."""
     index, height, width = values["indptr"].dtype, 3 if extents["m"] % 2 else 11, 2
@@ -447,6 +460,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "rows.lengths": _taken_rows,
     "rows.take": _taken_rows,
     "rows.at": _positions,
+    "rows.contract": _terms,
     "rows.count_blocks": _rows_of_blocks,
     "rows.fill_blocks": _rows_of_blocks,
     "scan.pointers": _scan,

@@ -33,7 +33,7 @@ SUBTRACT_EQUALS = {"csr.fusedmm_backward", "mask.fusedmm_backward"}
 # Choose one of two given numbers: other inputs in their place could change the choice.
 CHOOSE = {"rows.extremes"}
 # Take the arrays of a matrix instead, and add up its values.
-SUMS_OF_ENTRIES = {"rows.total", "rows.diagonal", "rows.at"}
+SUMS_OF_ENTRIES = {"rows.total", "rows.diagonal", "rows.at", "rows.contract"}
 # Few numbers may move little by chance; the one that moves most of ten thousand does not.
 DRAWS, DRAWS_OF_MANY, MANY = 8, 2, 10_000
 

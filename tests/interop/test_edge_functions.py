@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, UnsupportedOperation
+from wollemi.core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from wollemi.core.operations import masks as mask_operations
 from wollemi.core.operations import products as operations
 
@@ -84,6 +84,33 @@ def test_a_function_in_the_kernel_equals_it_between_kernels(edge: Any) -> None:
     for one, other in zip(found, wanted, strict=True):
         if other is not None:
             close(one, other)
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [
+        lambda s, e: torch.sqrt(torch.relu(s)),
+        lambda s, e: torch.relu(s) ** 0.5 + torch.log1p(torch.relu(s) - 1),
+        lambda s, e: torch.where(s > 0, torch.log(torch.relu(s)), s),
+        lambda s, e: torch.where(s > 0, 1 / torch.relu(s), s),
+    ],
+    ids=["sqrt", "power", "log", "div"],
+)
+def test_slopes_without_bounds_are_nothing_where_their_operand_stands_still(edge: Any) -> None:
+    """A root has an infinite slope at 0, and 0 is the value of relu for every negative score."""
+    (got,) = torch.autograd.grad(wt.fusedmm(A, C, B, D, edge=edge, alpha=0.7).sum(), C)
+    wanted = wt.fusedmm(A, C, B, D, edge=between_kernels(edge), alpha=0.7)
+    (want,) = torch.autograd.grad(wanted.sum(), C)
+    assert want.isfinite().all()
+    close(got, want)
+
+
+def test_arrays_of_another_number_of_nodes_are_refused_between_kernels_too() -> None:
+    for name, size in (("of_rows", ROWS + 1), ("of_columns", COLUMNS + 1)):
+        with pytest.raises(ShapeMismatch, match=f"{name} takes an array of {size - 1} numbers"):
+            wt.fusedmm(
+                A, C, B, D, edge=lambda s, e, n=name, k=size: s * getattr(e, n)(torch.ones(k))
+            )
 
 
 @pytest.mark.parametrize("edge", FUNCTIONS)

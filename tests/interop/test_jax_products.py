@@ -254,6 +254,9 @@ def test_functions_of_scores_see_the_places_of_entries() -> None:
     want = dense(softmax(scores(1, C, B) - slopes[ROWS] * abs(ROWS - COLUMNS))) @ D
     close(wj.fusedmm(M, C, B, D, edge=alibi), want)
     close(jax.jit(lambda M: wj.fusedmm(M, C, B, D, edge=alibi))(M), want)
+    for name, size in (("of_rows", 7), ("of_columns", 4)):
+        with pytest.raises(ShapeMismatch, match=f"{name} takes an array of"):
+            wj.fusedmm(M, C, B, D, edge=lambda s, e, n=name, k=size: s * getattr(e, n)(jnp.ones(k)))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])

@@ -18,7 +18,9 @@ from wollemi.core.errors import (  # noqa: E402
     UnsupportedDtype,
 )
 from wollemi.interop import torch as wt  # noqa: E402
+from wollemi.interop.torch import spectra  # noqa: E402
 from wollemi.interop.torch.determinants import quadrature  # noqa: E402
+from wollemi.solvers.differentiable import description  # noqa: E402
 
 from ..backends.needs import rarely  # noqa: E402
 
@@ -175,6 +177,40 @@ def test_singular_triplets_have_gradients(on: Any, array: Any) -> None:
     u, s, vt = wt.svds(A, k=2, values=values)
     close(torch.tensor(array) @ vt.T, u * s)
     both_orders(lambda v: wt.svds(A, k=2, values=v), values)
+
+
+def laplacian(n: int) -> Any:
+    line = 2.2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    return np.kron(line, np.eye(n)) + np.kron(np.eye(n), line) + np.diag(np.linspace(0, 1, n * n))
+
+
+@pytest.mark.parametrize("most", [description.MOST_ITERATIONS, 1], ids=["minres", "factors"])
+def test_larger_systems_of_eigenvectors_are_solved_by_minres_and_then_by_factors(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(description, "MOST_ITERATIONS", most)
+    array = laplacian(12)  # more rows than are factored at once
+    A, values = wl.Csr(array), values_of(array)
+    w, V = wt.eigsh(A, k=2, which="SA", values=values)
+    (got,) = torch.autograd.grad((V[3] * torch.tensor([1.0, -2.0])).sum() + w.sum(), values)
+    leaf = torch.tensor(array, requires_grad=True)
+    w, V = torch.linalg.eigh(leaf)
+    V = V[:, :2] * V[:, :2][V[:, :2].abs().argmax(0), [0, 1]].sign()
+    (V[3] * torch.tensor([1.0, -2.0])).sum().add(w[:2].sum()).backward()
+    want = ((leaf.grad + leaf.grad.T) / 2)[array.nonzero()]
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-8)
+
+
+def test_gradients_of_eigenvalues_alone_take_no_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*given: Any) -> Any:
+        raise AssertionError("a system was solved")
+
+    monkeypatch.setattr(spectra, "solve_adjoint", none)
+    values = values_of(SYMMETRIC)
+    wt.eigsh(wl.Csr(SYMMETRIC), k=2, which="LA", values=values)[0].sum().backward()
+    vectors = np.linalg.eigh(SYMMETRIC)[1][:, -2:]
+    np.testing.assert_allclose(values.grad, (vectors @ vectors.T)[SYMMETRIC.nonzero()], atol=1e-12)
+    wt.svds(wl.Csr(RECTANGLE), k=2, values=values_of(RECTANGLE))[1].sum().backward()
 
 
 def test_degenerate_pairs_are_refused() -> None:

@@ -53,6 +53,24 @@ def test_products(edge: Any) -> None:
     on_both(lambda A, b: spmm(A, b.transpose(0, 1)), tensor(20, 2, 5))
 
 
+@pytest.mark.parametrize("edge", ["softmax", lambda s, e: e.softmax(s.tanh())])
+def test_graphs_of_the_compiler_take_edge_functions(edge: Any) -> None:
+    from wollemi.interop.torch import fusedmm
+
+    A = pattern("cuda")
+
+    def layer(c: Any, b: Any, d: Any) -> Any:
+        return fusedmm(A, c, b, d, edge=edge).sin()
+
+    compiled = torch.compile(layer, mode="reduce-overhead")
+    for seed in range(5):
+        torch.manual_seed(seed)
+        leaves = [torch.randn(n, 4, device="cuda", requires_grad=True) for n in (30, 20, 20)]
+        torch.compiler.cudagraph_mark_step_begin()
+        got, want = (torch.autograd.grad(f(*leaves).sum(), leaves) for f in (compiled, layer))
+        torch.testing.assert_close(got, want)
+
+
 def test_transforms() -> None:
     from wollemi.interop.torch import spmm
 

@@ -17,6 +17,7 @@ from ..core.operations import products as operations
 from ..core.store import Key
 from ..interop.torch.blocks import run
 from ..interop.torch.captured import is_captured
+from ..interop.torch.memory import lasting
 from ..interop.torch.patterns import matrix_of, outside_of_transforms, transposed_of
 from ..interop.torch.register import Operator, define
 
@@ -49,7 +50,7 @@ def _weights(A: Csr, indptr: Tensor, dtype: torch.dtype, mean: bool, transposed:
     key = _key(dtype, mean, transposed)
     if key not in A._pattern and is_captured(indptr):
         return make()  # a captured result exists only after a replay
-    return A._pattern.get(key, make)
+    return A._pattern.get(key, lambda: lasting(A.executor, make()))
 
 
 def _kernel(

@@ -14,6 +14,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ...core.executor import Array
 from ...core.foreign import Step
 from ...core.formats import Csr
+from ...core.settings import Settings
 from ...solvers.differentiable import determinant
 from ...solvers.differentiable.systems import mirror
 from .device_kernels import apart
@@ -27,7 +28,6 @@ from .solves import solve
 
 if TYPE_CHECKING:
     from ...core.executor import HostArray
-    from ...core.settings import Settings
 
 METHODS = ("factors", "lanczos")
 
@@ -63,7 +63,8 @@ def log_determinant(
     seed : int
         Of the probes. The same seed gives the same probes.
     solver, M, rtol
-        Of ``"lanczos"``: as for :func:`solve`, for its gradient.
+        Of ``"lanczos"``: as for :func:`solve`, for its gradient; ``rtol`` is 1e-6 by default, 1e-5
+        in float32.
 
     Returns
     -------
@@ -103,6 +104,8 @@ def log_determinant(
     weights = weights_of(sparse, values, "log_determinant")
     if method == "lanczos":
         held = known_pattern(sparse, "log_determinant")
+        if rtol is None and not isinstance(solver, Settings):
+            rtol = determinant.ESTIMATED[weights.dtype.name]
         how = {"solver": solver, "M": M, "rtol": rtol}
         return _estimated(held, weights, probes, steps, seed, how)
     (weights,), lead = folded((weights, 1))

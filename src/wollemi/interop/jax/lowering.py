@@ -52,12 +52,15 @@ class NativeCall:
         Which operand has the columns that the plan is made for, counted from the last one.
     transposed : bool
         Whether the transpose of the pattern is multiplied.
+    order : callable, optional
+        Returns the places of the pattern's numbers in the first operand, which has others.
     """
 
     target: str
     product: str = WHOLE_ROWS
     columns_of: int = -1
     transposed: bool = False
+    order: Callable[[], Array] | None = None
 
     def bound(
         self, held: Held, operands: Sequence[jax.core.ShapedArray], kernel: str
@@ -65,9 +68,10 @@ class NativeCall:
         """Return a held pattern with its plan, made once; None if the executor has no handlers."""
         of_plan = operands[self.columns_of]
         columns = of_plan.shape[2] if self.product != WHOLE_ROWS else 1
-        key = self.product, self.transposed, columns, of_plan.dtype.name, kernel
+        key = self.product, self.transposed, self.order, columns, of_plan.dtype.name, kernel
         if key not in held.bound:
-            A, order = held.on_host, None
+            A = held.on_host
+            order = None if self.order is None else self.order()
             if self.transposed:
                 A, order = A.transposed_pattern()
             held.bound[key] = A.executor.foreign_product(
@@ -210,7 +214,7 @@ def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]
     ) -> Any:
         on = host_executor() if pattern is None else pattern.on_host.executor
         if native is not None and on.foreign_handlers() and register_handlers():
-            return _call_native(ctx, values, native, on, pattern, columns, options)
+            return call_native(ctx, values, native, on, pattern, columns, options)
         shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*ctx.avals_in, *ctx.avals_out)]
 
         def compute(ordinal: int, stream: int, addresses: tuple[int, ...]) -> None:
@@ -225,7 +229,7 @@ def _on_cpu(kernel: HostKernel, native: NativeCall | None) -> Callable[..., Any]
     return lowered
 
 
-def _call_native(
+def call_native(
     ctx: mlir.LoweringRuleContext,
     values: Sequence[mlir.ir.Value],
     native: NativeCall,
@@ -234,6 +238,7 @@ def _call_native(
     columns: int,
     options: dict[str, Any],
 ) -> Any:
+    """Return the results of a call of a native handler."""
     avals, name = list(ctx.avals_in), 0
     module = ctx.module_context
     if pattern is not None and module.lowering_parameters.for_export:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...core.errors import ShapeMismatch
 from .patterns import Sparse
 from .products import softmax_p, sum_p
 
@@ -53,11 +54,21 @@ class Entries:
 
     def of_rows(self, x: jax.Array) -> jax.Array:
         """Return numbers of rows, shape (..., m), for each entry, shape (..., nse)."""
-        return jnp.asarray(x)[..., self.rows]
+        return self._numbers(x, 0, "of_rows")[..., self.rows]
 
     def of_columns(self, x: jax.Array) -> jax.Array:
         """Return numbers of columns, shape (..., n), for each entry, shape (..., nse)."""
-        return jnp.asarray(x)[..., self.columns]
+        return self._numbers(x, 1, "of_columns")[..., self.columns]
+
+    def _numbers(self, x: jax.Array, axis: int, name: str) -> jax.Array:
+        """Return an array that has a number for each row, or for each column."""
+        x, expected = jnp.asarray(x), self._sparse.shape[axis]
+        if x.ndim == 0 or x.shape[-1] != expected:
+            raise ShapeMismatch(
+                f"edge: {name} takes an array of {expected} numbers along the last axis, got shape "
+                f"{x.shape}"
+            )
+        return x
 
     def softmax(self, s: jax.Array) -> jax.Array:
         """Return the softmax over the entries of each row, shape (..., nse)."""

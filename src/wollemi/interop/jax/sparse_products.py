@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -10,25 +11,20 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
+from ...core.executor import Array
 from ...core.formats import Csr
 from ...core.store import Key
-from ...solvers.differentiable.terms import (
-    C_VALUES,
-    OTHERS,
-    Terms,
-    terms_of,
-)  # fmt: skip
+from ...solvers.differentiable.terms import C_VALUES, OTHERS, Terms, terms_of, terms_of_transpose
 from .functions import folded, of_one_dtype
 from .host_kernels import blocks_of
 from .known import held_of, known_pattern
+from .lowering import PLATFORMS, NativeCall, call_native, register_handlers
 from .patterns import sparse_of
 from .primitives import batching_rule, multilinear
-from .products import sum_p
+from .products import spmm_p
 
 if TYPE_CHECKING:
     from jax.typing import ArrayLike
-
-    pass
 
 
 class SparseProduct(NamedTuple):
@@ -89,7 +85,7 @@ def matmul(
         known_pattern(sparse, "matmul", name).on_host
         for sparse, name in ((left, "A"), (right, "B"))
     )
-    return _product(first, second, a, b)
+    return _product(terms_of(first, second), a, b)
 
 
 def galerkin(
@@ -115,13 +111,12 @@ def galerkin(
     p = right.values(float) if P_values is None else right.checked(P_values, "P_values")
     matrix = known_pattern(left, "galerkin").on_host
     prolongation = known_pattern(right, "galerkin", "P").on_host
-    half = _product(matrix, prolongation, a, p)
-    restriction, order = prolongation.transposed_pattern()
-    return _product(restriction, half.pattern, p[..., order], half.values)
+    half = _product(terms_of(matrix, prolongation), a, p)
+    return _product(terms_of_transpose(prolongation, half.pattern), p, half.values)
 
 
-def _product(A: Csr, B: Csr, a: jax.Array, b: jax.Array) -> SparseProduct:
-    held = HeldTerms.of(A, B)
+def _product(terms: Terms, a: jax.Array, b: jax.Array) -> SparseProduct:
+    held = HeldTerms.of(terms)
     a, b = of_one_dtype("matmul", a, b)
     (a, b), lead = folded((a, 1), (b, 1))
     values = contract_p.bind(a, b, pattern=held, role=C_VALUES)
@@ -134,23 +129,53 @@ class HeldTerms:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.patterns = [held_of(contraction.pattern) for contraction in terms.of]
+        self.native = [
+            NativeCall("wollemi_contract", order=partial(_first_of, terms, role))
+            for role in range(len(terms.of))
+        ]
         self.compiled: dict[int, Any] = {}
 
     @classmethod
-    def of(cls, A: Csr, B: Csr) -> HeldTerms:
-        """Return the terms of a product, made once."""
-        terms = terms_of(A, B)
+    def of(cls, terms: Terms) -> HeldTerms:
+        """Return the terms of a product, held once."""
         return terms.product._pattern.get(_HELD_TERMS, lambda: cls(terms))
+
+
+def _first_of(terms: Terms, role: int) -> Array:
+    """Return the places of the first factors of the terms of a contraction."""
+    return terms.of[role].first
 
 
 _HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
 
 
-def _contracted(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> Any:
-    contraction = pattern.terms.of[role]
-    first = x.at[:, contraction.first].get(mode="promise_in_bounds")
-    second = y.at[:, contraction.second].get(mode="promise_in_bounds")
-    return sum_p.bind(first * second, pattern=pattern.patterns[role], columns=1)
+def _contracted(
+    x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int, kernel: str = "auto"
+) -> Any:
+    """Return the sums by a product with a vector, of which the values are those of terms."""
+    contraction, held = pattern.terms.of[role], pattern.patterns[role]
+    A = contraction.pattern
+    first = A.executor.to_host(contraction.first)
+    values = x.at[:, first].get(mode="promise_in_bounds")
+    made = spmm_p.bind(values, y[..., None], pattern=held, columns=A.shape[1], kernel=kernel)
+    return made[..., 0]
+
+
+_by_product = mlir.lower_fun(_contracted, multiple_results=False)
+# The kernel that the rule names for one column takes a vector's way, which no launch repeats.
+_by_segments = mlir.lower_fun(partial(_contracted, kernel="row-segments"), multiple_results=False)
+
+
+def _on_cpu(
+    ctx: mlir.LoweringRuleContext, *values: mlir.ir.Value, pattern: HeldTerms, role: int
+) -> Any:
+    held = pattern.patterns[role]
+    on = held.on_host.executor
+    exported = ctx.module_context.lowering_parameters.for_export
+    if exported or not (on.foreign_handlers() and register_handlers()):
+        return _by_product(ctx, *values, pattern=pattern, role=role)
+    columns = pattern.terms.of[role].pattern.shape[1]
+    return call_native(ctx, values, pattern.native[role], on, held, columns, {})
 
 
 def _eager(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> Any:
@@ -174,7 +199,10 @@ contract_p.def_abstract_eval(
         (blocks_of((x, y)), pattern.terms.of[role].pattern.shape[0]), jnp.result_type(x, y)
     )
 )
-mlir.register_lowering(contract_p, mlir.lower_fun(_contracted, multiple_results=False))
+mlir.register_lowering(contract_p, _by_product)
+for _platform in PLATFORMS:
+    mlir.register_lowering(contract_p, _by_segments, platform=_platform)
+mlir.register_lowering(contract_p, _on_cpu, platform="cpu", cacheable=False)
 batching.primitive_batchers[contract_p] = batching_rule(contract_p)
 multilinear(
     contract_p,

@@ -1,16 +1,18 @@
 """Eigenpairs and singular triplets in JAX, with derivatives of every order.
 
-An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
-solves the bordered system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every
-scale ``s``, which is regular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
-eigenvectors*, 1985).
+An eigenpair solves ``A v = l v`` and ``v^T v = 1``. The tangent of ``l`` is ``v^T dA v``, which
+takes no solve. By the implicit function theorem the tangent of the pair solves the bordered system
+``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every scale ``s``, which is regular
+for a simple eigenvalue (Magnus, *On differentiating eigenvalues and eigenvectors*, 1985).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -20,7 +22,7 @@ from ...core.executor import Array
 from ...core.foreign import Step
 from ...core.formats import Csr
 from ...solvers.differentiable import spectrum
-from ...solvers.differentiable.description import describe
+from ...solvers.differentiable.description import describe_symmetric
 from ...solvers.differentiable.systems import bordered, jordan, mirror
 from .device_kernels import apart
 from .functions import folded
@@ -32,7 +34,6 @@ from .products import spmm_p
 from .solves import solve_p
 
 if TYPE_CHECKING:
-    import jax
     from jax.typing import ArrayLike
 
     from ...core.executor import HostArray
@@ -46,7 +47,7 @@ def eigsh(
     sigma: float | None = None,
     *,
     values: ArrayLike | None = None,
-    solver: str | Settings = "direct",
+    solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Any, Any]:
@@ -66,7 +67,9 @@ def eigsh(
     values : array of float32 or float64, shape (nse,) or (..., nse), optional
         Used in place of the values of ``A``, in their order.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives.
+        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
+        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
+        systems that it leaves.
 
     Returns
     -------
@@ -100,11 +103,11 @@ def eigsh(
     pairs = eigenpairs_p.bind(
         symmetric,
         how=spectrum.describe_eigsh(k, which, sigma),
-        system=describe(solver, M, rtol, 0.0, None),
+        system=describe_symmetric(solver, M, rtol, sparse.shape[0] + 1),
         **sparse.params,
     )
-    pairs = pairs.reshape(*lead, *pairs.shape[1:])
-    return pairs[..., -1, :], pairs[..., :-1, :]
+    found = _values(held, symmetric, pairs).reshape(*lead, -1)
+    return found, pairs.reshape(*lead, *pairs.shape[1:])[..., :-1, :]
 
 
 def svds(
@@ -113,7 +116,7 @@ def svds(
     which: str = "LM",
     *,
     values: ArrayLike | None = None,
-    solver: str | Settings = "direct",
+    solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Any, Any, Any]:
@@ -130,7 +133,9 @@ def svds(
     values : array of float32 or float64, shape (nse,) or (..., nse), optional
         Used in place of the values of ``A``, in their order.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives.
+        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
+        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
+        systems that it leaves.
 
     Returns
     -------
@@ -149,18 +154,43 @@ def svds(
         If the operands do not fit, or a triplet is not found.
     """
     sparse = sparse_of(A)
-    known_pattern(sparse, "svds")
+    both = jordan(known_pattern(sparse, "svds").on_host)
     (weights,), lead = folded((weights_of(sparse, values, "svds"), 1))
     pairs = triplets_p.bind(
         weights,
         how=spectrum.describe_svds(k, which),
-        system=describe(solver, M, rtol, 0.0, None),
+        system=describe_symmetric(solver, M, rtol, sum(sparse.shape) + 1),
         **sparse.params,
     )
-    pairs = pairs.reshape(*lead, *pairs.shape[1:])
+    whole = assembled_values(both, weights, weights)
+    found = _values(held_of(both.pattern), whole, pairs).reshape(*lead, -1)
     m = sparse.shape[0]
-    vectors = pairs[..., :-1, :] * 2**0.5
-    return vectors[..., :m, :], pairs[..., -1, :], jnp.swapaxes(vectors[..., m:, :], -1, -2)
+    vectors = pairs.reshape(*lead, *pairs.shape[1:])[..., :-1, :] * 2**0.5
+    return vectors[..., :m, :], found, jnp.swapaxes(vectors[..., m:, :], -1, -2)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _values(held: Held, values: jax.Array, pairs: jax.Array) -> jax.Array:
+    """Return the eigenvalues of eigenpairs, shape (b, k), with tangents that need no solve.
+
+    Parameters
+    ----------
+    held : Held
+        The pattern of a symmetric matrix.
+    values : array, shape (b, nnz)
+        Its values.
+    pairs : array, shape (b, n + 1, k)
+        Eigenvectors and, last, eigenvalues.
+    """
+    return pairs[:, -1]
+
+
+@_values.defjvp
+def _values_jvp(held: Held, primals: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> Any:
+    vectors = primals[1][:, :-1]
+    n = vectors.shape[1]
+    moved = spmm_p.bind(tangents[0], vectors, kernel="auto", pattern=held, columns=n)
+    return _values(held, *primals), (vectors * moved).sum(1)
 
 
 def _kernels(function: Callable[[Csr, str], Array]) -> tuple[Callable[..., Any], ...]:

@@ -16,6 +16,7 @@ from ...solvers.differentiable.systems import Assembled
 from ...solvers.differentiable.terms import Indices
 from .captured import refuse_sharing
 from .layouts import sparse_of
+from .memory import lasting
 from .patterns import matrix_of
 
 
@@ -73,7 +74,7 @@ def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: 
 
     def make() -> Tensor:
         found = indices() if callable(indices) else indices
-        return torch.from_numpy(np.asarray(found, np.int64)).to(device)
+        return lasting(A.executor, torch.from_numpy(np.asarray(found, np.int64)).to(device))
 
     return A._pattern.get(key, make)
 

@@ -12,6 +12,7 @@ from torch.autograd import Function
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr
+from ...core.settings import Settings
 from ...solvers.differentiable import determinant
 from ...solvers.differentiable.systems import mirror
 from .assembled import given, indices_on
@@ -21,8 +22,6 @@ from .solves import solve
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
-
-    from ...core.settings import Settings
 
 METHODS = ("factors", "lanczos")
 
@@ -58,7 +57,8 @@ def log_determinant(
     seed : int
         Of the probes. The same seed gives the same probes.
     solver, M, rtol
-        Of ``"lanczos"``: as for :func:`solve`, for its gradient.
+        Of ``"lanczos"``: as for :func:`solve`, for its gradient; ``rtol`` is 1e-6 by default, 1e-5
+        in float32.
 
     Returns
     -------
@@ -101,6 +101,8 @@ def log_determinant(
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
     mean = (weights + weights[mirrored]) / 2  # symmetric for all values that are given
     Z = torch.from_numpy(np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1)
+    if rtol is None and not isinstance(solver, Settings):
+        rtol = determinant.ESTIMATED[str(weights.dtype).removeprefix("torch.")]
     how = {"solver": solver, "M": M, "rtol": rtol}
     estimate: Tensor = _Estimate.apply(mean, matrix, Z.to(weights), steps, how)
     return estimate

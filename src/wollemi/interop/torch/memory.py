@@ -73,6 +73,19 @@ def tensor_of(array: Array) -> Tensor:
     return torch.from_numpy(array)
 
 
+def lasting(executor: Executor, tensor: Tensor) -> Tensor:
+    """Return a tensor, or a copy in the executor's memory, that may live longer than a call.
+
+    PyTorch's compiler runs a function in the memory of a CUDA graph, and stops where a tensor of
+    that memory is left that is no result.
+    """
+    if not tensor.is_cuda or tensor.numel() == 0:
+        return tensor
+    with on_its_stream(executor, tensor):
+        array = executor.copy(native_of(executor, tensor.contiguous().view(torch.uint8)))
+    return tensor_of(array).view(tensor.dtype)
+
+
 def _tensor_of_device(array: Array) -> Tensor:
     try:
         tensor: Tensor = torch.from_dlpack(array)

@@ -51,11 +51,21 @@ class Entries:
 
     def of_rows(self, x: Tensor) -> Tensor:
         """Return a number of each row, shape (..., m), for each of its entries."""
+        self._check(x, 0, "of_rows")
         return segment_spread(*self._places, x, self.pattern.shape[1])
 
     def of_columns(self, x: Tensor) -> Tensor:
         """Return a number of each column, shape (..., n), for each of its entries."""
+        self._check(x, 1, "of_columns")
         return x.index_select(-1, self.pattern.indices)
+
+    def _check(self, x: Tensor, axis: int, name: str) -> None:
+        """Raise ShapeMismatch unless an array has a number for each row, or for each column."""
+        if x.dim() == 0 or x.shape[-1] != self.pattern.shape[axis]:
+            raise ShapeMismatch(
+                f"edge: {name} takes an array of {self.pattern.shape[axis]} numbers along the last "
+                f"axis, got shape {tuple(x.shape)}"
+            )
 
     def softmax(self, s: Tensor) -> Tensor:
         """Return the softmax over the entries of each row, shape (..., nnz)."""

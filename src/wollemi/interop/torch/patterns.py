@@ -29,7 +29,7 @@ from ...core.formats import Csr, validate
 from ...core.store import Key, PatternStore
 from .captured import refuse_sharing
 from .identities import Seen, identity
-from .memory import borrowed, executor_of, native_of, numpy_of, tensor_of
+from .memory import borrowed, executor_of, lasting, native_of, numpy_of, tensor_of
 
 
 class Pattern(NamedTuple):
@@ -102,7 +102,7 @@ def transposed_of(A: Csr) -> tuple[Csr, Tensor]:
 
     def make() -> tuple[Csr, Tensor]:
         transposed, order = A.transposed_pattern()
-        return transposed, tensor_of(order).long()
+        return transposed, lasting(A.executor, tensor_of(order).long())
 
     return A._pattern.get(_TRANSPOSED, make)
 

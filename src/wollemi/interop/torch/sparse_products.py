@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from torch import Tensor
 from torch.autograd import Function
 
 from ...core.formats import Csr
-from ...solvers.differentiable.terms import C_VALUES, OTHERS, Terms, terms_of
+from ...solvers.differentiable.terms import (
+    C_VALUES,
+    OTHERS,
+    Contraction,
+    Terms,
+    terms_of,
+    terms_of_transpose,
+)
 from .assembled import given, indices_on
+from .memory import native_of
+from .operators import spmm
 from .patterns import pattern_tensors
-from .segments import segment_sum
 
 if TYPE_CHECKING:
     from torch.autograd.function import FunctionCtx
@@ -70,7 +79,7 @@ def matmul(
     tensor([2., 2.])
     """
     left, right = given(A, A_values, "matmul", "A_values"), given(B, B_values, "matmul", "B_values")
-    return _product(left.matrix, right.matrix, left.values, right.values)
+    return _product(terms_of(left.matrix, right.matrix), left.values, right.values)
 
 
 def galerkin(
@@ -92,17 +101,11 @@ def galerkin(
     """
     left = given(A, A_values, "galerkin", "A_values")
     right = given(P, P_values, "galerkin", "P_values")
-    P = right.matrix
-    restriction, order = P.transposed_pattern()
-    device = right.values.device
-    places = indices_on(P, "transposed", lambda: P.executor.to_host(order), device)
-    half = _product(left.matrix, P, left.values, right.values)
-    moved = right.values.index_select(0, places)
-    return _product(restriction, half.pattern, moved, half.values)
+    half = _product(terms_of(left.matrix, right.matrix), left.values, right.values)
+    return _product(terms_of_transpose(right.matrix, half.pattern), right.values, half.values)
 
 
-def _product(A: Csr, B: Csr, a: Tensor, b: Tensor) -> SparseProduct:
-    terms = terms_of(A, B)
+def _product(terms: Terms, a: Tensor, b: Tensor) -> SparseProduct:
     dtype = a.dtype if a.dtype.itemsize >= b.dtype.itemsize else b.dtype
     return SparseProduct(terms.product, _contract(terms, C_VALUES, a.to(dtype), b.to(dtype)))
 
@@ -112,6 +115,22 @@ def _contract(terms: Terms, role: int, x: Tensor, y: Tensor) -> Tensor:
     return made
 
 
+def _sums(contraction: Contraction, x: Tensor, y: Tensor) -> Tensor:
+    """Return the sums of all entries."""
+    A, device = contraction.pattern, x.device
+    on, pattern = A.executor, pattern_tensors(A, device)
+    if on.xp is np:
+        out = x.new_empty(A.shape[0])
+        contraction.add_up(*(native_of(on, tensor) for tensor in (x, y, out)))
+        return out
+    # A user's graph records products.
+    places = indices_on(A, "first", lambda: on.to_host(contraction.first), device)
+    terms = x.index_select(0, places)
+    indptr, indices, _ = pattern
+    made: Tensor = spmm(indptr, indices, terms, y[:, None], "auto")
+    return made[:, 0]
+
+
 class _Contraction(Function):
     """Sums of products of two values each, of the terms of every entry of one matrix."""
 
@@ -119,13 +138,7 @@ class _Contraction(Function):
     def forward(ctx: FunctionCtx, x: Tensor, y: Tensor, terms: Terms, role: int) -> Tensor:
         ctx.save_for_backward(x, y)
         ctx.terms, ctx.role = terms, role
-        contraction = terms.of[role]
-        A, device = contraction.pattern, x.device
-        first = x.index_select(0, indices_on(A, "first", contraction.first, device))
-        second = y.index_select(0, indices_on(A, "second", contraction.second, device))
-        pattern = pattern_tensors(A, device)
-        summed: Tensor = segment_sum(pattern.indptr, pattern.indices, first * second, 1)
-        return summed
+        return _sums(terms.of[role], x.contiguous(), y.contiguous())
 
     @staticmethod
     def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:

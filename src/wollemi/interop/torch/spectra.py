@@ -1,6 +1,7 @@
 """Eigenpairs and singular triplets in PyTorch, with gradients of every order.
 
-An eigenpair solves ``A v = l v`` and ``v^T v = 1``. By the implicit function theorem its tangent
+An eigenpair solves ``A v = l v`` and ``v^T v = 1``. The derivative of ``l`` for the entry ``A_ij``
+is ``v_i v_j``, which takes no solve. By the implicit function theorem the tangent of the pair
 solves the bordered system ``[[A - l I, s v], [s v^T, 0]] (dv, -dl / s) = (-dA v, 0)`` for every
 scale ``s``, which is regular for a simple eigenvalue (Magnus, *On differentiating eigenvalues and
 eigenvectors*, 1985). The gradient of ``A`` is made of the solution of the adjoint system.
@@ -8,7 +9,7 @@ eigenvectors*, 1985). The gradient of ``A`` is made of the solution of the adjoi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +18,7 @@ from torch.autograd import Function
 
 from ...core.formats import Csr
 from ...solvers.differentiable import spectrum
-from ...solvers.differentiable.description import describe
+from ...solvers.differentiable.description import describe_symmetric
 from ...solvers.differentiable.systems import bordered, jordan, mirror
 from . import operators
 from .assembled import assembled_values, given, indices_on
@@ -39,7 +40,7 @@ def eigsh(
     sigma: float | None = None,
     *,
     values: Tensor | None = None,
-    solver: str | Settings = "direct",
+    solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -58,7 +59,9 @@ def eigsh(
     values : Tensor of float32 or float64, shape (nnz,), optional
         Used in place of the values of ``A``.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives.
+        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
+        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
+        systems that it leaves.
 
     Returns
     -------
@@ -88,10 +91,10 @@ def eigsh(
     matrix, weights = given(A, values, "eigsh")
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
     wanted = spectrum.describe_eigsh(k, which, sigma)
-    system = describe(solver, M, rtol, 0.0, None)
+    system = describe_symmetric(solver, M, rtol, matrix.shape[0] + 1)
     symmetric = (weights + weights[mirrored]) / 2
-    pairs = _Pairs.apply(symmetric, matrix, spectrum.eigenpairs, wanted, system)
-    return pairs[-1], pairs[:-1]
+    vectors, found = _Pairs.apply(symmetric, matrix, spectrum.eigenpairs, wanted, system)
+    return found, vectors
 
 
 def svds(
@@ -100,7 +103,7 @@ def svds(
     which: str = "LM",
     *,
     values: Tensor | None = None,
-    solver: str | Settings = "direct",
+    solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -116,7 +119,9 @@ def svds(
     values : Tensor of float32 or float64, shape (nnz,), optional
         Used in place of the values of ``A``.
     solver, M, rtol
-        As for :func:`solve`, for the systems of the derivatives.
+        As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
+        take none. ``"auto"`` is MINRES, which takes products alone, and sparse factors for the
+        systems that it leaves.
 
     Returns
     -------
@@ -135,14 +140,15 @@ def svds(
     """
     refuse_solve(A if values is None else values, "svds")
     matrix, weights = given(A, values, "svds")
-    wanted, system = spectrum.describe_svds(k, which), describe(solver, M, rtol, 0.0, None)
-    pairs = _Pairs.apply(weights, matrix, spectrum.singular_triplets, wanted, system)
-    m, vectors = matrix.shape[0], pairs[:-1] * 2**0.5
-    return vectors[:m], pairs[-1], vectors[m:].T
+    wanted = spectrum.describe_svds(k, which)
+    system = describe_symmetric(solver, M, rtol, sum(matrix.shape) + 1)
+    vectors, found = _Pairs.apply(weights, matrix, spectrum.singular_triplets, wanted, system)
+    m, vectors = matrix.shape[0], vectors * 2**0.5
+    return vectors[:m], found, vectors[m:].T
 
 
 class _Pairs(Function):
-    """Vectors and, last, values: of a symmetric matrix, or of a matrix beside the diagonal."""
+    """Vectors and values: of a symmetric matrix, or of a matrix beside the diagonal."""
 
     @staticmethod
     def forward(
@@ -152,44 +158,60 @@ class _Pairs(Function):
         find: Callable[[Csr, str], Any],
         wanted: str,
         system: str,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         on = A.executor
         data = native_of(on, values.detach().clone())
         matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
         matrix._pattern = A._pattern
         pairs = tensor_of(find(matrix, wanted))
-        ctx.save_for_backward(values, pairs)
+        vectors, found = pairs[:-1].contiguous(), pairs[-1].clone()
+        ctx.save_for_backward(values, vectors, found)
+        ctx.set_materialize_grads(False)  # zeros for vectors would take a solve
         ctx.matrix, ctx.system = A, system
         ctx.beside = find is spectrum.singular_triplets
-        return pairs
+        return vectors, found
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        values, pairs = ctx.saved_tensors
+    def backward(ctx: FunctionCtx, *gradients: Tensor | None) -> Any:
+        values, *pairs = ctx.saved_tensors
+        if all(gradient is None for gradient in gradients):
+            return (None,) * 5
         if not ctx.beside:
-            found = _gradient(ctx.matrix, values, pairs, gradients[0], ctx.system)
+            found = _gradient(ctx.matrix, values, pairs, gradients, ctx.system)
             return found, None, None, None, None
         both = jordan(ctx.matrix)
         whole = assembled_values(both, values, values)
-        found = _gradient(both.pattern, whole, pairs, gradients[0], ctx.system)
+        found = _gradient(both.pattern, whole, pairs, gradients, ctx.system)
         places = indices_on(both.pattern, "places", both.positions, values.device)
         return found[places].unflatten(0, (2, -1)).sum(0), None, None, None, None
 
 
-def _gradient(A: Csr, values: Tensor, pairs: Tensor, gradient: Tensor, system: str) -> Tensor:
-    """Return the gradient of the values of a symmetric matrix: an adjoint system for each pair."""
-    n, k = A.shape[0], pairs.shape[1]
-    border, V = bordered(A), pairs[:-1].T
-    own, shifts = values.expand(k, -1), (-pairs[-1])[:, None].expand(k, n)
+def _gradient(
+    A: Csr, values: Tensor, pairs: Sequence[Tensor], gradients: Sequence[Tensor | None], system: str
+) -> Tensor:
+    """Return the gradient of the values of a symmetric matrix."""
+    (vectors, found), (of_vectors, of_values) = pairs, gradients
+    left = None if of_values is None else vectors * of_values
+    if of_vectors is not None:
+        adjoint = _adjoint(A, values, vectors, found, of_vectors, system)
+        left = -adjoint if left is None else left - adjoint
+    assert left is not None  # one of the two gradients is given
+    indptr, indices, _ = pattern_tensors(A, values.device)
+    sampled: Tensor = operators.sddmm(indptr, indices, left.contiguous(), vectors, "auto")
+    return sampled
+
+
+def _adjoint(
+    A: Csr, values: Tensor, vectors: Tensor, found: Tensor, gradient: Tensor, system: str
+) -> Tensor:
+    """Return the solutions of the adjoint systems of eigenvectors, one for each, shape (n, k)."""
+    n, k = vectors.shape
+    border, V = bordered(A), vectors.T
+    own, shifts = values.expand(k, -1), (-found)[:, None].expand(k, n)
     with torch.no_grad():  # the solution does not depend on the scale
         none = torch.zeros_like(V)
         scale = assembled_values(border, own, shifts, none, none).abs().amax(-1, keepdim=True)
     numbers = assembled_values(border, own, shifts, scale * V, scale * V)
     indptr, indices, _ = pattern_tensors(border.pattern, values.device)
-    right = torch.cat([gradient[:-1].T, -scale * gradient[-1:].T], -1)[..., None]
-    adjoint = solve_adjoint(indptr, indices, numbers, right, system)[:, :n, 0].T
-    indptr, indices, _ = pattern_tensors(A, values.device)
-    sampled: Tensor = operators.sddmm(
-        indptr, indices, adjoint.contiguous(), pairs[:-1].contiguous(), "auto"
-    )
-    return torch.neg(sampled)
+    right = torch.nn.functional.pad(gradient.T, (0, 1))[..., None]
+    return solve_adjoint(indptr, indices, numbers, right, system)[:, :n, 0].T
