@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import products
 from .places import ROOT
 from .speed import RESULTS, drawn
 
@@ -221,6 +222,10 @@ def page() -> str:
         "No other library with multigrid on a GPU could be installed; on the H100 the other "
         "libraries solve by Krylov methods.",
         "On the two cores other programs ran at the same time, so that single times vary by half.",
+        "",
+        products.section(),
+        "",
+        "## Your machine",
         "",
         "Measure your machine: `wollemi bench suite races --executor cuda`. "
         "[The harness](../benchmarks/README.md#races) says which libraries",

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from website import how_fast
+from website import how_fast, products
 from website.places import ROOT
 
 
@@ -19,6 +19,12 @@ def test_the_page_and_its_picture_are_made_of_the_records() -> None:
 def test_the_sentence_of_the_readme_is_that_of_the_records() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert how_fast.sentence() in " ".join(readme.split())
+
+
+def test_a_product_at_the_bound_reads_every_byte_once() -> None:
+    one = products.Product("rows", 1_000_000, wollemi=20.0, cusparse=30.0, share=0.5)
+    assert (one.ratio, one.largest_ratio) == (1.5, 3.0)
+    assert one.sectors(20.0) == 2.2  # 44 MB in 20 microseconds
 
 
 def line(run: str, benchmark: str, contender: str, seconds: float | None) -> dict[str, Any]:
