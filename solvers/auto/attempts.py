@@ -195,13 +195,12 @@ class Attempts:
         if not isinstance(self.A, Matrix) or self.A.partition is not None:
             return
         found = self._shortest(None)
+        self.best = found if self.best is None else self._better(found)
         ended = [s for s in found.stops if s != Stop.CONVERGED]
         if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
             self.best, self.ended_by = found, Stop.LEAST_SQUARES
             self.notes.append("x is the shortest least squares solution, by lsmr")
-            return
-        self.best = found if self.best is None else self._better(found)
-        if not ended and self.best is found:
+        elif not ended and self.best is found:
             self.notes.append(SHORTEST)
 
     def _shortest(self, seconds: float | None) -> Result:

@@ -6,6 +6,8 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.status import Stop
+from wollemi.solvers.auto.attempts import Attempts
+from wollemi.solvers.auto.candidates import Candidate
 from wollemi.solvers.auto.singular import why_singular
 
 from .conftest import poisson
@@ -172,3 +174,16 @@ def test_rectangular_systems_too_ill_conditioned_for_lsmr_are_factorized(on, sha
     assert result.converged and result.attempts[-1].method == "direct"
     x = np.linalg.lstsq(A, b, rcond=1e-13)[0]
     np.testing.assert_allclose(result.x, x, atol=1e-5 * np.linalg.norm(x))
+
+
+def test_factors_that_fail_at_once_lead_to_a_least_squares_solution(on, rng):
+    S = shifted().tolil()
+    S[7] = S[8] = 0.0
+    S[:, 7] = 0.0
+    S, b = sp.csr_array(S), rng.standard_normal(300)
+    A = wl.Csr(S, executor=on)
+    candidates = [Candidate("direct")]
+    found = Attempts(A, b, None, 1e-8, 0.0, None, None, [], {}).run(candidates, list)
+    assert found.stops == [Stop.LEAST_SQUARES]
+    shortest = np.linalg.lstsq(S.toarray(), b, rcond=1e-12)[0]
+    np.testing.assert_allclose(found.x, shortest, atol=1e-5 * np.linalg.norm(shortest))
