@@ -3,9 +3,9 @@
 #include <cstring>
 #include <vector>
 
-#include "call.hpp"
-#include "parallel.hpp"
-#include "text_entries.hpp"
+#include "omp/call.hpp"
+#include "omp/parallel.hpp"
+#include "omp/text_entries.hpp"
 
 namespace wl {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "types.hpp"
+#include "unified/types.hpp"
 
 namespace wl {
 

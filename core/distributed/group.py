@@ -192,6 +192,16 @@ class Group:
 
         Members look for captures once, at its begin: each look asks CUDA, and another thread takes
         Python's lock meanwhile.
+
+        Parameters
+        ----------
+        program : callable
+            Called with the executor of each member.
+
+        Returns
+        -------
+        list
+            The results of the function in the order of the members.
         """
         return self.run(partial(_uncaptured, program))
 
