@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import DTypeLike
 
 from ...core.executor import Executor
+from .batch_direct import determinants_of, solve_directly
 
 if TYPE_CHECKING:
     from ...core.batch.factors import Determinants, FactoredSystems, Layout
@@ -88,8 +89,6 @@ class BlockExecutor(Executor):
         """Factorize and solve the systems of a batch, a matrix in each block."""
         if not self.has_double:
             return False
-        from .batch_direct import solve_directly
-
         with self.blocks.here("the factors of a batch"):
             solve_directly(self, layout, systems)
         return True
@@ -98,7 +97,5 @@ class BlockExecutor(Executor):
         """Return the determinants of the matrices of a batch."""
         if not self.has_double:
             return None
-        from .batch_direct import determinants_of
-
         with self.blocks.here("the factors of a batch"):
             return determinants_of(self, layout, values)

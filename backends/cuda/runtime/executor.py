@@ -25,7 +25,7 @@ from ...gpu.base import FREE, OWN, GpuExecutor, PerThread
 from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ..table import algorithms, kernel
-from . import later
+from . import later, nccl
 from .capture import Capture, CapturedStream, Captures, allowing_allocations
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
@@ -293,7 +293,6 @@ class CudaExecutor(GpuExecutor):
     ) -> Sequence[Links] | None:
         """Return links by peer access or by NCCL, if every member has a GPU of its own."""
         from ..peers import links as peers
-        from . import nccl
 
         makers = {"peer": peers.linked, "nccl": nccl.linked}
         for make in makers.values() if kind is None else [makers[kind]]:
@@ -312,7 +311,6 @@ class CudaExecutor(GpuExecutor):
         Ranks of one host use each other's memory, others NCCL.
         """
         from ..peers.ranks import joined_by_memory
-        from . import nccl
 
         found = nccl.linked_ranks(host)
         return None if found is None else joined_by_memory(found)
