@@ -35,6 +35,9 @@ DENSE_WORK, DENSE_SECONDS = 8.1e9, 4e-10
 #: independent of the others counts as zero.
 RANK = 10.0
 
+#: A solution that differs more from its rounding to its dtype is out of the range of the dtype.
+LOST = 1e-3
+
 #: Products with the matrix in an iteration of LSMR.
 PRODUCTS = 3.0
 
@@ -128,7 +131,8 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     Returns
     -------
     x, norms, rank : array of shape (n, k), array, int
-        Of the columns' residuals, and the numerical rank.
+        Of the columns' residuals, and the numerical rank. The norm of a column is NaN if its
+        solution overflows the dtype, or loses its digits near zero.
 
     References
     ----------
@@ -144,9 +148,29 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     matrix[np.repeat(np.arange(A.shape[0]), np.diff(indptr)), indices] = data
     unit = RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
     sides = np.asarray(block).astype(np.result_type(wide, block.dtype))
-    x, _, rank, _ = lstsq(matrix, sides, cond=unit, lapack_driver="gelsy", check_finite=False)
-    rounded = x.astype(dtype)
-    return rounded, np.linalg.norm(sides - matrix @ rounded, axis=0), int(rank)
+    size = _sizes(sides)  # squares of columns of this size are in range
+    x, _, rank, _ = lstsq(
+        matrix, sides / size, cond=unit, lapack_driver="gelsy", check_finite=False
+    )
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        rounded = (x * size).astype(dtype)
+        kept = rounded / size
+        norm = column_norms(sides / size - matrix @ kept) * size
+        lost = ~(column_norms(kept - x) <= LOST * column_norms(x))
+    return rounded, np.where(lost, np.nan, norm), int(rank)
+
+
+def column_norms(columns: Numbers) -> Numbers:
+    """Return the norms of columns on the host, also where their squares are out of range."""
+    size = _sizes(columns)
+    return np.linalg.norm(columns / size, axis=0) * size
+
+
+def _sizes(columns: Numbers) -> Numbers:
+    """Return powers of two near the largest elements of columns; 1 for columns without a size."""
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    usable = (largest > 0) & np.isfinite(largest)
+    return np.where(usable, 2.0 ** np.floor(np.log2(np.where(usable, largest, 1.0))), 1.0)
 
 
 def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
@@ -154,6 +178,8 @@ def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
     began = time.perf_counter()
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     x, norm, rank = dense_shortest(A, block, np.asarray(found.x).dtype)
+    if np.any(np.isnan(norm)):
+        return found
     stops = [
         Stop.CONVERGED if n <= t else Stop.LEAST_SQUARES
         for n, t in zip(norm, threshold, strict=True)

@@ -20,7 +20,7 @@ from ..least_squares.base import COLUMNS
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.result import LeastSquaresResult
 from .candidates import DIRECT
-from .least_squares import dense_shortest, fits_densely
+from .least_squares import column_norms, dense_shortest, fits_densely
 from .methods import AskedMethod
 
 #: The note on a solution by factors.
@@ -85,31 +85,39 @@ def solve_rectangular(
     ]  # fmt: skip
     free = asked.is_open and x0 is None and maxiter is None and A.partition is None
     if free and not found.converged and isinstance(A, Matrix) and fits_densely(A):
-        found, factored = _by_factors(A, block, b, found, tolerance, atol)
-        tried.append(factored)
-        notes += [f"lsmr: {tried[0].reason}; orthogonal factors of a dense matrix did it", DENSE]
+        made = _by_factors(A, block, b, found, tolerance, atol)
+        if made is not None:
+            found, factored = made
+            tried.append(factored)
+            why = tried[0].reason
+            notes += [f"lsmr: {why}; orthogonal factors of a dense matrix did it", DENSE]
     return replace(found, notes=notes, attempts=tried)
 
 
 def _by_factors(
     A: Matrix, block: Any, b: Any, found: LeastSquaresResult, rtol: float, atol: float
-) -> tuple[LeastSquaresResult, AttemptRecord]:
-    """Return the shortest least squares solution by dense factors, after LSMR came to no end."""
+) -> tuple[LeastSquaresResult, AttemptRecord] | None:
+    """Return the shortest least squares solution by dense factors, after LSMR came to no end.
+
+    There is none if a solution is out of the range of its dtype.
+    """
     began = time.perf_counter()
     sides = np.asarray(A.executor.to_host(block))
     dtype = np.asarray(A.executor.to_host(found.x)).dtype
     x, norm, _ = dense_shortest(A, sides, dtype)
+    if np.any(np.isnan(norm)):
+        return None
     native = A.executor.from_host(np.ascontiguousarray(x))
     residual = A.executor.from_host(np.array(sides, dtype))
     A.astype(dtype)._apply(native, residual, -1.0, 1.0)
     normal = A.executor.zeros((A.shape[1], sides.shape[1]), dtype)
     A.H.astype(dtype)._apply(residual, normal, 1.0, 0.0)
-    limit = np.maximum(rtol * np.linalg.norm(sides, axis=0), atol)
+    limit = np.maximum(rtol * column_norms(sides), atol)
     numbers: dict[str, Any] = {
         "residual_norm": norm,
         "damped_norm": norm,
         "normal_residual_norm": norms(A.executor, normal),
-        "x_norm": np.linalg.norm(x, axis=0),
+        "x_norm": column_norms(x),
     }
     one = np.ndim(b) == 1
     seconds = time.perf_counter() - began

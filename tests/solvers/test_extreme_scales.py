@@ -66,6 +66,21 @@ def test_a_solution_that_underflows_is_not_claimed(on, solver):
     assert result.residual_norm == pytest.approx(np.sqrt(3) * 1e-200)
 
 
+@pytest.mark.parametrize("scales", [(1e200, 1e-200), (1e-200, 1e200)])
+def test_wl_solve_does_not_claim_a_solution_out_of_range(on, scales):
+    a, b = scales
+    result = wl.solve(wl.Csr(np.eye(3) * a, executor=on), np.full(3, b))
+    assert not result.converged and result.reason.startswith("out of range")
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e150])
+def test_least_squares_of_a_singular_matrix_have_one_verdict_at_all_scales(on, scale):
+    A = wl.Csr(np.ones((2, 2)), executor=on)
+    result = wl.solve(A, np.array([2.0, 2.0]) * scale)
+    assert result.converged
+    np.testing.assert_allclose(result.x, np.full(2, scale))
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_solution_below_the_normal_numbers_is_judged_by_its_digits(on, solver):
     # 1e-310 has 14 digits, 3e-323 has one
