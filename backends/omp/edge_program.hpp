@@ -144,10 +144,10 @@ public:
         std::fill_n(to, n, rows_(input, row));
         break;
       case EdgeCode::of_column:
-        load_some([=, this](i64 e) { return columns_(input, columns[e]); });
+        load_some([=](i64 e) { return columns_(input, columns[e]); });
         break;
       case EdgeCode::of_entry:
-        load_some([=, this](i64 e) { return entries_(input, entry + e); });
+        load_some([=](i64 e) { return entries_(input, entry + e); });
         break;
       case EdgeCode::add:
         either_type([](auto x, auto y) { return x + y; });
