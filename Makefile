@@ -190,7 +190,8 @@ $(STAMPS)/kernels: pyproject.toml | $(STAMPS)/build
 	@touch $@
 
 # The wheel is built from the sdist, so a file missing there shows here; so does kernel text missing in the wheel.
-runtime_text := find unified simt cpu gpu cuda dpcpp -name '*.[ch]pp' -o -name '*.cu' | sort
+# gpu/*.cpp is compiled into a module.
+runtime_text := find unified simt cpu gpu cuda dpcpp -name '*.[ch]pp' -not -path 'gpu/*.cpp' -o -name '*.cu' | sort
 # pip unpacks an sdist into a folder of another name each time; a fixed one keeps what was compiled.
 SDIST := $(BUILD)/sdist
 # A wheel is for every processor, whatever the one here is, and carries kernels that NVRTC compiles here, which
