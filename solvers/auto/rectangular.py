@@ -23,7 +23,8 @@ from .candidates import DIRECT
 from .least_squares import column_norms, dense_shortest, fits_densely
 from .methods import AskedMethod
 
-#: The note on a solution by factors.
+#: The notes on a solution by factors.
+OF_DENSE = "orthogonal factors of a dense matrix did it"
 DENSE = "x is the shortest of all solutions, by LAPACK in SciPy"
 
 
@@ -85,28 +86,26 @@ def solve_rectangular(
     ]  # fmt: skip
     free = asked.is_open and x0 is None and maxiter is None and A.partition is None
     if free and not found.converged and isinstance(A, Matrix) and fits_densely(A):
-        made = _by_factors(A, block, b, found, tolerance, atol)
-        if made is not None:
-            found, factored = made
-            tried.append(factored)
-            why = tried[0].reason
-            notes += [f"lsmr: {why}; orthogonal factors of a dense matrix did it", DENSE]
+        found, factored, said = _by_factors(A, block, b, found, tolerance, atol)
+        tried += factored
+        notes += said
     return replace(found, notes=notes, attempts=tried)
 
 
 def _by_factors(
     A: Matrix, block: Any, b: Any, found: LeastSquaresResult, rtol: float, atol: float
-) -> tuple[LeastSquaresResult, AttemptRecord] | None:
+) -> tuple[LeastSquaresResult, list[AttemptRecord], list[str]]:
     """Return the shortest least squares solution by dense factors, after LSMR came to no end.
 
-    There is none if a solution is out of the range of its dtype.
+    The attempt and the notes follow. If a solution is out of the range of its dtype, the result is
+    that of LSMR, without an attempt.
     """
     began = time.perf_counter()
     sides = np.asarray(A.executor.to_host(block))
     dtype = np.asarray(A.executor.to_host(found.x)).dtype
     x, norm, _ = dense_shortest(A, sides, dtype)
     if np.any(np.isnan(norm)):
-        return None
+        return found, [], []
     native = A.executor.from_host(np.ascontiguousarray(x))
     residual = A.executor.from_host(np.array(sides, dtype))
     A.astype(dtype)._apply(native, residual, -1.0, 1.0)
@@ -129,4 +128,5 @@ def _by_factors(
         seconds=found.seconds + seconds,
         **({name: float(v[0]) for name, v in numbers.items()} if one else numbers),
     )
-    return made, AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")
+    said = [f"lsmr: {found.reason.partition(':')[0]}; {OF_DENSE}", DENSE]
+    return made, [AttemptRecord(DIRECT, "dense", 0.0, 1, seconds, "converged")], said
