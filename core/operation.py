@@ -153,7 +153,7 @@ class Operation:
     changed : callable, optional
         For an operation with totals among its inputs: given the arguments by name, before it runs,
         it returns an array of booleans, the columns with sums that it will recompute. The sums of
-        the others are totals already. The sums of the others are totals already.
+        the others are totals already.
     """
 
     name: str

@@ -39,8 +39,7 @@ constexpr double kLeastBlock = 1000;
 // longer.
 constexpr double kWorthwhile = 0.8;
 
-// Cells: adjacent rows that are in one chunk in any case. Estimates are made from these. Estimates
-// are made from these.
+// Cells: adjacent rows that are in one chunk in any case. Estimates are made from these.
 constexpr i64 kCellRows = 32, kCellEntries = 1024, kMostCells = 16384;
 
 constexpr int kMostLanes = 64;

@@ -194,7 +194,6 @@ class Bicgstab(KrylovSolver):
     ----------
     H. A. van der Vorst, Bi-CGSTAB, SIAM J. Sci. Stat. Comput. 13 (1992); the names follow algorithm
     7.7 in Y. Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept in ``r``.
-    Saad, Iterative Methods for Sparse Linear Systems, 2003, with ``s`` kept in ``r``.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class BlockJacobi(Preconditioner):
     Notes
     -----
     The inverses are a matrix: ``Bsr`` if all blocks have equally many rows, else ``Csr``. Hermitian
-    positive definite if ``A`` is. Hermitian positive definite if ``A`` is. With ``storage`` they
+    positive definite if ``A`` is. With ``storage`` they
     are a sum of matrices by rows, one for each dtype, and each is multiplied by its blocks;
     ``bfloat16`` needs the package ml_dtypes.
 

@@ -26,7 +26,7 @@ class Jacobi(Preconditioner):
         Any format.
     replacement : number, optional
         The value where the diagonal has no inverse; ``notes`` tell how often. By default such a
-        diagonal is refused. By default such a diagonal is refused.
+        diagonal is refused.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """An executor for tests: NumPy's memory, and kernels of GPUs in waves of fibers.
 
 Requests go the whole way of a GPU's executor: the same choice of kernels, the same arguments, the
-same launches. Only CuPy is replaced, by NumPy's equivalents. CuPy alone is replaced, by as much of
-it as NumPy has.
+same launches. Only CuPy is replaced, by NumPy's equivalents.
 """
 
 from __future__ import annotations
