@@ -75,6 +75,10 @@ class MissingPackage(WollemiError, ImportError):
     """A package that is optional and is not installed; the message says how to install it."""
 
 
+class MissingFile(WollemiError, FileNotFoundError):
+    """A file is not there, or the folder that a file goes to."""
+
+
 class DeviceError(WollemiError, RuntimeError):
     """A device that failed while it worked: lost, asynchronous error, launch failure."""
 

@@ -4,12 +4,12 @@ from .products import mask_tiles as mask_tiles  # registers its kernels
 from .products.dense import DenseProduct
 from .products.dense_sampled import SampledDense
 from .products.fusedmm_steps import StepsOrPass, TwoSteps
-from .products.sddmm_tile import Tile, TileMma
 from .products.slab import Slab
 from .products.slab_attention import SlabAttention
 from .products.slab_choice import SlabsOrRows
 from .products.tensor import TensorCores
 from .products.tile_attention import TileAttention, TilesOrRows
+from .products.tile_sddmm import Tile, TileMma
 from .spmv.cached_columns import CachedColumns
 from .table import algorithms
 

@@ -68,8 +68,8 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
         more row pointers than entries, beyond 256 MiB of them, and no format was asked for.
     InvalidArgument
         If the kind of file or the format is unknown.
-    FileNotFoundError
-        If there is none; other errors of the system stay as they are, too.
+    MissingFile
+        If there is none; it is a ``FileNotFoundError`` too. Other errors of the system stay.
 
     Examples
     --------
@@ -146,8 +146,6 @@ def _naming(source: Source) -> Iterator[None]:
         # raise OSError without a number, and zipfile, which goes to where a damaged archive says
         # that its parts are, is told that an argument is invalid.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise
-        if isinstance(error, FileNotFoundError):
             raise
         kind = f".{source.kind} file" if source.kind else "file"
         raise InvalidMatrix(

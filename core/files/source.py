@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..errors import InvalidArgument, InvalidMatrix
+from ..errors import InvalidArgument, InvalidMatrix, MissingFile
 
 #: Bytes that are read at a time. Less costs calls, more costs cache misses: 40 MB are parsed
 #: equally fast with 64 KB and with 4 MB.
@@ -89,7 +89,7 @@ class Source:
 
         Raises
         ------
-        FileNotFoundError
+        MissingFile
             If there is no such file.
         OSError
             If it cannot be opened: the system's own error.
@@ -98,7 +98,7 @@ class Source:
             yield self._told_by_content()
             return
         if not self._path.exists():
-            raise FileNotFoundError(f"{self._path}: there is no such file")
+            raise MissingFile(f"{self._path}: there is no such file")
         with self._path.open("rb") as raw:
             if self._path.is_file():  # a pipe has no size
                 factor = COMPRESSED[self._compression][2] if self._compression else 1

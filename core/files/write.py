@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, MissingFile
 from ..formats import Coo, Dense, Matrix
 from ..linop import LinOp
 from ..operands import to_host
@@ -40,6 +40,8 @@ def write(path: str | Path, matrix: Any) -> None:
     ------
     InvalidArgument
         If the ending is unknown or does not fit.
+    MissingFile
+        If the folder of the file does not exist; it is a ``FileNotFoundError`` too.
 
     Examples
     --------
@@ -54,6 +56,11 @@ def write(path: str | Path, matrix: Any) -> None:
 
     path = Path(path)
     kind, compression = kind_of(path)
+    if not path.parent.is_dir():
+        raise MissingFile(
+            f"{path}: the folder {path.parent.absolute()} does not exist; make it first: "
+            f"Path({str(path.parent)!r}).mkdir(parents=True)"
+        )
     host = _on_host(matrix)
     dense = isinstance(host, np.ndarray)
     if host.ndim not in (1, 2) or host.dtype.kind not in "buifc":

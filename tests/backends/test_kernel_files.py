@@ -38,3 +38,42 @@ def test_headers_with_one_name_in_two_folders_are_told_apart() -> None:
 def test_a_missing_header_is_named() -> None:
     with pytest.raises(FileNotFoundError, match=r"simt/none\.hpp"):
         flatten("simt/none.hpp")
+
+
+#: Headers whose launcher has another name, and the launcher.
+LAUNCHERS = {
+    "cuda/batch/one_system.hpp": "cuda/batch/systems.py",
+    "cuda/loop/arnoldi.hpp": "cuda/loop/persistent.py",
+    "cuda/loop/grid_barrier.hpp": "cuda/loop/persistent.py",
+    "cuda/loop/register_rows.hpp": "cuda/loop/persistent.py",
+    "simt/edge.hpp": "gpu/products/rowwise.py",
+    "simt/expand_rows.hpp": "gpu/radix.py",
+    "simt/gram_schmidt.hpp": "gpu/gmres.py",
+    "simt/ordering.hpp": "dpcpp/ordering.py",
+    "simt/substitute.hpp": "gpu/triangular.py",
+    "simt/substitute_levels.hpp": "gpu/triangular.py",
+    "simt/transpose.hpp": "gpu/structure.py",
+}
+HEADER = re.compile(r'"((?:simt|cuda/\w+)/\w+\.hpp)"')
+
+
+def programs() -> set[str]:
+    """Return the headers that modules of GPUs name: a kernel of a program is in each."""
+    modules = (ROOT / "backends").rglob("*.py")
+    gpu = [m for m in modules if m.parent.name not in ("omp", "dpcpp", "reference")]
+    return {header for module in gpu for header in HEADER.findall(module.read_text())}
+
+
+def test_kernel_and_launcher_share_a_word() -> None:
+    modules = [*(ROOT / "backends/gpu").rglob("*.py"), *(ROOT / "backends/cuda").rglob("*.py")]
+    parts = [m.relative_to(ROOT / "backends").with_suffix("").parts[1:] for m in modules]
+    words = {word for path in parts for part in path for word in part.split("_")}
+    words |= {word.removesuffix("s") for word in words}
+    apart = {h for h in programs() if Path(h).stem.split("_")[0] not in words}
+    assert apart <= LAUNCHERS.keys()
+
+
+def test_the_launchers_with_another_name_are_there() -> None:
+    assert LAUNCHERS.keys() <= programs()
+    for launcher in LAUNCHERS.values():
+        assert (ROOT / "backends" / launcher).is_file(), launcher

@@ -285,8 +285,19 @@ def test_an_archive_of_arrays_that_disagree_is_refused(tmp_path):
         wl.read(tmp_path / "missing.npz")
 
 
+@pytest.mark.parametrize("name", ["A.mtx", "A.mtx.gz", "A.npz"])
+def test_a_file_in_a_folder_that_is_missing_is_refused_with_the_remedy(tmp_path, name):
+    folder = tmp_path / "results" / "new"
+    with pytest.raises(FileNotFoundError, match=r"results/new does not exist; make it") as caught:
+        wl.write(folder / name, wl.Csr(np.eye(2)))
+    assert isinstance(caught.value, wl.errors.MissingFile)
+    folder.mkdir(parents=True)
+    wl.write(folder / name, wl.Csr(np.eye(2)))
+    assert wl.read(folder / name).nnz == 2
+
+
 def test_what_is_not_there_or_not_a_file_is_the_systems_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(wl.errors.MissingFile, match="no such file"):
         wl.read(tmp_path / "none.mtx")
     (tmp_path / "folder.mtx").mkdir()
     with pytest.raises(IsADirectoryError):

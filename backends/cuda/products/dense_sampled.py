@@ -24,7 +24,7 @@ from ...unified.wrappers import SimtKernel
 from .constants import DENSE_PRODUCTS, DenseProductConstants
 from .dense import CHOSEN, DTYPES, MEMORY, launch
 from .dense_library import multiply, taken
-from .sddmm_tile import TILE, Tile, TileMma, sorted_rows
+from .tile_sddmm import TILE, Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr

@@ -16,7 +16,7 @@ from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...gpu.products.rowwise import weigh
 from .constants import TileConstants, by_columns
-from .sddmm_tile import Tile, TileMma, sorted_rows
+from .tile_sddmm import Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr

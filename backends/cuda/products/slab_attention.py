@@ -20,8 +20,8 @@ from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
-from .sddmm_tile import launch
 from .slab_lists import BATCH, PANEL, SlabLists, lists_of, transposed_lists_of
+from .tile_sddmm import launch
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr

@@ -25,8 +25,8 @@ from ...unified.wrappers import SimtKernel
 from . import attention_operands
 from .constants import RowAttentionConstants, TileAttentionConstants
 from .row_times import MANY, RowSizes
-from .sddmm_tile import launch
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
+from .tile_sddmm import launch
 from .tile_shapes import (
     WIDTHS,
     TileShape,

@@ -17,7 +17,7 @@ import numpy as np
 from ..backends.cuda.products import slab_attention as slabs
 from ..backends.cuda.products import tile_attention as attention
 from ..backends.cuda.products import tile_shapes
-from ..backends.cuda.products.sddmm_tile import source
+from ..backends.cuda.products.tile_sddmm import source
 from ..backends.gpu.device import Program
 from ..backends.gpu.products import declarations as ml
 from ..backends.gpu.products.csr import Adapter

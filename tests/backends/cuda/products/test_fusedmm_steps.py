@@ -10,7 +10,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products.fusedmm_steps import StepsOrPass, TwoSteps
-from wollemi.backends.cuda.products.sddmm_tile import SORTED
+from wollemi.backends.cuda.products.tile_sddmm import SORTED
 from wollemi.backends.cuda.table import algorithms
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import csr as cuda_ml

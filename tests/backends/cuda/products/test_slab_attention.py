@@ -11,7 +11,6 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products import slab_attention as attention
-from wollemi.backends.cuda.products.sddmm_tile import source
 from wollemi.backends.cuda.products.slab_lists import (
     BATCH,
     LAST,
@@ -22,6 +21,7 @@ from wollemi.backends.cuda.products.slab_lists import (
     make_lists,
     places_of,
 )
+from wollemi.backends.cuda.products.tile_sddmm import source
 from wollemi.backends.gpu.products.csr import Adapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.products import sddmm_tile
-from wollemi.backends.cuda.products.sddmm_tile import BLOCK, HALF, TILE, make_lists, sorted_rows
+from wollemi.backends.cuda.products import tile_sddmm
+from wollemi.backends.cuda.products.tile_sddmm import BLOCK, HALF, TILE, make_lists, sorted_rows
 from wollemi.core.errors import InvalidArgument
 
 from ...needs import CUDA_TARGETS, hopper, nvrtc, package, swept
@@ -73,19 +73,19 @@ def test_rows_that_fall_are_not_sorted() -> None:
 def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
     compiler = nvrtc()
     parts = 2 if value == "f4" else 1
-    for width in sddmm_tile.WIDTHS[parts]:
+    for width in tile_sddmm.WIDTHS[parts]:
         for valued in range(4):
-            text = sddmm_tile.source(
-                sddmm_tile.tile_sddmm, value, index, KP=width, PARTS=parts, U=2, VALUED=valued
+            text = tile_sddmm.source(
+                tile_sddmm.tile_sddmm, value, index, KP=width, PARTS=parts, U=2, VALUED=valued
             )
             assert compiler.compile_source(text, "sm_90a")
         for each in (1, 4 * (3 - parts)):
-            text = sddmm_tile.source(
-                sddmm_tile.tile_pack, value, index, KP=width, H=TILE, PARTS=parts, E=each, WHOLE=1
+            text = tile_sddmm.source(
+                tile_sddmm.tile_pack, value, index, KP=width, H=TILE, PARTS=parts, E=each, WHOLE=1
             )
             assert compiler.compile_source(text, "sm_90a")
     constants = {"L": 16, "V": 2, "E": 4, "A": 2, "WHOLE": 2}
-    text = sddmm_tile.source(sddmm_tile.sddmm_if_wide, value, index, **constants)
+    text = tile_sddmm.source(tile_sddmm.sddmm_if_wide, value, index, **constants)
     assert compiler.compile_source(text, "sm_90a")
 
 
@@ -98,16 +98,16 @@ def test_nvrtc_compiles_them_for_all_tensor_cores(
 ) -> None:
     compiler = nvrtc()
     parts = 2 if value == "f4" else 1
-    for stages, width in enumerate(sddmm_tile.WIDTHS[parts]):
+    for stages, width in enumerate(tile_sddmm.WIDTHS[parts]):
         constants = {"KP": width, "PARTS": parts, "STAGES": 1 + stages % 2, "U": 2}
-        text = sddmm_tile.source(sddmm_tile.tile_mma, value, index, **constants, VALUED=stages)
+        text = tile_sddmm.source(tile_sddmm.tile_mma, value, index, **constants, VALUED=stages)
         assert compiler.compile_source(text, architecture)
 
 
 def test_a_block_fits_a_multiprocessor_of_hopper() -> None:
-    for parts, widths in sddmm_tile.WIDTHS.items():
+    for parts, widths in tile_sddmm.WIDTHS.items():
         for width in widths:
-            assert sddmm_tile.shared_bytes(width, parts, 8) <= 227 * 1024
+            assert tile_sddmm.shared_bytes(width, parts, 8) <= 227 * 1024
 
 
 # ---- on a GPU

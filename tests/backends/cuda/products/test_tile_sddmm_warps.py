@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from wollemi.backends.cuda.products import sddmm_tile
-from wollemi.backends.cuda.products.sddmm_tile import TILE, WIDTHS, make_lists
+from wollemi.backends.cuda.products import tile_sddmm
+from wollemi.backends.cuda.products.tile_sddmm import TILE, WIDTHS, make_lists
 from wollemi.backends.unified.wrappers import SimtKernel, program, simt_wrapper
 
 from ...lockstep.build import ROOTS, Library, compiler
 from ...needs import tool
-from .test_sddmm_tile import pattern
+from .test_tile_sddmm import pattern
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
 #: A kernel, and its other compile-time settings.
 KERNELS = {
-    "tile": (sddmm_tile.tile_sddmm, {}),
-    "tile-mma, one tile in memory": (sddmm_tile.tile_mma, {"STAGES": 1}),
-    "tile-mma, two": (sddmm_tile.tile_mma, {"STAGES": 2}),
+    "tile": (tile_sddmm.tile_sddmm, {}),
+    "tile-mma, one tile in memory": (tile_sddmm.tile_mma, {"STAGES": 1}),
+    "tile-mma, two": (tile_sddmm.tile_mma, {"STAGES": 2}),
 }
 
 
@@ -94,7 +94,7 @@ def sample(
         sources += [*rows, place(x), long(k), place(into), place(scale)]
     each = 16 // C.dtype.itemsize if k % 8 == 0 else 1
     run(
-        sddmm_tile.tile_pack,
+        tile_sddmm.tile_pack,
         code,
         2,
         (long(k), long(0), *sources, place(wide)),
