@@ -42,13 +42,13 @@ def test_a_missing_header_is_named() -> None:
 
 #: Headers whose launcher has another name, and the launcher.
 LAUNCHERS = {
-    "cuda/batch/one_system.hpp": "cuda/batch/systems.py",
     "cuda/loop/arnoldi.hpp": "cuda/loop/persistent.py",
     "cuda/loop/grid_barrier.hpp": "cuda/loop/persistent.py",
     "cuda/loop/register_rows.hpp": "cuda/loop/persistent.py",
     "simt/edge.hpp": "gpu/products/rowwise.py",
     "simt/expand_rows.hpp": "gpu/radix.py",
     "simt/gram_schmidt.hpp": "gpu/gmres.py",
+    "simt/one_system.hpp": "simt/batch_systems.py",
     "simt/ordering.hpp": "dpcpp/ordering.py",
     "simt/substitute.hpp": "gpu/triangular.py",
     "simt/substitute_levels.hpp": "gpu/triangular.py",
