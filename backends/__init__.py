@@ -1,1 +1,1 @@
-"""The backends: what computes, each in a package of its own."""
+"""The backends: the code of each executor, in a package of its own."""

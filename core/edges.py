@@ -200,11 +200,11 @@ def _described(array: Any) -> tuple[Any, Any]:
     return shape[0], f"{array.dtype}, {'one vector' if len(shape) == 1 else shape[1]}"
 
 
-def _same(told: list[Any], what: str) -> None:
+def _same(told: list[Any], label: str) -> None:
     if all(found == told[0] for found in told):
         return
     each = "; ".join(f"member {rank}: {found}" for rank, found in enumerate(told))
-    raise GroupMismatch(f"{what}: the members were given different things: {each}")
+    raise GroupMismatch(f"{label}: the members were given different things: {each}")
 
 
 def _listed(numbers: list[int]) -> str:

@@ -523,10 +523,10 @@ class Executor(SolvesSystems, ABC):
         """Return where a native array begins; the default knows NumPy's."""
         return int(array.__array_interface__["data"][0])
 
-    def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def call(self, label: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function of a library that works on the current device: make that this one.
 
-        ``what`` names it where memory runs out or the device fails.
+        ``label`` names it where memory runs out or the device fails.
         """
         return function(*operands)
 
@@ -607,7 +607,7 @@ class Executor(SolvesSystems, ABC):
         return f"{operation.name} has no kernel on {self.name} (have: {known}){why}. {remedy}"
 
 
-def same_executor(what: str, *placed: Any) -> Executor:
+def same_executor(label: str, *placed: Any) -> Executor:
     """Return the one executor of ``placed`` (things with ``.executor``).
 
     Raises
@@ -619,13 +619,13 @@ def same_executor(what: str, *placed: Any) -> Executor:
     for other in placed[1:]:
         if other.executor != first:
             raise ExecutorMismatch(
-                f"{what}: operands live on {first.full_name} and on {other.executor.full_name}; "
+                f"{label}: operands live on {first.full_name} and on {other.executor.full_name}; "
                 f'move one of them, for instance with .to("{first.name}")'
             )
     return first
 
 
-def brought_together(what: str, *operands: Any) -> tuple[Any, ...]:
+def brought_together(label: str, *operands: Any) -> tuple[Any, ...]:
     """Return operators on the one executor where they meet.
 
     An object made of the host's data without ``executor=`` has no home. It follows operands with a
@@ -641,7 +641,7 @@ def brought_together(what: str, *operands: Any) -> tuple[Any, ...]:
         return operands  # most often, and soonest told
     place = next((op for op in operands if not op._follows), first).executor
     moved = tuple(op.to(place) if op._follows and op.executor != place else op for op in operands)
-    same_executor(what, *moved)
+    same_executor(label, *moved)
     return moved
 
 

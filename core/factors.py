@@ -11,7 +11,7 @@ from .errors import InvalidArgument, UnsupportedDtype
 _PLAIN = frozenset({int, float, complex})
 
 
-def number(value: Any, what: str) -> Any:
+def number(value: Any, label: str) -> Any:
     """Return a number, an array's scalar or a fraction included, as one of Python's own.
 
     Raises
@@ -34,10 +34,10 @@ def number(value: Any, what: str) -> Any:
         return value
     if isinstance(value, Number):  # fractions and the like make objects of arrays
         return float(value)  # type: ignore[arg-type]
-    raise InvalidArgument(f"{what}: expected a number, got {value!r}")
+    raise InvalidArgument(f"{label}: expected a number, got {value!r}")
 
 
-def real_number(value: Any, what: str, operation: str) -> float:
+def real_number(value: Any, label: str, operation: str) -> float:
     """Return the result of :func:`number`, for an operation of real numbers.
 
     Raises
@@ -47,7 +47,7 @@ def real_number(value: Any, what: str, operation: str) -> float:
     """
     if type(value) is float:  # the most frequent type first
         return value
-    found: float | complex = number(value, what)
+    found: float | complex = number(value, label)
     if isinstance(found, complex):
-        raise UnsupportedDtype(f"{what}: {operation} takes real factors, got {found}")
+        raise UnsupportedDtype(f"{label}: {operation} takes real factors, got {found}")
     return found

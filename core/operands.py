@@ -83,7 +83,7 @@ def executor_beside(executor: Executor, *arrays: object) -> Executor | None:
     return None
 
 
-def native(executor: Executor, array: object, what: str) -> Array:
+def native(executor: Executor, array: object, label: str) -> Array:
     """Return ``array`` as a native array of ``executor``; the host's are copied in.
 
     Raises
@@ -92,25 +92,25 @@ def native(executor: Executor, array: object, what: str) -> Array:
         If it lives on another device.
     """
     if executor.owns(array):
-        made = plain(array, what)
-        return made if executor.owns(made) else array  # a subclass may be what is native here
-    array = untracked(array, what)
+        made = plain(array, label)
+        return made if executor.owns(made) else array  # a subclass may be native here
+    array = untracked(array, label)
     if is_host(array):
-        host = _as_numpy(array, what)
+        host = _as_numpy(array, label)
         if host.dtype.kind not in "buifc":
             if is_narrow(host.dtype):  # bfloat16, no number to NumPy
                 value_dtype(host.dtype)  # raises
-            raise InvalidArgument(f"{what}: expected numbers, got an array of dtype {host.dtype}")
+            raise InvalidArgument(f"{label}: expected numbers, got an array of dtype {host.dtype}")
         return executor.from_host(host)
     device = getattr(array, "__dlpack_device__", None)
     if device is None:
         dense = "; make it dense with .toarray()" if hasattr(array, "toarray") else ""
-        raise InvalidArgument(f"{what}: expected an array, got {type(array).__name__}{dense}")
+        raise InvalidArgument(f"{label}: expected an array, got {type(array).__name__}{dense}")
     adopted = executor.adopt(array)
     if adopted is None:
         where = _DLPACK_DEVICES.get(device()[0], "another device")
         raise ExecutorMismatch(
-            f"{what}: the operator lives on {executor.name} and the array on {where}; "
+            f"{label}: the operator lives on {executor.name} and the array on {where}; "
             "move one of them"
         )
     return adopted
@@ -139,7 +139,7 @@ def may_overlap(a: Array, b: Array) -> bool:
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
-def plain(array: Any, what: str) -> Any:
+def plain(array: Any, label: str) -> Any:
     """Return an array of NumPy's subclasses as one of NumPy's; others as they are.
 
     A subclass computes in its own way: ``numpy.matrix`` has two dimensions always, and masked
@@ -154,14 +154,14 @@ def plain(array: Any, what: str) -> Any:
         return array
     if np.ma.is_masked(array):
         raise InvalidArgument(
-            f"{what}: elements of this masked array are masked; replace them with "
+            f"{label}: elements of this masked array are masked; replace them with "
             ".filled(0), or take .data"
         )
     return np.asarray(array)
 
 
-def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
-    array = untracked(plain(array, what), what)
+def _as_numpy(array: Any, label: str) -> np.ndarray[Any, Any]:
+    array = untracked(plain(array, label), label)
     try:
         if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
             return np.from_dlpack(array)
@@ -171,26 +171,26 @@ def _as_numpy(array: Any, what: str) -> np.ndarray[Any, Any]:
         # of DLPack, for bfloat16 and narrower: which error it is depends on NumPy's version
         narrow = isinstance(error, RuntimeError) or "nsupported dtype" in str(error)
         if not narrow:
-            raise InvalidArgument(f"{what}: not an array of numbers: {error}") from None
+            raise InvalidArgument(f"{label}: not an array of numbers: {error}") from None
         raise UnsupportedDtype(
-            f"{what}: NumPy has no {array.dtype}; convert the array, or use wollemi.interop.torch"
+            f"{label}: NumPy has no {array.dtype}; convert the array, or use wollemi.interop.torch"
         ) from None
 
 
-def as_block(executor: Executor, array: object, rows: int, what: str) -> Array:
+def as_block(executor: Executor, array: object, rows: int, label: str) -> Array:
     """Return ``array`` of shape ``(rows,)`` or ``(rows, k)`` as a native ``(rows, k)`` block.
 
     No copy is made of a native array unless its columns are not neighbours.
     """
-    return block_of(executor, native(executor, array, what), rows, what)
+    return block_of(executor, native(executor, array, label), rows, label)
 
 
-def block_of(executor: Executor, block: Array, rows: int, what: str) -> Array:
+def block_of(executor: Executor, block: Array, rows: int, label: str) -> Array:
     """Return a native array as :func:`as_block` does."""
     dimensions = block.ndim
     if dimensions not in (1, 2) or block.shape[0] != rows:
         raise ShapeMismatch(
-            f"{what}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
+            f"{label}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
         )
     if block.dtype not in COMPUTED:
         block = block.astype(value_dtype(block.dtype))

@@ -179,7 +179,7 @@ def _remedy(point: EntryPoint) -> str:
     """Name the package to install for a backend that cannot be imported."""
     if point.module.startswith("wollemi."):
         return f'its requirements with: pip install "wollemi[{point.name}]"'
-    return f"what {point.dist.name if point.dist else point.module} needs"
+    return f"the requirements of {point.dist.name if point.dist else point.module}"
 
 
 def executor(name: str | Executor) -> Executor:

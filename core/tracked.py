@@ -8,7 +8,7 @@ from typing import Any
 from .errors import InvalidArgument
 
 
-def untracked(array: Any, what: str) -> Any:
+def untracked(array: Any, label: str) -> Any:
     """Return a dense tensor that records no gradients; other objects as they are.
 
     PyTorch is not imported here: who hands over a tensor has done so.
@@ -24,14 +24,14 @@ def untracked(array: Any, what: str) -> Any:
         return array
     if array.layout is not torch.strided:
         raise InvalidArgument(
-            f"{what}: expected a dense tensor, got layout {array.layout}; make it dense with "
+            f"{label}: expected a dense tensor, got layout {array.layout}; make it dense with "
             ".to_dense(), or make a matrix of it with wl.Csr(tensor)"
         )
     if not array.requires_grad:
         return array
     if torch.is_grad_enabled():
         raise InvalidArgument(
-            f"{what}: this tensor requires a gradient, and operators and solvers record none. "
+            f"{label}: this tensor requires a gradient, and operators and solvers record none. "
             "Products with gradients are wollemi.interop.torch.spmm, sddmm and fusedmm; solutions "
             "with gradients are wollemi.interop.torch.solve. Without a gradient, pass "
             "tensor.detach() or call this under torch.no_grad()"

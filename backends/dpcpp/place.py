@@ -136,15 +136,15 @@ class Place:
         """Return whether an address is of memory that the device reaches."""
         return bool(self._shim.wl_reaches(self.address, address))
 
-    def wait(self, what: str = "work") -> None:
+    def wait(self, label: str = "work") -> None:
         """Wait for all submitted work, and raise an earlier error of the device.
 
         Raises
         ------
         DeviceError, OutOfDeviceMemory
-            Saying ``what`` failed.
+            Saying ``label`` failed.
         """
-        check(self._shim.wl_wait(self.address), f"{what} failed on {self.device.name.strip()}")
+        check(self._shim.wl_wait(self.address), f"{label} failed on {self.device.name.strip()}")
 
 
 def _libc() -> ctypes.CDLL:

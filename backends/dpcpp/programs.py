@@ -123,13 +123,13 @@ class Programs:
         """Return the kernel of half of a map operation for these dtypes."""
         name = wrappers.map_symbol(operation, value, index, half)
         if name not in self._kernels:
-            what = f"the halves of {operation.name} for {value}"
-            self._compile_maps(what, [operation], value, index, wrappers.HALVES)
+            label = f"the halves of {operation.name} for {value}"
+            self._compile_maps(label, [operation], value, index, wrappers.HALVES)
         return self._kernels[name]
 
     def _compile_maps(
         self,
-        what: str,
+        label: str,
         operations: list[Operation],
         value: str,
         index: str,
@@ -144,7 +144,7 @@ class Programs:
         headers, steps = wrappers.functors_of(operations)
         texts = [wrapper(one, value, index, half) for one in operations for half in halves or ("",)]
         block = self.facts.map_block if takes_lanes(operations[0].group) else self.facts.block
-        self._compile(what, [launcher, *of_halves, *headers], [steps, *texts], block)
+        self._compile(label, [launcher, *of_halves, *headers], [steps, *texts], block)
 
     def of_template(
         self,
@@ -166,18 +166,18 @@ class Programs:
             family = tuple(f for f in family if f[0].converts or "_" not in value)
             texts = [wrappers.simt_wrapper(one, value, index, **given) for one, given in family]
             headers = list(dict.fromkeys(one.header for one, _ in family))
-            what = f"{', '.join(headers)} for {value}, {index}"
+            label = f"{', '.join(headers)} for {value}, {index}"
             if block is None:
                 in_lanes = not set(headers).isdisjoint(IN_LANES)
                 block = CPU_LANES if in_lanes else self.facts.block
-            self._compile(what, headers, texts, block)
+            self._compile(label, headers, texts, block)
             found = self._kernels[name]
         return found
 
-    def of_source(self, symbol: str, what: str, source: str) -> Kernel:
+    def of_source(self, symbol: str, label: str, source: str) -> Kernel:
         """Return a kernel of a program of its own, which :meth:`text` has made."""
         if symbol not in self._kernels:
-            self._build(what, source)
+            self._build(label, source)
         return self._kernels[symbol]
 
     def _require(self, value: str) -> None:
@@ -205,14 +205,14 @@ class Programs:
         )
 
     def _compile(
-        self, what: str, headers: list[str], wrapper_texts: Iterable[str], block: int
+        self, label: str, headers: list[str], wrapper_texts: Iterable[str], block: int
     ) -> None:
-        self._build(what, self.text(headers, list(wrapper_texts), block))
+        self._build(label, self.text(headers, list(wrapper_texts), block))
 
-    def _build(self, what: str, text: str) -> None:
+    def _build(self, label: str, text: str) -> None:
         """Compile a program and note its kernels."""
         program = build_program(
-            self.place.address, text, OPTIONS, f"the kernels of {what} on {self.facts.name}"
+            self.place.address, text, OPTIONS, f"the kernels of {label} on {self.facts.name}"
         )
         # the program lives as long as the process: so do the executors that share it
         for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):

@@ -146,7 +146,7 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
     return made
 
 
-def check(code: int, what: str) -> None:
+def check(code: int, label: str) -> None:
     """Raise the error that the shim reported, if there is one.
 
     Raises
@@ -156,11 +156,11 @@ def check(code: int, what: str) -> None:
     """
     if code == 0:
         return
-    message = f"{what}: {last_error()}"
+    message = f"{label}: {last_error()}"
     raise OutOfDeviceMemory(message) if code == _OUT_OF_MEMORY else DeviceError(message)
 
 
-def build_program(place: int, source: str, options: Sequence[str], what: str) -> int:
+def build_program(place: int, source: str, options: Sequence[str], label: str) -> int:
     """Compile a program for the context of a queue and return its handle.
 
     Raises
@@ -172,7 +172,7 @@ def build_program(place: int, source: str, options: Sequence[str], what: str) ->
     program_cache.check()
     handle = shim().wl_build(place, source.encode(), array, len(options))
     if not handle:
-        raise KernelCompileError(f"SYCL refused {what}:\n{last_error()}")
+        raise KernelCompileError(f"SYCL refused {label}:\n{last_error()}")
     program_cache.keep()
     return int(handle)
 

@@ -43,16 +43,18 @@ class Here:
         The device; None if it is current already.
     where : str
         The executor's name.
-    what : str
+    label : str
         The action, for messages.
     nbytes : int
         How much memory it asks for, if that is known.
     """
 
-    __slots__ = ("device", "nbytes", "what", "where")
+    __slots__ = ("device", "label", "nbytes", "where")
 
-    def __init__(self, device: DeviceHandle | None, where: str, what: str, nbytes: int = 0) -> None:
-        self.device, self.where, self.what, self.nbytes = device, where, what, nbytes
+    def __init__(
+        self, device: DeviceHandle | None, where: str, label: str, nbytes: int = 0
+    ) -> None:
+        self.device, self.where, self.label, self.nbytes = device, where, label, nbytes
 
     def __enter__(self) -> None:
         if self.device is None:
@@ -70,19 +72,19 @@ class Here:
             self._translate(error)
 
     def _translate(self, error: Exception) -> None:
-        made = translate(error, self.where, self.what, self.nbytes)
+        made = translate(error, self.where, self.label, self.nbytes)
         if made is not None:
             raise made from error
 
 
-def translate(error: Exception, where: str, what: str, nbytes: int = 0) -> DeviceError | None:
+def translate(error: Exception, where: str, label: str, nbytes: int = 0) -> DeviceError | None:
     """Return an error of CUDA or CuPy as ours; None if it is neither's."""
     kind = type(error).__name__
     if kind == "OutOfMemoryError":
         asked = f"{human(nbytes)} for " if nbytes else ""
         return OutOfDeviceMemory(
-            f"{where}: no memory left: {asked}{what} ({error}). Free arrays that are not needed, "
-            "let CuPy's pool give back what it keeps "
+            f"{where}: no memory left: {asked}{label} ({error}). Free arrays that are not needed, "
+            "let CuPy's pool give back label it keeps "
             "(cupy.get_default_memory_pool().free_all_blocks()), or split the problem"
         )
     if kind not in ("CUDARuntimeError", "CUDADriverError"):
@@ -90,7 +92,7 @@ def translate(error: Exception, where: str, what: str, nbytes: int = 0) -> Devic
     status = int(getattr(error, "status", -1))
     if status == 2:
         return OutOfDeviceMemory(
-            f"{where}: no memory left for {what}: {error}. Free arrays that are not needed"
+            f"{where}: no memory left for {label}: {error}. Free arrays that are not needed"
         )
     why = LOST.get(status)
     remedy = (
@@ -98,4 +100,4 @@ def translate(error: Exception, where: str, what: str, nbytes: int = 0) -> Devic
         if why
         else "see the error above; an earlier kernel may be the cause"
     )
-    return DeviceError(f"{where}: {what} failed: {error} ({remedy})")
+    return DeviceError(f"{where}: {label} failed: {error} ({remedy})")

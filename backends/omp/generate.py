@@ -146,10 +146,10 @@ def entry(operation: Operation) -> str:
     ]
     dispatched = {"T": ("value", ""), "S": ("storage", "<T>"), "I": ("index", "")}
     for kind in reversed(types):
-        at, (what, of) = kinds.index(kind), dispatched[kind]
+        at, (label, of) = kinds.index(kind), dispatched[kind]
         inner = [
-            f"with_{what}_type{of}(call, names[{at}], call.array({at}), [&](auto {what}) {{",
-            f"  using {kind} = decltype({what});",
+            f"with_{label}_type{of}(call, names[{at}], call.array({at}), [&](auto {label}) {{",
+            f"  using {kind} = decltype({label});",
             *(f"  {line}" for line in inner),
             "});",
         ]

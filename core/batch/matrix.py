@@ -383,8 +383,8 @@ class BatchMatrix(ABC):
 
     # unsupported methods
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        raise UnsupportedOperation(f"{what} is not defined for a batch: {remedy}")
+    def _refuse(self, label: str, remedy: str) -> NoReturn:
+        raise UnsupportedOperation(f"{label} is not defined for a batch: {remedy}")
 
     def __add__(self, other: Any) -> NoReturn:
         self._refuse("+", "add the data of two batches of one pattern, A.data + B.data")

@@ -82,7 +82,7 @@ class Operand:
         return xp.ascontiguousarray(whole).reshape(self.count, *shape)
 
 
-def vectors_of(A: BatchMatrix, array: Array, what: str) -> tuple[Array, tuple[int, ...]]:
+def vectors_of(A: BatchMatrix, array: Array, label: str) -> tuple[Array, tuple[int, ...]]:
     """Return right-hand sides or starts of all systems as blocks, and the columns as they came.
 
     Parameters
@@ -91,7 +91,7 @@ def vectors_of(A: BatchMatrix, array: Array, what: str) -> tuple[Array, tuple[in
         The matrices.
     array : array, shape (*batch_shape, n), (n,) or (*batch_shape, n, k)
         Native; one vector of shape (n,) serves all systems.
-    what : str
+    label : str
         The name of the operand in messages.
 
     Returns
@@ -109,5 +109,5 @@ def vectors_of(A: BatchMatrix, array: Array, what: str) -> tuple[Array, tuple[in
     if shape[:-1] == (*axes, n):
         return array.reshape(A.count, n, shape[-1]), (shape[-1],)
     raise ShapeMismatch(
-        f"{what}: expected shape {(*axes, n)}, {(*axes, n, 'k')} or ({n},), got {shape}"
+        f"{label}: expected shape {(*axes, n)}, {(*axes, n, 'k')} or ({n},), got {shape}"
     )

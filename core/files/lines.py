@@ -129,14 +129,14 @@ class Lines:
         if cut:
             yield cut if cut.endswith(b"\n") else cut + b"\n"
 
-    def numbers_of_line(self, count: int, what: str) -> HostArray:
+    def numbers_of_line(self, count: int, label: str) -> HostArray:
         """Return the integers of this line, which is as long as it takes, and go behind it.
 
         Parameters
         ----------
         count : int
             How many there must be.
-        what : str
+        label : str
             The reason for the number.
 
         Raises
@@ -166,11 +166,11 @@ class Lines:
         total += numbers.size
         if total < count and not ends:
             raise truncated(
-                self._name, f"{what} {count} numbers in line {self.number}, found {total}"
+                self._name, f"{label} {count} numbers in line {self.number}, found {total}"
             )
         if total != count:
             more = " or more" if total > count else ""
-            raise InvalidMatrix(f"{place}: {what} {count} numbers here, found {total}{more}")
+            raise InvalidMatrix(f"{place}: {label} {count} numbers here, found {total}{more}")
         self._take(1)
         self.number += 1
         return np.concatenate([np.empty(0, np.int64), *found, numbers])

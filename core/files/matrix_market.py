@@ -327,12 +327,12 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
         ):
             raise body.error from None
         place = name if line is None else f"{name}, line {line}"
-        what: object = match[2] if match else error
+        label: object = match[2] if match else error
         if "Truncated" in str(error):
             raise truncated(
-                name, f"{header.place} announces {header.stored} entries; {what}"
+                name, f"{header.place} announces {header.stored} entries; {label}"
             ) from (error)
-        raise InvalidMatrix(f"{place}: {what}") from error
+        raise InvalidMatrix(f"{place}: {label}") from error
     if body.error is not None:
         raise body.error
     return found

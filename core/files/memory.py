@@ -6,14 +6,14 @@ from ..errors import InvalidMatrix
 from ..host import available_memory
 
 
-def require(nbytes: int, what: str) -> None:
+def require(nbytes: int, label: str) -> None:
     """Raise InvalidMatrix if ``nbytes`` bytes are not available.
 
     Parameters
     ----------
     nbytes : int
         Bytes to be allocated.
-    what : str
+    label : str
         Begins the message: who needs them.
     """
     if nbytes < 1 << 20:  # not worth asking
@@ -21,5 +21,5 @@ def require(nbytes: int, what: str) -> None:
     there = available_memory()
     if nbytes > there:
         raise InvalidMatrix(
-            f"{what} {nbytes / 2**30:.3g} GiB, and {there / 2**30:.3g} GiB of memory are available"
+            f"{label} {nbytes / 2**30:.3g} GiB, and {there / 2**30:.3g} GiB of memory are available"
         )

@@ -238,6 +238,6 @@ class Pushback:
         return given
 
 
-def truncated(name: str, what: str) -> InvalidMatrix:
+def truncated(name: str, label: str) -> InvalidMatrix:
     """Return the error for a file that ends too early."""
-    return InvalidMatrix(f"{name}: truncated: {what}")
+    return InvalidMatrix(f"{name}: truncated: {label}")

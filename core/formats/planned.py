@@ -109,10 +109,10 @@ keep it as long as that is needed
 
     def refuse(self, asked: str, remedy: str | None = None) -> NoReturn:
         """Raise the error of a method that needs arrays; ``remedy`` is the key in the table."""
-        what = _REMEDIES.get(remedy or asked, _KEEP)
+        advice = _REMEDIES.get(remedy or asked, _KEEP)
         raise ArraysGivenUp(
             f"{asked}: plan_only() gave up the arrays of this matrix, and its plan, "
-            f"{self.plan.kernel}, multiplies vectors alone; {what}",
+            f"{self.plan.kernel}, multiplies vectors alone; {advice}",
             name=asked,
             obj=self,
         )

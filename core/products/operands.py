@@ -64,21 +64,21 @@ class DenseOperand:
         The user's array.
     rows : int
         How many rows it must have.
-    what : str
+    label : str
         Its name in messages.
     """
 
     def __init__(
-        self, executor: Executor, given: ArrayLike, rows: int, what: str, *, vector: bool = False
+        self, executor: Executor, given: ArrayLike, rows: int, label: str, *, vector: bool = False
     ) -> None:
-        self.what = what
+        self.label = label
         array = self._take(executor, given)
         self.ndim = dimensions = array.ndim
         allowed = (1, 2, 3) if vector else (2, 3)
         axis = 1 if dimensions == 3 else 0
         if dimensions not in allowed or array.shape[axis] != rows:
             forms = f"({rows},), " * vector + f"({rows}, k) or (b, {rows}, k)"
-            raise ShapeMismatch(f"{what}: expected shape {forms}, got {tuple(array.shape)}")
+            raise ShapeMismatch(f"{label}: expected shape {forms}, got {tuple(array.shape)}")
         if dimensions == 1:
             array = array[:, None]
         self.batch = array if dimensions == 3 else as_batch(array)
@@ -88,7 +88,7 @@ class DenseOperand:
         self.from_host = not owned and is_host(given)
         if owned and (type(given) is np.ndarray or not isinstance(given, np.ndarray)):
             return given
-        return _native(executor, given, self.what)
+        return _native(executor, given, self.label)
 
     @property
     def columns(self) -> int:
@@ -107,7 +107,7 @@ class DenseOperand:
             return batch
         if batch.shape[0] != 1:
             raise ShapeMismatch(
-                f"{self.what}: expected {blocks} blocks or one, got {batch.shape[0]}"
+                f"{self.label}: expected {blocks} blocks or one, got {batch.shape[0]}"
             )
         return executor.xp.broadcast_to(batch, (blocks, *batch.shape[1:]))
 
@@ -126,7 +126,7 @@ class Values(DenseOperand):
     """
 
     def __init__(self, executor: Executor, given: ArrayLike, count: int) -> None:
-        self.what = "values"
+        self.label = "values"
         array = self._take(executor, given)
         if array.ndim not in (1, 2) or array.shape[-1] != count:
             raise ShapeMismatch(
@@ -155,13 +155,13 @@ def _has_layout(block: Array, item: int) -> bool:
     return bool(rows <= 1 or columns == 0 or (step >= item and step % item == 0))
 
 
-def _native(executor: Executor, given: ArrayLike, what: str) -> Array:
+def _native(executor: Executor, given: ArrayLike, label: str) -> Array:
     if isinstance(given, np.ndarray) and is_narrow(given.dtype):
         return executor.from_host(given)  # bfloat16 is a number that NumPy does not know as one
-    return native(executor, given, what)
+    return native(executor, given, label)
 
 
-def common_type(what: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
+def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
     """Return the dtype that an operation over ``arrays`` is computed in.
 
     Raises
@@ -169,11 +169,11 @@ def common_type(what: str, *arrays: Array, real: bool = False) -> np.dtype[Any]:
     UnsupportedDtype
         For complex numbers where only real ones make sense.
     """
-    return _common_type(what, real, *[array.dtype for array in arrays])
+    return _common_type(label, real, *[array.dtype for array in arrays])
 
 
 @cache
-def _common_type(what: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
+def _common_type(label: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
     dtypes = [stored_dtype(dtype) for dtype in given]
     if set(ML_DTYPES) <= {name_of(dtype) for dtype in dtypes}:
         dtype = np.dtype(np.float32)  # neither holds the other
@@ -181,7 +181,7 @@ def _common_type(what: str, real: bool, *given: np.dtype[Any]) -> np.dtype[Any]:
     dtype = stored_dtype(np.result_type(*dtypes))
     if real and dtype.kind == "c":
         raise UnsupportedDtype(
-            f"{what} of {dtype} is not defined here; use real and imaginary parts"
+            f"{label} of {dtype} is not defined here; use real and imaginary parts"
         )
     return dtype
 
@@ -193,7 +193,7 @@ def blocks_of(*operands: DenseOperand) -> tuple[int, bool]:
         if operand.ndim == 3:
             batched, count = True, int(operand.batch.shape[0])
             if count != 1 and blocks not in (1, count):
-                told = ", ".join(f"{o.what} has {o.batch.shape[0]}" for o in operands)
+                told = ", ".join(f"{o.label} has {o.batch.shape[0]}" for o in operands)
                 raise ShapeMismatch(f"batches of different lengths: {told}")
             blocks = blocks if count == 1 else count
     return blocks, batched

@@ -115,7 +115,8 @@ def require_equal_columns(left: DenseOperand, right: DenseOperand) -> None:
     """Raise unless rows of both operands have dot products."""
     if left.columns != right.columns:
         raise ShapeMismatch(
-            f"{right.what}: expected {left.columns} columns as {left.what} has, got {right.columns}"
+            f"{right.label}: expected {left.columns} columns as {left.label} has, got "
+            f"{right.columns}"
         )
 
 

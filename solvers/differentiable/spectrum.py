@@ -104,13 +104,13 @@ def _on_host(A: Csr, values: Any) -> Any:
     return values if isinstance(values, np.ndarray) else A.executor.to_host(values)
 
 
-def _refuse_degenerate(A: Csr, values: Any, ordered: Any, what: str) -> None:
+def _refuse_degenerate(A: Csr, values: Any, ordered: Any, label: str) -> None:
     size = max(float(np.abs(values).max()), np.finfo(values.dtype).tiny)
     gaps = np.diff(ordered)
     if gaps.size and gaps.min() <= GAP[A.dtype.name] * size:
         at = int(gaps.argmin())
         raise InvalidMatrix(
-            f"two {what} are equal to working precision ({ordered[at]:.6g} and "
+            f"two {label} are equal to working precision ({ordered[at]:.6g} and "
             f"{ordered[at + 1]:.6g}): their vectors have no derivatives. Ask for k of which none "
             "is multiple, or break the symmetry of the matrix"
         )

@@ -157,9 +157,9 @@ def eliminated(
         if not int(bad_ones[0]):
             change, norm = (float(size[0]) for size in known) if known else (0.0, 0.0)
             return Elimination(v, scale, shift, change / norm if norm else 0.0)
-    what = "positive " if hermitian else ""
+    kind = "positive " if hermitian else ""
     raise InvalidMatrix(
-        f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
+        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         "use another preconditioner or a direct solver"
     )
 

@@ -259,9 +259,9 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
         every = np.concatenate([*(values for _, _, values in halves), pivots])
         if _is_fit(every, pivots, hermitian):
             return _factors(S, halves, pivots, scale, hermitian, shift)
-    what = "positive " if hermitian else ""
+    kind = "positive " if hermitian else ""
     raise InvalidMatrix(
-        f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
+        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         "use another preconditioner or a direct solver"
     )
 

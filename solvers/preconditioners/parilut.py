@@ -139,9 +139,9 @@ def by_sweeps(S: Csr, drop: float, fill: float, rounds: int, hermitian: bool, wh
             moved = sum(_moved(half) for half in halves)
             factors = _factors(halves, made.inverse, scale, hermitian, shift)
             return Found(factors, grown, grown - kept, moved, made.widest)
-    what = "positive " if hermitian else ""
+    kind = "positive " if hermitian else ""
     raise InvalidMatrix(
-        f"{who}: no {what}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
+        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         'use factor_sweeps="exact", another preconditioner or a direct solver'
     )
 

@@ -162,12 +162,12 @@ def _places(pattern: Pattern) -> tuple[Tensor, Tensor]:
     return pattern.indptr, pattern.indices
 
 
-def _check(what: str, given: Any, count: int) -> None:
+def _check(label: str, given: Any, count: int) -> None:
     if not isinstance(given, Tensor):
-        raise InvalidArgument(f"{what}: expected a torch tensor, got {type(given).__name__}")
-    check_dense(what, given)
+        raise InvalidArgument(f"{label}: expected a torch tensor, got {type(given).__name__}")
+    check_dense(label, given)
     if given.dim() < 1 or given.shape[0] != count:
-        raise ShapeMismatch(f"{what}: expected shape ({count}, ...), got {tuple(given.shape)}")
+        raise ShapeMismatch(f"{label}: expected shape ({count}, ...), got {tuple(given.shape)}")
 
 
 def _aligned(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:

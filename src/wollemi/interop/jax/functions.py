@@ -234,17 +234,17 @@ def _weights_of(
     return sparse.values(dtype) if use_values else None
 
 
-def check_dense(what: str, array: jax.Array, rows: int, columns: int | None = None) -> None:
+def check_dense(label: str, array: jax.Array, rows: int, columns: int | None = None) -> None:
     """Raise ShapeMismatch unless an operand has these rows, and these columns if they are told."""
     fits = array.ndim >= 2 and array.shape[-2] == rows
     if not fits or (columns is not None and array.shape[-1] != columns):
         k = "k" if columns is None else columns
         raise ShapeMismatch(
-            f"{what}: expected shape ({rows}, {k}) or (..., {rows}, {k}), got {tuple(array.shape)}"
+            f"{label}: expected shape ({rows}, {k}) or (..., {rows}, {k}), got {tuple(array.shape)}"
         )
 
 
-def of_one_dtype(what: str, *arrays: jax.Array) -> list[jax.Array]:
+def of_one_dtype(label: str, *arrays: jax.Array) -> list[jax.Array]:
     """Return arrays in their common dtype, None as it is.
 
     Raises
@@ -255,7 +255,7 @@ def of_one_dtype(what: str, *arrays: jax.Array) -> list[jax.Array]:
     dtype = jnp.result_type(*(x for x in arrays if x is not None))
     if not jnp.issubdtype(dtype, jnp.floating) or dtype.itemsize < 2:
         raise UnsupportedDtype(
-            f"{what}: expected float32, float64, float16 or bfloat16, got {dtype}; convert the "
+            f"{label}: expected float32, float64, float16 or bfloat16, got {dtype}; convert the "
             "operands, or use wl.spmm outside of transforms"
         )
     return [None if x is None else x.astype(dtype) for x in arrays]

@@ -442,22 +442,22 @@ def _weights_of(sparse: Sparse, values: Tensor | None, use_values: bool) -> Tens
     return sparse.values() if use_values else None
 
 
-def _check_tensor(what: str, given: object) -> None:
+def _check_tensor(label: str, given: object) -> None:
     if not isinstance(given, Tensor):
         raise InvalidArgument(
-            f"{what}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
+            f"{label}: expected a torch tensor, got {type(given).__name__}; wl.spmm and the others "
             "take arrays"
         )
-    check_dense(what, given)
+    check_dense(label, given)
 
 
-def _check(what: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
-    _check_tensor(what, tensor)
+def _check(label: str, tensor: Tensor, rows: int, like: Tensor | None = None) -> None:
+    _check_tensor(label, tensor)
     columns = "k" if like is None else like.shape[-1]
     fits = tensor.dim() >= 2 and tensor.shape[-2] == rows
     if not fits or (like is not None and tensor.shape[-1] != columns):
         raise ShapeMismatch(
-            f"{what}: expected shape ({rows}, {columns}) or (..., {rows}, {columns}), "
+            f"{label}: expected shape ({rows}, {columns}) or (..., {rows}, {columns}), "
             f"got {tuple(tensor.shape)}"
         )
 

@@ -100,11 +100,11 @@ class Sparse(NamedTuple):
         return result if block is None else result.unflatten(-2, (-1, block[0]))
 
 
-def check_dense(what: str, tensor: Tensor) -> None:
+def check_dense(label: str, tensor: Tensor) -> None:
     """Raise InvalidArgument if a tensor is sparse: only the matrix ``A`` may be."""
     if tensor.layout is not torch.strided:
         raise InvalidArgument(
-            f"{what}: expected a dense tensor, got layout {tensor.layout}; make it dense with "
+            f"{label}: expected a dense tensor, got layout {tensor.layout}; make it dense with "
             ".to_dense(), or multiply two sparse matrices without gradients: wl.Csr(A) @ wl.Csr(B)"
         )
 
