@@ -523,10 +523,10 @@ class Executor(SolvesSystems, ABC):
         """Return where a native array begins; the default knows NumPy's."""
         return int(array.__array_interface__["data"][0])
 
-    def call(self, label: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
+    def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call a function of a library that works on the current device: make that this one.
 
-        ``label`` names it where memory runs out or the device fails.
+        ``what`` names it where memory runs out or the device fails.
         """
         return function(*operands)
 

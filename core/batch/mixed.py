@@ -46,10 +46,10 @@ class MixedBatch:
 
     def __matmul__(self, vectors: Any) -> list[Any]:
         """Return the list of the products of each matrix with its vector or block."""
-        return self.by_groups(lambda batch, _, X: list(batch @ X), vectors, label="X")
+        return self.by_groups(lambda batch, _, X: list(batch @ X), vectors, what="X")
 
     def by_groups(
-        self, function: Callable[..., Sequence[Any]], *operands: Any, label: str = "b"
+        self, function: Callable[..., Sequence[Any]], *operands: Any, what: str = "b"
     ) -> list[Any]:
         """Call a function with each batch, its positions and its part of lists of operands.
 
@@ -60,7 +60,7 @@ class MixedBatch:
             returns one item for each matrix.
         operands : list of arrays, or None
             One array for each matrix.
-        label : str
+        what : str
             The name of the operands in messages.
 
         Returns
@@ -76,7 +76,7 @@ class MixedBatch:
         for given in operands:
             if given is not None and len(given) != len(self):
                 raise ShapeMismatch(
-                    f"{label}: expected a list of {len(self)} arrays, got {len(given)}"
+                    f"{what}: expected a list of {len(self)} arrays, got {len(given)}"
                 )
         made: list[Any] = [None] * len(self)
         for places, batch in self.groups:
