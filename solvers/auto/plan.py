@@ -14,7 +14,7 @@ from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.errors import InvalidMatrix
 from ...core.formats import Matrix
 from ...core.linop import LinOp
-from ...core.settings import Settings, option_names
+from ...core.settings import Configurable, Settings, option_names
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.hermitian import is_hermitian_in_products
 from ..driver.scaling import largest_values
@@ -246,6 +246,8 @@ def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
         return M, False
     if isinstance(M, str):
         M = parsed(M)
+    elif isinstance(M, Configurable):
+        M = Settings(M, {})
     if isinstance(M, Settings):
         if isinstance(A, Matrix):
             return M, kept_with(A).preconditioner(M)[0].varies
