@@ -3,7 +3,7 @@
 #
 # usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE [PART...]]]
 #
-# OUT is a folder for records. POINTS are those of an axis of the square that each GPU has of a 2-D
+# OUT is a folder for records. POINTS are the points of an axis of the square that each GPU has of a 2-D
 # Poisson equation (10000 takes some 15 GB of a GPU for each). SCALE divides the points of an axis of
 # the other systems. PARTS are some of: suite large plot tests ranks torchrun failures sanitizer; all
 # of them are the default, so that a run that was cut can be completed. A part that fails, or takes

@@ -84,7 +84,7 @@ def _contests() -> dict[str, list[dict[str, dict[str, Any]]]]:
 
 
 def products() -> list[Product]:
-    """Return the products, those with the largest ratios first."""
+    """Return the products, the largest ratios first."""
     made = []
     for family, contests in _contests().items():
         seconds = [

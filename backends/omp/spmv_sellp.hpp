@@ -45,8 +45,8 @@ inline I sliced_length(const I* indptr, I row) {
 constexpr i64 kWindowEntries = 1 << 16;
 constexpr i64 kLeastWindow = 1024;
 
-// More slots than those of rows that are all sorted together, as a share of the entries, for which
-// windows are given up: a few very long rows in each window pad its first slices.
+// More slots than the slots of rows that are all sorted together, as a share of the entries, for
+// which windows are given up: a few very long rows in each window pad its first slices.
 constexpr double kMorePadding = 0.02;
 
 // Puts the rows [begin, end) in the order of falling length; equal ones stay in order.

@@ -553,8 +553,8 @@ private:
     return all_ && is_whole_ && work_.is_direct_[store] != 0;
   }
 
-  // Whether no instruction reads what another one has in a cache: then each visits all rows at
-  // once.
+  // Whether no instruction reads values that another one has in a cache: then each visits all rows
+  // at once.
   bool is_streamed() const {
     if (!text_.is_streamed || width_ > 1 || copies_any_)
       return false;

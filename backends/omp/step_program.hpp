@@ -122,7 +122,7 @@ struct StepText {
 struct StepProgram {
   std::string operation;
   std::vector<std::string> words;
-  std::vector<const char*> names; // "program", then those of the parameters
+  std::vector<const char*> names; // "program", then the names of the parameters
   StepText of_real, of_complex;
 };
 

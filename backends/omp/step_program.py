@@ -1,8 +1,9 @@
 """Programs of steps that the build did not know: instructions that native code runs.
 
 A step of a user's own has no compiled entry. Its trace becomes two lists of instructions, for real
-and for complex values: those on elements, which run for a chunk of rows at a time, and those on
-columns, before the first element and after the last. ``step_program.hpp`` runs them.
+and for complex values: instructions on elements, which run for a chunk of rows at a time, and
+instructions on columns, which run before the first element and after the last.
+``step_program.hpp`` runs them.
 
 A program has a text::
 

@@ -1,7 +1,8 @@
 """A large system over all GPUs: ``python -m wollemi_bench.groups_large POINTS``.
 
 Poisson's equation in the plane, of which each member makes its own rows on its device. POINTS are
-those of an axis of the square that each member has: 10000 on four members are 400 million unknowns.
+points of an axis of the square that each member has: 10000 on four members are 400 million
+unknowns.
 """
 
 from __future__ import annotations

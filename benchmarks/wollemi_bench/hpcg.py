@@ -1,6 +1,6 @@
 """``wollemi bench hpcg``: an HPCG-like rating of conjugate gradients with multigrid.
 
-The problem, the cycle, the tests and the count of operations are those of HPCG 3.1: a 27-point
+HPCG 3.1 defines the problem, the cycle, the tests and the count of operations: a 27-point
 stencil, a V-cycle over four levels with one symmetric Gauss-Seidel sweep before and after each
 coarser level, and injection between them. The sweeps take the rows color by color. The number of
 iterations is the one that reaches the residual of 50 iterations with sweeps in the order of the
@@ -36,7 +36,7 @@ from .report import Record
 #: Levels of the cycle, and iterations of the reference.
 LEVELS, REFERENCE = 4, 50
 
-#: How many times the iterations of the reference those by colors may be.
+#: Most iterations of the method by colors, over the iterations of the reference.
 MOST = 10
 
 #: Entries of a row, and the values on the diagonal and beside it.

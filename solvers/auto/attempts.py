@@ -66,7 +66,7 @@ NEARLY = 10.0
 #: expected ones these may be.
 LEARNED, SLOWEST = 20, 20.0
 
-#: The iterations of a residual that does not fall, over those so far.
+#: The iterations of a residual that does not fall, over all iterations so far.
 MANY = 20.0
 
 #: How many times the time of the others the rest of a first attempt may seem to take: its residual
@@ -82,7 +82,8 @@ ROUNDED, NEARLY_MET = 4.0, 0.7
 #: many times as long as the shortest solution another one may be.
 SINGULAR, LONG = 0.1, 1.001
 
-#: Seconds for the shortest solution of a large system, over those of all attempts, and at least.
+#: Seconds for the shortest solution of a large system, over the seconds of all attempts, and at
+#: least.
 MORE, AT_LEAST = 4.0, 1.0
 
 #: Why an optional preconditioner cannot be made of a matrix.

@@ -72,7 +72,7 @@ def solve(
     method : str, type, Settings or solver
         ``"auto"``; ``"direct"`` or the name of a solver, ``"cg"``; its class; settings,
         ``Gmres(restart=50)``; or a solver, the options of which are taken. The tolerances and
-        limits of settings come before those of the call.
+        limits of settings come before limits of the call.
     M : {"auto", "none"}, str, Settings, LinOp or callable
         The preconditioner; a part of the choice by default.
     rtol, atol : float

@@ -14,13 +14,13 @@ from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.errors import InvalidMatrix
 from ...core.formats import Matrix
 from ...core.linop import LinOp
-from ...core.settings import Configurable, Settings, option_names
+from ...core.settings import Settings, option_names
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.hermitian import is_hermitian_in_products
 from ..driver.scaling import largest_values
 from ..krylov.gmres import RESTART
 from ..preconditioners import Amg, Jacobi
-from ..preconditioners.names import parsed
+from ..preconditioners.names import described
 from ..registry import SOLVERS
 from .attempts import SHORT, Attempts
 from .candidates import DIRECT, Candidate, Candidates
@@ -244,10 +244,7 @@ def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
     """
     if _is_auto(M):
         return M, False
-    if isinstance(M, str):
-        M = parsed(M)
-    elif isinstance(M, Configurable):
-        M = Settings(M, {})
+    M = described(M)
     if isinstance(M, Settings):
         if isinstance(A, Matrix):
             return M, kept_with(A).preconditioner(M)[0].varies
@@ -279,8 +276,7 @@ def _preconditioners(
     ``about`` is the reason for an ``M`` that is not chosen here.
     """
     if not _is_auto(M):
-        made = parsed(M) if isinstance(M, str) else M
-        return [(made, _label(made))], [f"M: {_shown(made)}, {about}"]
+        return [(M, _label(M))], [f"M: {_shown(M)}, {about}"]
     if facts is None or facts.not_invertible == facts.rows:
         why = (
             []

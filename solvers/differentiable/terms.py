@@ -7,6 +7,7 @@ contraction of the other two over the same terms: derivatives of every order are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -84,10 +85,7 @@ def terms_of(A: Csr, B: Csr) -> Terms:
             f"A of shape {A.shape} and B of shape {B.shape} have no product: the columns of A are "
             "the rows of B"
         )
-    of_first = _known.setdefault(A._pattern, WeakKeyDictionary())
-    if B._pattern not in of_first:
-        of_first[B._pattern] = _found(A, B)
-    return of_first[B._pattern]
+    return _kept(_known, A, B, lambda: _found(A, B))
 
 
 def terms_of_transpose(A: Csr, B: Csr) -> Terms:
@@ -103,10 +101,19 @@ def terms_of_transpose(A: Csr, B: Csr) -> Terms:
             f"A of shape {A.shape} and B of shape {B.shape} have no product A^T B: they have the "
             "same number of rows"
         )
-    of_first = _known_of_transposes.setdefault(A._pattern, WeakKeyDictionary())
-    if B._pattern not in of_first:
+
+    def find() -> Terms:
         transposed, order = A.transposed_pattern()
-        of_first[B._pattern] = _found(transposed, B, np.asarray(A.executor.to_host(order)))
+        return _found(transposed, B, np.asarray(A.executor.to_host(order)))
+
+    return _kept(_known_of_transposes, A, B, find)
+
+
+def _kept(known: _Known, A: Csr, B: Csr, find: Callable[[], Terms]) -> Terms:
+    """Return the terms of two patterns; the first call finds them."""
+    of_first = known.setdefault(A._pattern, WeakKeyDictionary())
+    if B._pattern not in of_first:
+        of_first[B._pattern] = find()
     return of_first[B._pattern]
 
 

@@ -53,13 +53,15 @@ def preconditioner(M: Any, A: LinOp) -> Any:
     InvalidArgument
         If nothing has that name, or no such option.
     """
+    M = described(M)
+    return M.on(A) if isinstance(M, Settings) else M
+
+
+def described(M: Any) -> Any:
+    """Return settings for a name or a class, None for ``"none"``; other objects as they are."""
     if isinstance(M, str):
-        M = parsed(M)
-    if isinstance(M, Settings):
-        return M.on(A)
-    if isinstance(M, Configurable):
-        return M(A)
-    return M
+        return parsed(M)
+    return Settings(M, {}) if isinstance(M, Configurable) else M
 
 
 def present_name(name: str) -> str:

@@ -1,6 +1,6 @@
 """Links between the GPUs of processes of one host that load and store each other's memory.
 
-Loops hold the kernels of ``peers.hpp``, as those of one process do. Work outside of loops exchanges
+Loops hold the kernels of ``peers.hpp``, as loops of one process do. Work outside of loops exchanges
 rows by NCCL, which takes no message of the hosts: they would have to agree on the place of every
 array.
 """
@@ -140,7 +140,7 @@ def joined_by_memory(nccl: RankNcclLinks, memory: MappedMemory | None = None) ->
         return made
     nccl.reason = f"no memory of other ranks: {why}"
     memory.close()
-    host.all(None)  # nobody frees memory that another rank maps
+    host.all(None)  # no rank frees memory that another rank maps
     return nccl
 
 

@@ -49,8 +49,8 @@ class LinkTimes:
 def link_times() -> list[LinkTimes]:
     """Return the times of all kinds of links between the devices of this machine.
 
-    They are those of two threads of ``omp``, and of all GPUs of a backend that has two or more. In
-    a process that a launcher has started, they are those of all ranks, and the first one has them.
+    They join two threads of ``omp``, and all GPUs of a backend that has two or more. In a process
+    that a launcher has started, they join all ranks, and the first rank returns them.
     """
     if is_rank():
         group = world()

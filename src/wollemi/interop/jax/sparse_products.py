@@ -152,7 +152,7 @@ _HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
 def _contracted(
     x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int, kernel: str = "auto"
 ) -> Any:
-    """Return the sums by a product with a vector, of which the values are those of terms."""
+    """Return the sums by a product with a vector: the values of the matrix belong to terms."""
     contraction, held = pattern.terms.of[role], pattern.patterns[role]
     A = contraction.pattern
     first = A.executor.to_host(contraction.first)
