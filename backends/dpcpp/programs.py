@@ -1,8 +1,9 @@
 """Kernels: which text makes them, compiled once, and how their arguments are packed.
 
 A program costs about 1.5 s to compile, most of it for SYCL's headers, so kernels that are used
-together are compiled together: all functors of a group of operations, all products of a format. The
-runtime keeps compiled programs on disk (``SYCL_CACHE_PERSISTENT``), keyed by the text.
+together are compiled together: all functors of a group of operations, all products of a format.
+Compiled programs are kept on disk: :mod:`.machine_code` for devices of OpenCL,
+:mod:`.program_cache` for all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..unified import wrappers
 from ..unified.wrappers import SimtKernel
 from . import functors
 from .devices import CPU_LANES, DeviceProperties
+from .machine_code import MachineCode
 from .place import Place
 from .shim import build_program, last_error, shim
 from .templates import IN_LANES, Family
@@ -108,6 +110,7 @@ class Programs:
     def __init__(self, place: Place, facts: DeviceProperties) -> None:
         self.place, self.facts = place, facts
         self._kernels: dict[str, Kernel] = {}
+        self._code = MachineCode(place)
 
     def of_map(self, operation: Operation, value: str, index: str = "i4") -> Kernel:
         """Return the kernel of a map operation for these dtypes."""
@@ -210,19 +213,42 @@ class Programs:
         self._build(label, self.text(headers, list(wrapper_texts), block))
 
     def _build(self, label: str, text: str) -> None:
-        """Compile a program and note its kernels."""
+        """Compile a program, or load its machine code, and note its kernels.
+
+        The program lives as long as the process: so do the executors that share it.
+        """
+        program = self._code.load(text)
+        if program is not None:
+            try:
+                self._kernels.update(_kernels_of(program, text))
+                return
+            except RuntimeError:
+                self._code.remove(text)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {label} on {self.facts.name}"
         )
-        # the program lives as long as the process: so do the executors that share it
-        for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):
-            slots = [_slot(argument) for argument in declared.split(", ")]
-            kinds = "".join(letter for letter, _ in slots)
-            handle = shim().wl_kernel(program, name.encode(), kinds.encode())
-            if not handle:
-                raise RuntimeError(f"{name} is missing in its program: {last_error()}")
-            packing = struct.Struct("=" + "".join(python for _, python in slots))
-            self._kernels[name] = Kernel(name, int(handle), packing)
+        self._kernels.update(_kernels_of(program, text))
+        self._code.keep(text, program)
+
+
+def _kernels_of(program: int, text: str) -> dict[str, Kernel]:
+    """Return the kernels that the text of a program declares.
+
+    Raises
+    ------
+    RuntimeError
+        If the program lacks one.
+    """
+    found = {}
+    for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):
+        slots = [_slot(argument) for argument in declared.split(", ")]
+        kinds = "".join(letter for letter, _ in slots)
+        handle = shim().wl_kernel(program, name.encode(), kinds.encode())
+        if not handle:
+            raise RuntimeError(f"{name} is missing in its program: {last_error()}")
+        packing = struct.Struct("=" + "".join(python for _, python in slots))
+        found[name] = Kernel(name, int(handle), packing)
+    return found
 
 
 #: Infinities and NaN have meaning here, so the compiler may not assume that there are none.

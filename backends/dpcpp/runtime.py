@@ -92,6 +92,14 @@ def library() -> Path:
 
 
 @cache
+def version() -> str:
+    """Return a text that differs between builds of :func:`library`."""
+    path = library().resolve()
+    facts = path.stat()
+    return f"{path}{facts.st_size} {facts.st_mtime_ns}"
+
+
+@cache
 def headers() -> Path:
     """Return the folder with the headers that belong to :func:`library`.
 

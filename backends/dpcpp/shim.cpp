@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <sycl/sycl.hpp>
 #include <vector>
 
 #include "cpu/find_patterns.hpp"
+#include "dpcpp/opencl_programs.hpp"
 
 extern "C" {
 int Py_IsInitialized();
@@ -107,6 +109,16 @@ int guarded(const Body& body) {
     return fail(FAILED, error.what());
   }
 }
+
+// A program that was compiled, or loaded from its machine code.
+struct program {
+  std::optional<bundle> compiled;
+  std::optional<wl::opencl_programs> loaded;
+
+  [[nodiscard]] sycl::kernel kernel(const std::string& name, std::size_t arguments) const {
+    return loaded ? loaded->kernel(name, arguments) : bundle(*compiled).ext_oneapi_get_kernel(name);
+  }
+};
 
 // A kernel and the layout of its arguments: one slot of eight bytes each, and a letter for its type
 // (P pointer, q and i integers, d and f floating-point numbers).
@@ -219,17 +231,53 @@ void* wl_build(void* at, const char* source, const char* const* options, int cou
     auto text = exp::create_kernel_bundle_from_source(place_at(at).queue.get_context(),
                                                       exp::source_language::sycl, source);
     const std::vector<std::string> list(options, options + count);
-    return new bundle(
-        exp::build(text, exp::properties{exp::build_options{list}, exp::save_log{&log}}));
+    return new program{
+        exp::build(text, exp::properties{exp::build_options{list}, exp::save_log{&log}}), {}};
   } catch (const std::exception& error) {
     fail(REFUSED, std::string(error.what()) + log);
     return nullptr;
   }
 }
 
-void* wl_kernel(void* program, const char* name, const char* kinds) {
+// The machine code of a compiled program; null where drivers give none.
+std::string* wl_code_new(const void* compiled) {
   try {
-    return new kernel{static_cast<bundle*>(program)->ext_oneapi_get_kernel(name), kinds};
+    const bundle& b = *static_cast<const program*>(compiled)->compiled;
+    if (!wl::opencl_programs::possible(b.get_context()))
+      return nullptr;
+    return new std::string(wl::opencl_programs(b).machine_code());
+  } catch (const std::exception& error) {
+    fail(FAILED, error.what());
+    return nullptr;
+  }
+}
+
+std::size_t wl_code_size(const std::string* code) { return code->size(); }
+
+const char* wl_code_bytes(const std::string* code) { return code->data(); }
+
+void wl_code_free(const std::string* code) { delete code; }
+
+// A program from its machine code; null if the driver refuses it.
+void* wl_load(void* at, const char* code, std::size_t size) {
+  try {
+    const sycl::context context = place_at(at).queue.get_context();
+    return new program{{}, wl::opencl_programs(context, code, size)};
+  } catch (const std::exception& error) {
+    fail(REFUSED, error.what());
+    return nullptr;
+  }
+}
+
+// Whether machine code of programs can be taken from the driver of a queue.
+int wl_has_code(void* at) {
+  return wl::opencl_programs::possible(place_at(at).queue.get_context());
+}
+
+void* wl_kernel(const void* from, const char* name, const char* kinds) {
+  try {
+    const std::string layout = kinds;
+    return new kernel{static_cast<const program*>(from)->kernel(name, layout.size()), layout};
   } catch (const std::exception& error) {
     fail(FAILED, error.what());
     return nullptr;

@@ -25,8 +25,11 @@ from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
 
-#: The header of wollemi that it includes.
-HEADER = Path(__file__).parents[1] / "cpu" / "find_patterns.hpp"
+#: The headers of wollemi that it includes.
+HEADERS = (
+    Path(__file__).parents[1] / "cpu" / "find_patterns.hpp",
+    Path(__file__).with_name("opencl_programs.hpp"),
+)
 
 _OUT_OF_MEMORY = 2
 
@@ -39,6 +42,12 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int],
     ),
+    "wl_has_code": (ctypes.c_int, [ctypes.c_void_p]),
+    "wl_code_new": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "wl_code_size": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "wl_code_bytes": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "wl_code_free": (None, [ctypes.c_void_p]),
+    "wl_load": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]),
     "wl_kernel": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]),
     "wl_launch": (
         ctypes.c_int,
@@ -99,12 +108,8 @@ def shim() -> ctypes.CDLL:
         If it cannot be built here: no compiler, no headers; says how to install them.
     """
     library, include = runtime.library().resolve(), runtime.headers()
-    facts = library.stat()
-    key = (
-        f"{without_comments(SOURCE.read_text(encoding='utf-8'))}"
-        f"{without_comments(HEADER.read_text(encoding='utf-8'))}"
-        f"{platform.machine()}{library}{facts.st_size} {facts.st_mtime_ns}"
-    )
+    texts = [without_comments(path.read_text(encoding="utf-8")) for path in (SOURCE, *HEADERS)]
+    key = f"{''.join(texts)}{platform.machine()}{runtime.version()}"
     try:
         loaded = LIBRARIES.load_library(key, lambda folder: _build(library, include, folder))
     except OSError as error:
@@ -135,7 +140,7 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
     compiler, made = find_compiler(), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
-        f"-I{HEADER.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
+        f"-I{SOURCE.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The name of the processor of this process, as files of constants match it."""
+"""The name of the processor of this process, as files of constants match it, and its features."""
 
 from __future__ import annotations
 
@@ -19,6 +19,32 @@ def processor() -> str:
     >>> processor() == processor()
     True
     """
+    known = _first_core()
+    name = known.get("model name") or known.get("Model")
+    name = name or platform.processor() or platform.machine()
+    if "cpu family" not in known:
+        return name
+    return (
+        f"{known.get('vendor_id', '')} family {known['cpu family']} model {known['model']}: {name}"
+    )
+
+
+@cache
+def features() -> str:
+    """Return the instruction sets that the processor says it has; empty where no file lists them.
+
+    Examples
+    --------
+    >>> isinstance(features(), str)
+    True
+    """
+    known = _first_core()
+    return known.get("flags") or known.get("Features") or ""
+
+
+@cache
+def _first_core() -> dict[str, str]:
+    """Return the lines of the first core in ``/proc/cpuinfo``."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -27,10 +53,4 @@ def processor() -> str:
     for line in lines:
         key, _, value = line.partition(":")
         known.setdefault(key.strip(), value.strip())
-    name = known.get("model name") or known.get("Model")
-    name = name or platform.processor() or platform.machine()
-    if "cpu family" not in known:
-        return name
-    return (
-        f"{known.get('vendor_id', '')} family {known['cpu family']} model {known['model']}: {name}"
-    )
+    return known

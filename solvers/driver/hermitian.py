@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from ...core.status import Stop
 if TYPE_CHECKING:
     from ...core.linop import LinOp
     from ..krylov.base import KrylovSolver
+
+
+class Answer(NamedTuple):
+    """Whether a matrix is Hermitian, with the version of its values that was asked."""
+
+    version: int
+    hermitian: bool
+
 
 #: The ends of a solve for which an operator that is not Hermitian may be the reason.
 MAY_BE_OF_SYMMETRY = frozenset(
@@ -62,8 +70,24 @@ def notes_on_symmetry(solver: KrylovSolver, result: Result) -> list[str]:
     notes = []
     for name in solver.HERMITIAN:
         operator = solver.A if name == "A" else solver.M
-        if operator is None or operator.varies or is_hermitian_in_products(operator):
+        if operator is None or operator.varies or _is_hermitian(solver, name, operator):
             continue
         another = ", or another M" if name == "M" else ""
         notes.append(f"{name} is not Hermitian, as the method needs it: use gmres{another}")
     return notes
+
+
+def _is_hermitian(solver: KrylovSolver, name: str, operator: LinOp) -> bool:
+    """Return whether an operator of a solver is Hermitian.
+
+    Matrices are asked once for each set of values: the two products take longer than a solve of few
+    iterations, and solves that end at their limit are repeated.
+    """
+    version: int | None = getattr(operator, "_values_version", None)
+    if version is None:
+        return is_hermitian_in_products(operator)
+    known = solver._hermitian.get(name)
+    if known is None or known.version != version:
+        known = Answer(version, is_hermitian_in_products(operator))
+        solver._hermitian[name] = known
+    return known.hermitian

@@ -45,6 +45,7 @@ from ..preconditioners import preconditioner
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
+    from ..driver.hermitian import Answer
 
 Callback = Callable[[Any], Any]
 
@@ -156,6 +157,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         self.executor.compile_ahead(self.loop_runs(), self.dtype)
         self._workspaces: dict[tuple[str, int], list[Workspace]] = {}
         self._scales: dict[str, Scales] = {}
+        self._hermitian: dict[str, Answer] = {}
 
     def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:
         """Return the dtype that operands of these dtypes are computed in."""
@@ -494,4 +496,4 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         self.initialize(work)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_workspaces": {}}
+        return {**self.__dict__, "_workspaces": {}, "_hermitian": {}}

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.solvers.driver import hermitian
 from wollemi.solvers.driver.hermitian import is_hermitian_in_products
 
 from .conftest import DTYPES, convection, poisson
@@ -34,6 +35,22 @@ def test_a_failed_method_says_that_a_is_not_hermitian(on, name):
     assert "A is not Hermitian, as the method needs it: use gmres" in result.notes
     result = wl.solvers.Cg(wl.Csr(poisson(8), executor=on), maxiter=2).solve(b)
     assert not result.converged and not result.notes
+
+
+def test_a_matrix_is_asked_once_for_its_values(on, monkeypatch):
+    A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
+    asked = []
+    monkeypatch.setattr(
+        hermitian, "is_hermitian_in_products", lambda A: asked.append(A) or not A.nnz
+    )
+    solver = wl.solvers.Cg(A, maxiter=2)
+    for _ in range(2):
+        assert "A is not Hermitian" in solver.solve(b).notes[-1]
+    assert len(asked) == 1
+    A.update_values(2.0 * poisson(8).data)
+    solver.update()
+    solver.solve(b)
+    assert len(asked) == 2
 
 
 def test_the_choice_leaves_out_cg_where_m_is_not_hermitian(on):

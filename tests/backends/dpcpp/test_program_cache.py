@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -141,6 +142,18 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True)
         images.append({*(tmp_path / "dpcpp-programs").rglob("*.bin")})
     assert images[0] and images[0] == images[1]
+
+
+@needs_dpcpp
+@pytest.mark.rare  # compiles a program: some seconds
+def test_a_second_process_on_opencl_needs_machine_code_alone(tmp_path: Path) -> None:
+    environment = {**os.environ, "WOLLEMI_CACHE_DIR": str(tmp_path)}
+    environment.pop("SYCL_CACHE_DIR", None)
+    program = PROGRAM.replace('"dpcpp"', '"dpcpp:opencl:cpu"')
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    shutil.rmtree(tmp_path / "dpcpp-programs")
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert not {*(tmp_path / "dpcpp-programs").rglob("*.bin")}
 
 
 def test_a_folder_of_the_users_is_left_alone(
