@@ -59,7 +59,7 @@ template <class R>
 struct SystemState {
   i64 k = -1;
   R threshold{}, before{}, best{};
-  bool has_begun = false; // whether a cycle of it has ended
+  bool is_zero = false; // whether the right-hand side is 0, and the start too
 };
 
 // The parts of a solve of one system by the tapes of a member.
@@ -83,7 +83,8 @@ public:
     *m.iterations = 0;
     m.measure->replay_once();
     const R first = *static_cast<const R*>(m.first);
-    if (!(first >= R(s.least) && first <= R(s.most)))
+    t.is_zero = first == R(0) && are_zero(m.b) && are_zero(m.x);
+    if (!t.is_zero && !(first >= R(s.least) && first <= R(s.most)))
       return false;
     t.threshold = std::max(R(s.relative[k]) * first, R(s.absolute[k]));
     t.before = t.best = std::numeric_limits<R>::infinity();
@@ -114,8 +115,10 @@ public:
     const R truth = *static_cast<const R*>(m.truth), largest = *static_cast<const R*>(m.largest);
     if (!std::isfinite(truth) || !std::isfinite(largest))
       return kUndecided;
-    if (truth <= t.threshold) // squares of tiny numbers have lost digits
-      return truth < R(s.least_norm) ? kUndecided : kept(t, kConverged, truth);
+    if (truth <= t.threshold) { // squares of tiny numbers have lost digits
+      const bool is_exact = truth == R(0) && (t.is_zero || t.threshold >= R(s.least_norm));
+      return truth >= R(s.least_norm) || is_exact ? kept(t, kConverged, truth) : kUndecided;
+    }
     const bool exhausted = *m.iterations >= s.limit;
     const bool ended = *m.stop != 0 || turns == kNone;
     if (exhausted && !ended && truth <= t.best)
@@ -130,6 +133,13 @@ public:
   static constexpr i64 kNone = -1;
 
 private:
+  // Whether all elements of a vector are 0.
+  bool are_zero(const std::byte* vector) const {
+    const R* const parts = reinterpret_cast<const R*>(vector);
+    const i64 count = s.vector_bytes / static_cast<i64>(sizeof(R));
+    return std::all_of(parts, parts + count, [](R part) { return part == R(0); });
+  }
+
   u8 kept(const SystemState<R>& t, u8 code, R truth) const {
     std::memcpy(s.x + t.k * s.vector_bytes, m.x, s.vector_bytes);
     s.iterations[t.k] = *m.iterations;

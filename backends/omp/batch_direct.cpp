@@ -161,11 +161,15 @@ private:
     explicit Vectors(std::size_t n) : x(n), better(n), r(n), found(n), solved(n) {}
   };
 
+  // A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms
+  // so small are below all limits of a verdict.
+  static constexpr double kLeastSquare = 1e-300;
+
   static R norm(const T* v, i64 n) {
     double sum = 0;
     for (i64 i = 0; i < n; ++i) {
-      const double size = modulus(v[i]);
-      sum += size * size;
+      const double size = modulus(v[i]), square = size * size;
+      sum += square < kLeastSquare && size != 0 ? kLeastSquare : square;
     }
     return static_cast<R>(std::sqrt(sum));
   }

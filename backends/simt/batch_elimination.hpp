@@ -172,7 +172,7 @@ struct eliminated_rows {
       sum = sum - term;
       terms += square(term);
     }
-    residual += square(sum);
+    residual += square_of_norm(sum);
   }
 };
 
@@ -208,7 +208,7 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
   }
   own.substitute(it, found);
   own.load(it, places, entries, own_values);
-  double length = square(doubled<T>::up(f)), residual = 0, terms = 0;
+  double length = square_of_norm(doubled<T>::up(f)), residual = 0, terms = 0;
   own.add_residual(it, found, f, residual, terms);
   length = square_root(sum_of_block(it, length));
   residual = square_root(sum_of_block(it, residual));

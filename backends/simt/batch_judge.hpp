@@ -22,6 +22,17 @@ struct doubled<complex<R>> {
   static WL_DEVICE complex<R> down(complex<double> v) { return {R(v.re), R(v.im)}; }
 };
 
+// A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms so
+// small are below all limits of a verdict.
+constexpr double LEAST_SQUARE = 1e-300;
+
+// The square of an element of a norm.
+template <class V>
+WL_DEVICE double square_of_norm(V v) {
+  const double found = square(v);
+  return found < LEAST_SQUARE && !(v == V(0)) ? LEAST_SQUARE : found;
+}
+
 // Units of rounding, of the norm of |A| |x| + |b|, that the residual of a stable method has.
 constexpr double STABLE = 16;
 
@@ -81,7 +92,7 @@ template <class T>
 WL_DEVICE double norm_over_block(const item& it, i64 n, const T* v) {
   double sum = 0;
   for (i64 i = it.thread(); i < n; i += WL_BLOCK)
-    sum += square(doubled<T>::up(v[i]));
+    sum += square_of_norm(doubled<T>::up(v[i]));
   return square_root(sum_of_block(it, sum));
 }
 
@@ -102,7 +113,7 @@ WL_DEVICE double residual_over_block(const item& it, const factored_systems<T, I
     if (row < s.n && it.thread() % L == 0) {
       const T value = D::down(D::up(b[row]) - sum);
       r[row] = value;
-      squares += square(D::up(value));
+      squares += square_of_norm(D::up(value));
     }
   }
   return square_root(sum_of_block(it, squares));

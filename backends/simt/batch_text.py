@@ -9,18 +9,19 @@ Arrays that no program writes belong to all systems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.operations import matrix as products
 from ...core.program import Call
-from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
+from ..unified.wrappers import INDEX_TYPES, NARROW_TYPES, VALUE_TYPES, functor
+from . import batch_gmres as basis_steps
 from . import fused
 from .fused import REAL, Arguments, Kernel
-from .operands import CODES, address, is_contiguous, is_rowwise, row_arrays
+from .operands import CODES, address, is_contiguous, is_rowwise, is_vector, row_arrays
 
 if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms
@@ -54,6 +55,9 @@ ZEROS = 3
 
 #: Registers of a multiprocessor, and of a work-item besides a dense row.
 REGISTERS, OTHER_REGISTERS = 1 << 16, 60
+
+#: The codes of the dtypes of 16 bits that a basis is stored in, by name.
+_NARROW = {"float16": "f2", "bfloat16": "b2"}
 
 #: Parameters of a kernel after the arguments of its operations.
 _OPERANDS = (
@@ -90,7 +94,8 @@ _BODY = """\
 {after_refresh}  if (!({failed})) {{
     measure_system();
 {after_measure}    const R length = *{first};
-    if (length >= R(least) && length <= R(most)) {{
+    const bool is_zero = length == R(0) && !started && wl::are_zero(it, {n}, all_b + k * {n});
+    if (is_zero || (length >= R(least) && length <= R(most))) {{
       const R by_length = R(relative[k * apart]) * length,
               at_least = R(absolute[k * apart]);
       const R threshold = by_length > at_least ? by_length : at_least;
@@ -115,7 +120,8 @@ _BODY = """\
         if (!(truth - truth == R(0)) || !(largest - largest == R(0)))
           break;
         if (truth <= threshold) {{
-          if (truth >= R(least_norm))
+          const bool is_exact = truth == R(0) && (is_zero || threshold >= R(least_norm));
+          if (truth >= R(least_norm) || is_exact)
             code = 1;
           break;
         }}
@@ -215,6 +221,8 @@ class Shape:
         Whether these are all elements of the row, or stored entries with their columns.
     resident : int
         Blocks for which a multiprocessor has registers.
+    basis_shared : bool
+        Whether the basis of a Krylov space is in shared memory as well.
     """
 
     block: int
@@ -224,6 +232,7 @@ class Shape:
     held: int = 0
     dense: bool = False
     resident: int = 1
+    basis_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,7 +244,8 @@ class Needs:
     rows : int
         Of the system.
     vectors, values : int
-        Bytes of the vectors that programs write, and of the values of the matrix.
+        Bytes of the vectors that programs write with their small arrays, and of the values of the
+        matrix.
     row_length : float
         Entries of an average row.
     longest : int
@@ -244,6 +254,8 @@ class Needs:
         Bytes of a value.
     repeats : bool
         Whether a row has two entries of one column.
+    basis : int
+        Bytes of the basis of a Krylov space.
     """
 
     rows: int
@@ -253,6 +265,7 @@ class Needs:
     longest: int
     itemsize: int = 8
     repeats: bool = False
+    basis: int = 0
 
 
 @dataclass(frozen=True)
@@ -290,23 +303,42 @@ def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
     Raises
     ------
     Unsuited
-        If an operation is neither a product, nor a diagonal, nor rowwise on one contiguous vector.
+        If an operation is neither a product, nor a diagonal, nor a step of GMRES, nor rowwise on
+        one contiguous vector.
     """
     executor = member.status.executor
     found: dict[str, list[Call]] = {}
     for name in PROGRAMS:
         program = getattr(member, name)
-        calls = [] if program is None else list(executor.record(program.body))
-        for call in calls:
-            _check(call, member)
-        found[name] = calls
+        found[name] = [] if program is None else list(executor.record(program.body).expanded())
+    cells = _numbers_of(found)
+    for call in (call for calls in found.values() for call in calls):
+        _check(call, member, cells)
     return found
 
 
-def _check(call: Call, member: MemberPrograms) -> None:
+def _numbers_of(programs: dict[str, list[Call]]) -> set[int]:
+    """Return the addresses of arrays that operations take as one number a system."""
+    return {
+        address(array)
+        for calls in programs.values()
+        for call in calls
+        for parameter, array in call.named
+        if parameter.is_array
+        and len(parameter.dims) == 1
+        and array.size == 1
+        and not is_vector(call.operation, parameter)
+    }
+
+
+def _check(call: Call, member: MemberPrograms, cells: set[int]) -> None:
     operation, arguments = call
     if operation is products.csr_diagonal:
         matrix, vectors = arguments[0], [arguments[1]]
+    elif basis_steps.is_step(call):
+        if basis_steps.adds_vectors(call):
+            raise Unsuited(f"{operation.name} of further vectors")
+        matrix, vectors = None, [array for array, _ in basis_steps.vectors_of_step(call)]
     elif operation is products.csr_spmv:
         matrix, vectors = arguments[0], list(arguments[1:3])
     elif is_rowwise(operation):
@@ -317,17 +349,20 @@ def _check(call: Call, member: MemberPrograms) -> None:
     n = int(member.x.shape[0])
     if matrix is not None and address(matrix.data) != address(member.values):
         raise Unsuited(f"{operation.name} of another matrix")
-    if _is_of_cells(call, n):
+    if _is_of_cells(call, n, cells):
         return
     if not all(v.size == n and is_contiguous(v.reshape(n, 1)) for v in vectors):
         raise Unsuited(f"{operation.name} of another shape")
 
 
-def _is_of_cells(call: Call, n: int) -> bool:
+def _is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
     """Return whether an operation works on arrays that have one element a system."""
-    if n == 1 or call.operation.sums or not is_rowwise(call.operation):
+    if call.operation.sums or not is_rowwise(call.operation):
         return False
-    return all(array.size == 1 for _, array in row_arrays(call))
+    arrays = [array for _, array in row_arrays(call)]
+    if n == 1:
+        return all(address(array) in cells for array in arrays)
+    return all(array.size == 1 for array in arrays)
 
 
 def _vectors(call: Call) -> Iterator[tuple[Any, bool]]:
@@ -338,6 +373,8 @@ def _vectors(call: Call) -> Iterator[tuple[Any, bool]]:
         yield arguments[2], True
     elif operation is products.csr_diagonal:
         yield arguments[1], True
+    elif basis_steps.is_step(call):
+        yield from basis_steps.vectors_of_step(call)
     else:
         for parameter, array in row_arrays(call):
             yield array, parameter.intent != "in"
@@ -348,6 +385,8 @@ def _type_of(array: Any) -> str:
     code = CODES.get(array.dtype, "")
     if array.dtype == np.uint8:
         return "wl::u8"
+    if array.dtype.name in _NARROW:
+        return NARROW_TYPES[_NARROW[array.dtype.name]]
     if code not in VALUE_TYPES:
         raise Unsuited(f"a vector of {array.dtype}")
     return VALUE_TYPES[code]
@@ -365,9 +404,11 @@ def _value_of(call: Call, value: str) -> str:
 
 
 def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
-    """Return the addresses of the vectors of which products read any element."""
-    calls = (call for calls in programs.values() for call in calls)
-    return {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
+    """Return the addresses of the vectors of which work-items read any element."""
+    calls = [call for calls in programs.values() for call in calls]
+    of_products = {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
+    steps = (call for call in calls if basis_steps.is_step(call))
+    return of_products | {address(v) for c in steps for v in basis_steps.gathered_by_step(c)}
 
 
 @dataclass
@@ -381,12 +422,47 @@ class Vector:
 def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
     """Return the vectors of all programs by address; each system has an own copy of ``x``."""
     found = {address(member.x): Vector(member.x, is_written=True)}
+    cells = _numbers_of(programs)
     for calls in programs.values():
         for call in calls:
-            if _is_of_cells(call, int(member.x.shape[0])):
+            if _is_of_cells(call, int(member.x.shape[0]), cells):
                 continue
             for array, writes in _vectors(call):
                 found.setdefault(address(array), Vector(array, False)).is_written |= writes
+    return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """An array that each system has besides its vectors.
+
+    Attributes
+    ----------
+    nbytes : int
+        Its bytes.
+    kind : str
+        The C type of its elements.
+    is_long : bool
+        Whether it may be in memory that is not shared.
+    """
+
+    nbytes: int
+    kind: str
+    is_long: bool = False
+
+
+def parts_of(programs: dict[str, list[Call]], value: str) -> dict[int | str, Part]:
+    """Return the arrays of a Krylov space, by address, and the kernel's own, by name."""
+    found: dict[int | str, Part] = {}
+    for call in (call for calls in programs.values() for call in calls):
+        if not basis_steps.is_step(call):
+            continue
+        for array, is_long in basis_steps.arrays_of_step(call):
+            found[address(array)] = Part(int(array.nbytes), _type_of(array), is_long)
+        own = basis_steps.scratch_of_step(call, VALUE_TYPES[value], REAL[value])
+        for name, kind in own.items():
+            nbytes = basis_steps.length_of(call) * np.dtype(value).itemsize
+            found[name] = Part(nbytes, kind)
     return found
 
 
@@ -395,11 +471,15 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     n = max(int(member.x.shape[0]), 1)
     written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
     padded = sum(_padded(int(array.nbytes)) for array in written)
+    parts = parts_of(programs, CODES[member.x.dtype]).values()
+    padded += sum(_padded(part.nbytes) for part in parts if not part.is_long)
+    basis = sum(_padded(part.nbytes) for part in parts if part.is_long)
     longest, repeats = _row_facts(member, programs)
     values = member.values
     return Needs(
-        n, padded, _padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats
-    )
+        n, padded, _padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats,
+        basis,
+    )  # fmt: skip
 
 
 def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
@@ -421,6 +501,23 @@ def _padded(nbytes: int) -> int:
 
 def shape_for(needs: Needs, target: Target) -> Shape:
     """Return how systems of this size are solved best."""
+    shape = _without_basis(needs, target)
+    taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
+    if shape.dense:
+        taken += _tile_of(needs)
+    # A large basis in shared memory leaves a multiprocessor few blocks: caches serve it better. One
+    # program for systems of many sizes declares no memory for it.
+    fits = shape.vectors_shared and not target.static and taken <= target.shared // 4
+    return replace(shape, basis_shared=fits)
+
+
+def _tile_of(needs: Needs) -> int:
+    """Return the bytes of a dense matrix on its way to registers."""
+    return _padded(needs.rows * (needs.rows | 1) * needs.itemsize)
+
+
+def _without_basis(needs: Needs, target: Target) -> Shape:
+    """Return how systems of this size are solved best, without a basis."""
     vectors = needs.vectors <= target.shared
     if vectors:
         own = _with_own_rows(needs, target)
@@ -449,8 +546,7 @@ def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
         resident = max(1, RESIDENT_ITEMS // block)
         return Shape(block, 1, True, False, needs.longest, False, resident)
     few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
-    tile = _padded(n * (n | 1) * needs.itemsize)
-    if needs.repeats or not few_zeros or needs.vectors + tile > target.shared:
+    if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
         return None
     resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
     return Shape(block, 1, True, False, n, True, resident)
@@ -482,13 +578,17 @@ class _Text:
         n = int(member.x.shape[0])
         self.rows, self.n = n, self.arguments.plain("wl::i64", n)
         self.opening: list[str] = []
-        self.memory = 0
+        #: Bytes of the memory of a block, and of the arrays that are not in it.
+        self.memory = self.far = 0
+        self.cells = _numbers_of(programs)
         #: Arrays that the kernel reads and nothing else keeps.
         self.kept: list[Any] = []
         gathered = gathered_by(programs)
         #: Pointers to vectors, and to the elements of a work-item, by address.
         self.names: dict[int, str] = {}
         self.elements: dict[int, str] = {}
+        #: Pointers to the arrays of a Krylov space, by address or name.
+        self.parts: dict[int | str, str] = {}
         for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
             name, kind = f"v{at}", _type_of(vector.array)
             if where == address(member.b) and vector.is_written:
@@ -500,6 +600,15 @@ class _Text:
             # a functor takes pointers that it may write through, also where it only reads
             element = f"const_cast<{kind}*>({self.elements[where]})"
             self.arguments.renamed[where] = (element, "1")
+        for at, (key, part) in enumerate(parts_of(programs, value).items()):
+            self._define_part(key, part, f"k{at}")
+
+    def _define_part(self, key: int | str, part: Part, name: str) -> None:
+        """Define a pointer to an array of a Krylov space."""
+        outside = part.is_long and self.shape.vectors_shared and not self.shape.basis_shared
+        place = self._part(part.nbytes, part.kind, outside=outside)
+        self.opening.append(f"  {part.kind}* const {name} = {place};\n")
+        self.parts[key] = name
 
     def _in_memory(self, where: int, vector: Vector, name: str, kind: str) -> None:
         """Define a pointer to all elements of a vector."""
@@ -516,12 +625,15 @@ class _Text:
         self.names[where] = name
         self.elements[where] = f"{name} + row" if self.shape.held else name
 
-    def _part(self, nbytes: int, kind: str) -> str:
+    def _part(self, nbytes: int, kind: str, *, outside: bool = False) -> str:
         """Return the pointer to a new part of the memory of a block."""
-        begin, self.memory = self.memory, self.memory + _padded(nbytes)
+        if outside:
+            begin, self.far = self.far, self.far + _padded(nbytes)
+        else:
+            begin, self.memory = self.memory, self.memory + _padded(nbytes)
         # Where compilers are slow, one program serves systems of many sizes.
         place = self.arguments.plain("wl::i64", begin) if self.target.static else str(begin)
-        return f"reinterpret_cast<{kind}*>(memory + {place})"
+        return f"reinterpret_cast<{kind}*>({'far' if outside else 'memory'} + {place})"
 
     def _in_register(self, where: int, vector: Vector, name: str, kind: str) -> None:
         """Define the element of a work-item; zero where the work-item has no row."""
@@ -545,8 +657,9 @@ class _Text:
         written: set[int] = set()
         gathered: set[int] = set()
         for call in self.programs[name]:
-            if _is_of_cells(call, self.rows):
-                lines += ["it.barrier();\n", self._of_cells(call), "it.barrier();\n"]
+            if _is_of_cells(call, self.rows, self.cells):
+                made = self._in_own_dtype(call, self._of_cells)
+                lines += ["it.barrier();\n", made, "it.barrier();\n"]
                 written, gathered = set(), set()
                 continue
             is_product = call.operation is products.csr_spmv
@@ -559,8 +672,8 @@ class _Text:
             if crosses:
                 lines.append("it.barrier();\n")
                 written, gathered = set(), set()
-            lines.append(self._call(call))
-            if not is_product and call.operation.sums:
+            lines.append(self._in_own_dtype(call, self._statement))
+            if call.operation.sums or basis_steps.is_step(call):
                 written, gathered = set(), set()  # it ends with a barrier
             else:
                 written |= writes
@@ -571,12 +684,12 @@ class _Text:
         together = not lines or not (written or gathered)
         return "".join(f"    {line}" for line in lines), together
 
-    def _call(self, call: Call) -> str:
+    def _in_own_dtype(self, call: Call, statement: Callable[[Call], str]) -> str:
         """Return the statement of an operation, in the dtype that it computes in."""
         usual = self.arguments.value
         self.arguments.value = _value_of(call, usual)
         try:
-            return self._statement(call)
+            return statement(call)
         finally:
             self.arguments.value = usual
 
@@ -599,11 +712,36 @@ class _Text:
                 return f"if (has_row)\n      *({target}) = own_row.on_diagonal(it);\n"
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
             return f"wl::diagonal_of_rows(it, {taken});\n"
+        if basis_steps.is_step(call):
+            return self._step_of_basis(call)
         if self.shape.held:
             run = "add_up_own_rows(it, has_row" if operation.sums else "for_own_row(has_row"
             return self._functor(call, run)
         run = "add_up_rows" if operation.sums else "for_rows"
         return self._functor(call, f"{run}(it, {self.n}")
+
+    def _step_of_basis(self, call: Call) -> str:
+        """Return the statement of a step of GMRES."""
+        arguments, of_rows = self.arguments, basis_steps.STEPS[call.operation].of_rows
+        named = {parameter.name: (parameter, array) for parameter, array in call.named}
+
+        def expression(name: str) -> str:
+            if name in ("n", "s"):
+                return self.n if name == "n" else str(basis_steps.length_of(call))
+            if name in self.parts:
+                return self.parts[name]
+            parameter, array = named[name]
+            if parameter.is_status:
+                return "status"
+            where = address(array)
+            if where in self.parts:
+                return self.parts[where]
+            if len(parameter.dims) == 1:
+                kind = REAL[arguments.value] if parameter.kind == "R" else f"wl::{parameter.kind}"
+                return arguments.cell(array, kind)
+            return (self.elements if of_rows and name != "w" else self.names)[where]
+
+        return basis_steps.statement(call, bool(self.shape.held), expression)
 
     def _functor(self, call: Call, run: str) -> str:
         """Return the statement that runs the functor of a rowwise operation by a function."""
@@ -683,11 +821,18 @@ class _Text:
 
     def _memory_of_block(self) -> str:
         """Return the definition of the memory of a block."""
-        nbytes = self.memory
         if not self.shape.vectors_shared:
-            static = self.target.static
-            distance = self.arguments.plain("wl::i64", nbytes) if static else str(nbytes)
-            return f"  wl::u8* const memory = arena + wl::i64(it.block()) * {distance};\n"
+            return self._place_in_arena("memory", self.memory)
+        return self._shared_memory() + (self._place_in_arena("far", self.far) if self.far else "")
+
+    def _place_in_arena(self, name: str, nbytes: int) -> str:
+        """Return the definition of the part of the arena that a block has."""
+        distance = self.arguments.plain("wl::i64", nbytes) if self.target.static else str(nbytes)
+        return f"  wl::u8* const {name} = arena + wl::i64(it.block()) * {distance};\n"
+
+    def _shared_memory(self) -> str:
+        """Return the definition of the shared memory of a block."""
+        nbytes = self.memory
         if not self.target.static:
             return (
                 "  extern __shared__ __align__(16) wl::u8 shared[];\n"
@@ -738,6 +883,8 @@ class _Text:
         )  # fmt: skip
         extra = [operand.format(real=self.real) for operand in _OPERANDS]
         headers = ["unified/status.hpp", "unified/precision.hpp", "simt/one_system.hpp"]
+        if self.parts:
+            headers.append(basis_steps.HEADER)
 
         def compose(headers: Sequence[str], texts: Sequence[str]) -> str:
             return self.target.program(headers, texts, shape.block, shape.resident)
@@ -745,5 +892,5 @@ class _Text:
         told = f"{shape.block} {shape.resident}"
         made = fused.kernel(arguments, headers, extra, body, compose, told, grid=self.target.grid)
         in_shared = nbytes if shape.vectors_shared and not self.target.static else 0
-        in_arena = 0 if shape.vectors_shared else nbytes
+        in_arena = self.far if shape.vectors_shared else nbytes
         return Made(made, shape, in_shared, in_arena, tuple(self.kept))

@@ -104,7 +104,7 @@ WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* pl
     d[q] = l * R + q < int(n) ? rows[3 * q + 1] : T(1);
     c[q] = rows[3 * q + 2];
     f[q] = side[q];
-    squares += square(D::up(f[q]));
+    squares += square_of_norm(D::up(f[q]));
   }
   const N first = N(square_root(sum_of_lanes<L>(it, squares)));
 #pragma unroll
@@ -151,7 +151,7 @@ WL_DEVICE void batch_tridiagonal(const item& it, i64 count, i64 n, const i32* pl
     const auto right = D::up(side[q]), left = D::up(rows[3 * q]) * D::up(below),
                middle = D::up(rows[3 * q + 1]) * D::up(f[q]),
                end = D::up(rows[3 * q + 2]) * D::up(above);
-    residual += square(right - (left + middle + end));
+    residual += square_of_norm(right - (left + middle + end));
     terms += square(right) + square(left) + square(middle) + square(end);
   }
   residual = square_root(sum_of_lanes<L>(it, residual));

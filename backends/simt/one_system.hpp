@@ -238,6 +238,15 @@ WL_DEVICE void diagonal_of_rows(const item& it, i64 n, const I* indptr, const I*
     d[row] = diagonal_entry(row, indptr, indices, data);
 }
 
+// Whether all elements of a vector are 0.
+template <class T>
+WL_DEVICE bool are_zero(const item& it, i64 n, const T* v) {
+  i64 others = 0;
+  for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+    others += v[row] == T(0) ? 0 : 1;
+  return sum_of_block(it, others) == 0;
+}
+
 template <class T>
 WL_DEVICE void copy_rows(const item& it, i64 n, const T* from, T* to) {
   for (i64 row = it.thread(); row < n; row += WL_BLOCK)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import common_dtype, value_dtype
 from ..errors import InvalidArgument, InvalidMatrix
 from ..formats.base import Matrix
@@ -176,6 +177,7 @@ def stack(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
            [1., 3.]]))
     """
     made = _matrices(matrices, executor, "stack")
+    made[0].executor.refuse_capture(MAKES)
     formats = {A.format for A in made}
     format = formats.pop() if len(formats) == 1 else "csr"
     if format not in BATCHED:
@@ -244,7 +246,9 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
     >>> A @ [np.ones(2), np.ones(3)]
     [array([2., 4.]), array([1., 1., 1.])]
     """
-    made = [A.asformat("csr") for A in _matrices(matrices, executor, "batch")]
+    given = _matrices(matrices, executor, "batch")
+    given[0].executor.refuse_capture(MAKES)
+    made = [A.asformat("csr") for A in given]
     groups: list[list[int]] = []
     for k, A in enumerate(made):
         known = next((g for g in groups if same_pattern(made[g[0]], A)), None)

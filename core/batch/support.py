@@ -22,7 +22,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
         "reference": ALONE, "omp": _LANE, "cuda": _BLOCK, "hip": _BLOCK, "dpcpp": _BLOCK,
     },
     "`Gmres`, `Fgmres`": {
-        "reference": ALONE, "omp": _THREAD, "cuda": ALONE, "hip": ALONE, "dpcpp": ALONE,
+        "reference": ALONE, "omp": _THREAD, "cuda": _BLOCK, "hip": _BLOCK, "dpcpp": _BLOCK,
     },
     "`Ilu`, `Ic`, `BlockJacobi`, `Isai` of each matrix": {
         "reference": ALONE, "omp": _THREAD, "cuda": ALONE, "hip": ALONE, "dpcpp": ALONE,

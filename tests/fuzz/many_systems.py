@@ -32,6 +32,7 @@ CASES = (
     ("bicgstab", "band", "jacobi", 33, "complex128", 1e-8),
     ("minres", "band", None, 30, "float64", 1e-8),
     ("idr", "sparse", "jacobi", 25, "float32", 1e-3),
+    ("gmres", "sparse", "jacobi", 25, "float64", 1e-9),
 )
 
 

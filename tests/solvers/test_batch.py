@@ -385,3 +385,27 @@ def test_an_array_of_matrices_is_a_batch() -> None:
 def test_rectangular_systems_of_a_batch_are_refused() -> None:
     with pytest.raises(errors.ShapeMismatch, match="needs square matrices, got 3x2"):
         wl.solve(wl.Csr(np.ones((2, 3, 2))), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("kind", ["Cg", "Bicgstab", "Gmres"])
+def test_zero_sides_and_residuals_of_zero_are_solved_side_by_side(kind) -> None:
+    data = np.array([[2.0, 4.0], [1.0, np.nan], [1.0, 2.0]])
+    A = wl.Csr((data, [0, 1], [0, 1, 2]), shape=(2, 2), executor="omp")
+    b = np.array([[2.0, 8.0], [0.0, 0.0], [0.0, -0.0]])
+    result = getattr(wl.solvers, kind)(A, rtol=1e-10, M="jacobi").solve(b)
+    assert result.converged.tolist() == [True, False, True]
+    assert result.notes == ["systems solved side by side: 2"]
+    np.testing.assert_array_equal(result.x, [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(result.residual_norm[[0, 2]], 0)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_side_of_which_the_squares_are_lost_is_not_taken_for_zero(executor) -> None:
+    data = np.array([[1e150, 3e150], [1.0, 2.0], [1e150, 3e150]])
+    A = wl.Csr((data, [0, 1], [0, 1, 2]), shape=(2, 2), executor=executor)
+    b = np.array([[1e-170, 1e-170], [1e-170, 1e-200], [0.0, 0.0]])
+    for solver in (wl.solvers.Direct(A, rtol=1e-9), wl.solvers.Cg(A, rtol=1e-9)):
+        result = solver.solve(b)
+        # 1e-320 has four digits
+        assert result.converged.tolist() == [False, True, True]
+        np.testing.assert_allclose(result.x[1], [1e-170, 5e-201], rtol=1e-8)

@@ -67,6 +67,8 @@ def band(n, width):
     [
         (band(54, 54), "Bicgstab", "float64", 54),
         (band(200, 1), "Cg", "float64", 3),
+        (band(40, 1), "Gmres", "float64", 3),
+        pytest.param(band(992, 1), "Fgmres", "complex64", 3, marks=pytest.mark.rare),
         # a compilation takes half a minute on a slow processor
         pytest.param(band(90, 20), "Bicgstab", "complex64", 0, marks=pytest.mark.rare),
         pytest.param(band(20, 2), "Idr", "float32", 5, marks=pytest.mark.rare),

@@ -180,3 +180,14 @@ def test_ill_conditioned_systems_are_left_to_factors_with_refinement(rng):
     assert result.converged.all()
     residual = np.linalg.norm(b - np.einsum("kij,kj->ki", a, result.x), axis=1)
     np.testing.assert_allclose(result.residual_norm, residual, rtol=0.5, atol=1e-13)
+
+
+@pytest.mark.parametrize(("kind", "n"), [("dense", 6), ("tridiagonal", 9), ("band", 12)])
+def test_a_side_of_which_the_squares_are_lost_is_not_taken_for_zero(kind, n, rng):
+    stored = pattern(kind, n)
+    a = (numbers(rng, (3, n, n), "float64") * stored + 4 * np.eye(n)) * 1e150
+    b = numbers(rng, (3, n), "float64") * np.array([1e-170, 1.0, 0.0])[:, None]
+    result = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32)), rtol=1e-9).solve(b)
+    # the first solution is below the range of normal numbers: it has three digits
+    assert result.converged.tolist() == [False, True, True]
+    assert not result.x[2].any() and result.residual_norm[2] == 0

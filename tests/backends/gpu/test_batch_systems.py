@@ -99,6 +99,10 @@ SOLVERS = [
     ("Tfqmr", {}, "float64", False),
     ("Fcg", {"M": "jacobi"}, "float64", True),
     ("Idr", {}, "float64", False),
+    ("Gmres", {"restart": 7}, "float64", False),
+    ("Gmres", {"M": "jacobi", "side": "left"}, "complex64", False),
+    ("Gmres", {"M": "jacobi", "basis": "float16"}, "float32", False),
+    ("Fgmres", {"M": "jacobi"}, "complex128", False),
 ]
 
 
@@ -136,18 +140,20 @@ def _compare_with_one(name, options, dtype, hermitian, on, rng):
         assert residual <= 1.5 * tolerance * np.linalg.norm(b[k])
 
 
-def test_members_that_fail_leave_the_bits_of_the_others(rng):
+@pytest.mark.parametrize("kind", [wl.solvers.Cg, wl.solvers.Gmres])
+def test_members_that_fail_leave_the_bits_of_the_others(kind, rng):
     n, count = 20, 6
     data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
     b = rng.standard_normal((count, n))
     on = OneBlock(MOST_SHARED)
-    good = wl.solvers.Cg(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    good = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
     expected = good.solve(b)
     data[1, 3] = np.nan
     data[2] = 0
     b[4] = 0
-    mixed = wl.solvers.Cg(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    mixed = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
     found = mixed.solve(b)
+    assert found.notes == ["systems solved side by side: 4"]
     for k in (0, 3, 5):
         assert (found.x[k] == expected.x[k]).all()
     assert not found.converged[1] and not found.converged[2]
@@ -166,8 +172,29 @@ def test_solvers_whose_programs_do_not_fit_a_block_are_solved_one_by_one(rng):
     data, indices, indptr = batch(12, 2, "float64", rng, hermitian=True)
     on = OneBlock(MOST_SHARED)
     A = wl.Csr((data, indices, indptr), shape=(12, 12), executor=on)
-    result = wl.solvers.Gmres(A, rtol=1e-10).solve(np.ones((2, 12)))
+    result = wl.solvers.Lgmres(A, rtol=1e-10).solve(np.ones((2, 12)))
     assert result.converged.all() and on.solved == 0
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("n", [1, 2, 70])
+def test_gmres_in_a_block_takes_the_iterations_of_the_reference(n, side, rng):
+    data, indices, indptr = batch(n, 3, "float64", rng, hermitian=False)
+    b = rng.standard_normal((3, n))
+    found = []
+    for on in (OneBlock(MOST_SHARED), "reference"):
+        A = wl.Csr((data, indices, indptr), shape=(n, n), executor=on)
+        solver = wl.solvers.Gmres(A, M="jacobi", side=side, restart=4, rtol=1e-8)
+        found.append(solver.solve(b))
+    assert found[0].notes == ["systems solved side by side: 3"] and found[0].converged.all()
+    np.testing.assert_array_equal(found[0].iterations, found[1].iterations)
+    np.testing.assert_allclose(found[0].x, found[1].x, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("basis", "shared"), [(20_000, True), (250_000, False)])
+def test_a_small_basis_is_in_shared_memory(basis, shared):
+    shape = shape_for(Needs(54, 5000, 20_000, 46.0, 54, basis=basis), GPU)
+    assert shape.vectors_shared and shape.basis_shared == shared
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
