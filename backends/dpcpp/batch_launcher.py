@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import DTypeLike
 
 from ..simt.batch_executor import BlockLauncher
-from ..simt.batch_text import MOST_HELD_ROWS, Target
+from ..simt.batch_shape import MOST_HELD_ROWS, Target
 from .arguments import flatteners
 from .programs import Kernel, Programs, index_code, value_code
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..simt.batch_executor import BlockLauncher
-from ..simt.batch_text import Target
+from ..simt.batch_shape import Target
 from ..unified import wrappers
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...core.batch.factors import Layout
     from ...core.executor import Array
     from .batch_executor import BlockExecutor
-    from .batch_text import Target
+    from .batch_shape import Target
 
 Numbers = np.ndarray[Any, Any]
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.executor import Array
     from ..unified.wrappers import SimtKernel
-    from .batch_text import Made, Target
+    from .batch_shape import Target
+    from .batch_text import Made
 
 
 class BlockLauncher(ABC):

@@ -22,8 +22,8 @@ struct doubled<complex<R>> {
   static WL_DEVICE complex<R> down(complex<double> v) { return {R(v.re), R(v.im)}; }
 };
 
-// A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms so
-// small are below all limits of a verdict.
+// A smaller square is taken for this one: so a norm that is 0 says that all elements are 0. Norms
+// so small are below all limits of a verdict.
 constexpr double LEAST_SQUARE = 1e-300;
 
 // The square of an element of a norm.

@@ -8,7 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .batch_text import Made, Unsuited, needs_of, recorded, shape_for, system_kernel
+from .batch_programs import Unsuited, needs_of, recorded
+from .batch_shape import shape_for
+from .batch_text import Made, system_kernel
 from .batch_verdicts import NativeVerdicts
 
 if TYPE_CHECKING:

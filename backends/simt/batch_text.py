@@ -8,56 +8,37 @@ Arrays that no program writes belong to all systems.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.operations import matrix as products
 from ...core.program import Call
-from ..unified.wrappers import INDEX_TYPES, NARROW_TYPES, VALUE_TYPES, functor
+from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import batch_gmres as basis_steps
 from . import fused
+from .batch_programs import (
+    PROGRAMS,
+    Part,
+    Unsuited,
+    Vector,
+    arrays_of,
+    gathered_by,
+    is_of_cells,
+    numbers_of,
+    parts_of,
+    type_of,
+    value_of,
+    vectors_of,
+)
+from .batch_shape import Shape, Target, padded
 from .fused import REAL, Arguments, Kernel
-from .operands import CODES, address, is_contiguous, is_rowwise, is_vector, row_arrays
+from .operands import CODES, address, row_arrays
 
 if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms
-
-#: The programs of a member, in the order in which a system runs them.
-PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
-
-#: Entries of an average row from which on this number of lanes shares a row of a system of few
-#: rows.
-LANES = ((48, 8), (24, 4), (12, 2))
-FEW_ROWS = 32
-
-#: Work-items of a block at most.
-MOST_ITEMS = 512
-
-
-#: Work-items of a multiprocessor for which there are registers.
-RESIDENT_ITEMS = 1024
-
-#: Work-items of a block in which each has one row in its registers, at most.
-MOST_HELD_ROWS = 1024
-
-#: 32-bit registers for the entries of a row with their columns, at most.
-HELD_REGISTERS = 40
-
-#: Bytes of a row that is held with its zeros, at most.
-DENSE_BYTES = 512
-
-#: Elements of a dense row for each stored entry, at most.
-ZEROS = 3
-
-#: Registers of a multiprocessor, and of a work-item besides a dense row.
-REGISTERS, OTHER_REGISTERS = 1 << 16, 60
-
-#: The codes of the dtypes of 16 bits that a basis is stored in, by name.
-_NARROW = {"float16": "f2", "bfloat16": "b2"}
 
 #: Parameters of a kernel after the arguments of its operations.
 _OPERANDS = (
@@ -156,119 +137,6 @@ _BODY = """\
 
 
 @dataclass(frozen=True)
-class Target(ABC):
-    """A device that kernels are written for, and its compiler.
-
-    Attributes
-    ----------
-    warp : int
-        Lanes of a wave.
-    shared : int
-        Bytes of shared memory that a block of a solver's kernel may have.
-    declared, given : int
-        Bytes of shared memory that a kernel of factors may declare, and that its launch can give
-        a block beyond.
-    most_items : int
-        Work-items of a block at most.
-    static : bool
-        Whether the text says how much shared memory there is; the launch does otherwise.
-    grid : str
-        ``"WL_GRID "`` where kernels of the dialect have parameters of their own.
-    """
-
-    warp: int
-    shared: int
-    declared: int = 48 << 10
-    given: int = 0
-    most_items: int = MOST_HELD_ROWS
-    static: bool = False
-    grid: str = ""
-
-    @abstractmethod
-    def program(
-        self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
-    ) -> str:
-        """Return the program of texts of kernels.
-
-        Parameters
-        ----------
-        headers : sequence of str
-            The headers that it includes.
-        texts : sequence of str
-            Functors, then kernels.
-        block : int
-            Work-items of a block.
-        resident : int
-            Blocks for which a multiprocessor has registers.
-        """
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How a kernel is launched.
-
-    Attributes
-    ----------
-    block : int
-        Work-items of a block.
-    lanes : int
-        Work-items that share a row in a product.
-    vectors_shared, values_shared : bool
-        Whether the vectors that are written, and the values of the matrix, are in shared memory.
-    held : int
-        Elements of a row that a work-item has in registers; 0 where it has none.
-    dense : bool
-        Whether these are all elements of the row, or stored entries with their columns.
-    resident : int
-        Blocks for which a multiprocessor has registers.
-    basis_shared : bool
-        Whether the basis of a Krylov space is in shared memory as well.
-    """
-
-    block: int
-    lanes: int
-    vectors_shared: bool
-    values_shared: bool
-    held: int = 0
-    dense: bool = False
-    resident: int = 1
-    basis_shared: bool = False
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Bytes that one system takes.
-
-    Attributes
-    ----------
-    rows : int
-        Of the system.
-    vectors, values : int
-        Bytes of the vectors that programs write with their small arrays, and of the values of the
-        matrix.
-    row_length : float
-        Entries of an average row.
-    longest : int
-        Entries of the longest row.
-    itemsize : int
-        Bytes of a value.
-    repeats : bool
-        Whether a row has two entries of one column.
-    basis : int
-        Bytes of the basis of a Krylov space.
-    """
-
-    rows: int
-    vectors: int
-    values: int
-    row_length: float
-    longest: int
-    itemsize: int = 8
-    repeats: bool = False
-    basis: int = 0
-
-
-@dataclass(frozen=True)
 class Made:
     """A kernel with the memory that it asks for.
 
@@ -291,265 +159,6 @@ class Made:
     shared: int
     arena: int
     kept: tuple[Any, ...] = ()
-
-
-class Unsuited(Exception):
-    """The programs hold an operation that a block cannot run."""
-
-
-def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
-    """Return the operations of each program.
-
-    Raises
-    ------
-    Unsuited
-        If an operation is neither a product, nor a diagonal, nor a step of GMRES, nor rowwise on
-        one contiguous vector.
-    """
-    executor = member.status.executor
-    found: dict[str, list[Call]] = {}
-    for name in PROGRAMS:
-        program = getattr(member, name)
-        found[name] = [] if program is None else list(executor.record(program.body).expanded())
-    cells = _numbers_of(found)
-    for call in (call for calls in found.values() for call in calls):
-        _check(call, member, cells)
-    return found
-
-
-def _numbers_of(programs: dict[str, list[Call]]) -> set[int]:
-    """Return the addresses of arrays that operations take as one number a system."""
-    return {
-        address(array)
-        for calls in programs.values()
-        for call in calls
-        for parameter, array in call.named
-        if parameter.is_array
-        and len(parameter.dims) == 1
-        and array.size == 1
-        and not is_vector(call.operation, parameter)
-    }
-
-
-def _check(call: Call, member: MemberPrograms, cells: set[int]) -> None:
-    operation, arguments = call
-    if operation is products.csr_diagonal:
-        matrix, vectors = arguments[0], [arguments[1]]
-    elif basis_steps.is_step(call):
-        if basis_steps.adds_vectors(call):
-            raise Unsuited(f"{operation.name} of further vectors")
-        matrix, vectors = None, [array for array, _ in basis_steps.vectors_of_step(call)]
-    elif operation is products.csr_spmv:
-        matrix, vectors = arguments[0], list(arguments[1:3])
-    elif is_rowwise(operation):
-        matrix = None
-        vectors = [array for _, array in row_arrays(call)]
-    else:
-        raise Unsuited(operation.name)
-    n = int(member.x.shape[0])
-    if matrix is not None and address(matrix.data) != address(member.values):
-        raise Unsuited(f"{operation.name} of another matrix")
-    if _is_of_cells(call, n, cells):
-        return
-    if not all(v.size == n and is_contiguous(v.reshape(n, 1)) for v in vectors):
-        raise Unsuited(f"{operation.name} of another shape")
-
-
-def _is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
-    """Return whether an operation works on arrays that have one element a system."""
-    if call.operation.sums or not is_rowwise(call.operation):
-        return False
-    arrays = [array for _, array in row_arrays(call)]
-    if n == 1:
-        return all(address(array) in cells for array in arrays)
-    return all(array.size == 1 for array in arrays)
-
-
-def _vectors(call: Call) -> Iterator[tuple[Any, bool]]:
-    """Yield the vectors of an operation, and whether it writes each."""
-    operation, arguments = call
-    if operation is products.csr_spmv:
-        yield arguments[1], False
-        yield arguments[2], True
-    elif operation is products.csr_diagonal:
-        yield arguments[1], True
-    elif basis_steps.is_step(call):
-        yield from basis_steps.vectors_of_step(call)
-    else:
-        for parameter, array in row_arrays(call):
-            yield array, parameter.intent != "in"
-
-
-def _type_of(array: Any) -> str:
-    """Return the C type of the elements of a vector."""
-    code = CODES.get(array.dtype, "")
-    if array.dtype == np.uint8:
-        return "wl::u8"
-    if array.dtype.name in _NARROW:
-        return NARROW_TYPES[_NARROW[array.dtype.name]]
-    if code not in VALUE_TYPES:
-        raise Unsuited(f"a vector of {array.dtype}")
-    return VALUE_TYPES[code]
-
-
-def _value_of(call: Call, value: str) -> str:
-    """Return the code of the dtype that an operation computes in."""
-    operation, arguments = call
-    if operation is products.csr_spmv:
-        return CODES[arguments[1].dtype]
-    for parameter, array in call.named:
-        if parameter.is_array and parameter.kind == "T":
-            return CODES[array.dtype]
-    return value
-
-
-def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
-    """Return the addresses of the vectors of which work-items read any element."""
-    calls = [call for calls in programs.values() for call in calls]
-    of_products = {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
-    steps = (call for call in calls if basis_steps.is_step(call))
-    return of_products | {address(v) for c in steps for v in basis_steps.gathered_by_step(c)}
-
-
-@dataclass
-class Vector:
-    """An array that has an element a row, and whether a program writes it."""
-
-    array: Any
-    is_written: bool
-
-
-def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
-    """Return the vectors of all programs by address; each system has an own copy of ``x``."""
-    found = {address(member.x): Vector(member.x, is_written=True)}
-    cells = _numbers_of(programs)
-    for calls in programs.values():
-        for call in calls:
-            if _is_of_cells(call, int(member.x.shape[0]), cells):
-                continue
-            for array, writes in _vectors(call):
-                found.setdefault(address(array), Vector(array, False)).is_written |= writes
-    return found
-
-
-@dataclass(frozen=True)
-class Part:
-    """An array that each system has besides its vectors.
-
-    Attributes
-    ----------
-    nbytes : int
-        Its bytes.
-    kind : str
-        The C type of its elements.
-    is_long : bool
-        Whether it may be in memory that is not shared.
-    """
-
-    nbytes: int
-    kind: str
-    is_long: bool = False
-
-
-def parts_of(programs: dict[str, list[Call]], value: str) -> dict[int | str, Part]:
-    """Return the arrays of a Krylov space, by address, and the kernel's own, by name."""
-    found: dict[int | str, Part] = {}
-    for call in (call for calls in programs.values() for call in calls):
-        if not basis_steps.is_step(call):
-            continue
-        for array, is_long in basis_steps.arrays_of_step(call):
-            found[address(array)] = Part(int(array.nbytes), _type_of(array), is_long)
-        own = basis_steps.scratch_of_step(call, VALUE_TYPES[value], REAL[value])
-        for name, kind in own.items():
-            nbytes = basis_steps.length_of(call) * np.dtype(value).itemsize
-            found[name] = Part(nbytes, kind)
-    return found
-
-
-def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
-    """Return the resources of one system."""
-    n = max(int(member.x.shape[0]), 1)
-    written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
-    padded = sum(_padded(int(array.nbytes)) for array in written)
-    parts = parts_of(programs, CODES[member.x.dtype]).values()
-    padded += sum(_padded(part.nbytes) for part in parts if not part.is_long)
-    basis = sum(_padded(part.nbytes) for part in parts if part.is_long)
-    longest, repeats = _row_facts(member, programs)
-    values = member.values
-    return Needs(
-        n, padded, _padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats,
-        basis,
-    )  # fmt: skip
-
-
-def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
-    """Return the entries of the longest row, and whether a row has two entries of one column."""
-    for call in (call for calls in programs.values() for call in calls):
-        if call.operation is products.csr_spmv:
-            on, matrix = member.status.executor, call.arguments[0]
-            indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
-            rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-            places = rows * max(int(matrix.shape[1]), 1) + indices
-            repeats = np.unique(places).size < places.size
-            return int(np.diff(indptr).max(initial=0)), bool(repeats)
-    return 0, False
-
-
-def _padded(nbytes: int) -> int:
-    return -(-nbytes // 16) * 16
-
-
-def shape_for(needs: Needs, target: Target) -> Shape:
-    """Return how systems of this size are solved best."""
-    shape = _without_basis(needs, target)
-    taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
-    if shape.dense:
-        taken += _tile_of(needs)
-    # A large basis in shared memory leaves a multiprocessor few blocks: caches serve it better. One
-    # program for systems of many sizes declares no memory for it.
-    fits = shape.vectors_shared and not target.static and taken <= target.shared // 4
-    return replace(shape, basis_shared=fits)
-
-
-def _tile_of(needs: Needs) -> int:
-    """Return the bytes of a dense matrix on its way to registers."""
-    return _padded(needs.rows * (needs.rows | 1) * needs.itemsize)
-
-
-def _without_basis(needs: Needs, target: Target) -> Shape:
-    """Return how systems of this size are solved best, without a basis."""
-    vectors = needs.vectors <= target.shared
-    if vectors:
-        own = _with_own_rows(needs, target)
-        if own is not None:
-            return own
-    warp, most = target.warp, min(MOST_ITEMS, target.most_items)
-    lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
-    if needs.rows > FEW_ROWS or warp < lanes:
-        lanes = 1  # there are enough rows for all work-items
-    items = needs.rows * lanes
-    rounds = -(-items // most)
-    in_round = -(-items // rounds)
-    block = -(-in_round // warp) * warp
-    # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
-    values = vectors and warp > 1 and needs.vectors + needs.values <= target.shared // 4
-    return Shape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
-
-
-def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
-    """Return the shape in which each work-item has a row in its registers, if the row fits."""
-    n, words = needs.rows, needs.itemsize // 4
-    block = -(-n // target.warp) * target.warp
-    if block > min(MOST_HELD_ROWS, target.most_items) or needs.longest == 0:
-        return None
-    if needs.longest * (words + 1) <= HELD_REGISTERS:
-        resident = max(1, RESIDENT_ITEMS // block)
-        return Shape(block, 1, True, False, needs.longest, False, resident)
-    few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
-    if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
-        return None
-    resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
-    return Shape(block, 1, True, False, n, True, resident)
 
 
 def system_kernel(
@@ -580,7 +189,7 @@ class _Text:
         self.opening: list[str] = []
         #: Bytes of the memory of a block, and of the arrays that are not in it.
         self.memory = self.far = 0
-        self.cells = _numbers_of(programs)
+        self.cells = numbers_of(programs)
         #: Arrays that the kernel reads and nothing else keeps.
         self.kept: list[Any] = []
         gathered = gathered_by(programs)
@@ -590,7 +199,7 @@ class _Text:
         #: Pointers to the arrays of a Krylov space, by address or name.
         self.parts: dict[int | str, str] = {}
         for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
-            name, kind = f"v{at}", _type_of(vector.array)
+            name, kind = f"v{at}", type_of(vector.array)
             if where == address(member.b) and vector.is_written:
                 raise Unsuited("a program writes b")
             if shape.held and where not in gathered and where != address(member.b):
@@ -628,9 +237,9 @@ class _Text:
     def _part(self, nbytes: int, kind: str, *, outside: bool = False) -> str:
         """Return the pointer to a new part of the memory of a block."""
         if outside:
-            begin, self.far = self.far, self.far + _padded(nbytes)
+            begin, self.far = self.far, self.far + padded(nbytes)
         else:
-            begin, self.memory = self.memory, self.memory + _padded(nbytes)
+            begin, self.memory = self.memory, self.memory + padded(nbytes)
         # Where compilers are slow, one program serves systems of many sizes.
         place = self.arguments.plain("wl::i64", begin) if self.target.static else str(begin)
         return f"reinterpret_cast<{kind}*>({'far' if outside else 'memory'} + {place})"
@@ -657,13 +266,13 @@ class _Text:
         written: set[int] = set()
         gathered: set[int] = set()
         for call in self.programs[name]:
-            if _is_of_cells(call, self.rows, self.cells):
+            if is_of_cells(call, self.rows, self.cells):
                 made = self._in_own_dtype(call, self._of_cells)
                 lines += ["it.barrier();\n", made, "it.barrier();\n"]
                 written, gathered = set(), set()
                 continue
             is_product = call.operation is products.csr_spmv
-            vectors = list(_vectors(call))
+            vectors = list(arrays_of(call))
             gathers = {address(call.arguments[1])} if is_product else set()
             writes = {address(a) for a, w in vectors if w}
             crosses = bool(gathers & written) or bool(writes & gathered)
@@ -687,7 +296,7 @@ class _Text:
     def _in_own_dtype(self, call: Call, statement: Callable[[Call], str]) -> str:
         """Return the statement of an operation, in the dtype that it computes in."""
         usual = self.arguments.value
-        self.arguments.value = _value_of(call, usual)
+        self.arguments.value = value_of(call, usual)
         try:
             return statement(call)
         finally:
@@ -753,7 +362,7 @@ class _Text:
         """Return the statement of an operation on numbers that a system has one of."""
         arguments, known = self.arguments, dict(self.arguments.renamed)
         for _, array in row_arrays(call):
-            arguments.renamed[address(array)] = (arguments.cell(array, _type_of(array)), "1")
+            arguments.renamed[address(array)] = (arguments.cell(array, type_of(array)), "1")
         statement = self._functor(call, "for_rows(it, 1")
         arguments.renamed = known
         return statement

@@ -70,8 +70,8 @@ WL_DEVICE void project_on_basis(const item& it, i64 n, const S* basis, const T* 
   it.barrier();
 }
 
-// w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are corrections, which are added
-// to `sums`.
+// w -= sum_i h_i basis_i for i <= j, after = |w|. The second time h are corrections, which are
+// added to `sums`.
 template <int REPEAT, class T, class S>
 WL_DEVICE void subtract_projection(const item& it, i64 n, const S* basis, T* w, const T* h, T* sums,
                                    const real_t<T>* before, real_t<T>* after, const i64* step,

@@ -7,13 +7,9 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.simt import batch_kernels, batch_systems
-from wollemi.backends.simt.batch_text import (
-    Made,
-    needs_of,
-    recorded,
-    shape_for,
-    system_kernel,
-)
+from wollemi.backends.simt.batch_programs import needs_of, recorded
+from wollemi.backends.simt.batch_shape import shape_for
+from wollemi.backends.simt.batch_text import Made, system_kernel
 from wollemi.backends.unified import wrappers
 
 from ..hip.amd import code_object

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.backends.gpu.batch_launcher import GpuBlocks, GpuTarget
-from wollemi.backends.simt.batch_text import Needs, shape_for
+from wollemi.backends.simt.batch_shape import Needs, shape_for
 from wollemi.core.status import Stop
 
 from ..cuda.loop.test_one_kernel_waves import emulated

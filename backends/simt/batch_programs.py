@@ -1,0 +1,228 @@
+"""The programs of a member of a batch: their operations, vectors, and the memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.operations import matrix as products
+from ...core.program import Call
+from ..unified.wrappers import NARROW_TYPES, VALUE_TYPES
+from . import batch_gmres as basis_steps
+from .batch_shape import Needs, padded
+from .fused import REAL
+from .operands import CODES, address, is_contiguous, is_rowwise, is_vector, row_arrays
+
+if TYPE_CHECKING:
+    from ...core.batch.systems import MemberPrograms
+
+#: The programs of a member, in the order in which a system runs them.
+PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
+
+#: The codes of the dtypes of 16 bits that a basis is stored in, by name.
+_NARROW = {"float16": "f2", "bfloat16": "b2"}
+
+
+class Unsuited(Exception):
+    """The programs hold an operation that a block cannot run."""
+
+
+def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
+    """Return the operations of each program.
+
+    Raises
+    ------
+    Unsuited
+        If an operation is neither a product, nor a diagonal, nor a step of GMRES, nor rowwise on
+        one contiguous vector.
+    """
+    executor = member.status.executor
+    found: dict[str, list[Call]] = {}
+    for name in PROGRAMS:
+        program = getattr(member, name)
+        found[name] = [] if program is None else list(executor.record(program.body).expanded())
+    cells = numbers_of(found)
+    for call in (call for calls in found.values() for call in calls):
+        _check(call, member, cells)
+    return found
+
+
+def numbers_of(programs: dict[str, list[Call]]) -> set[int]:
+    """Return the addresses of arrays that operations take as one number a system."""
+    return {
+        address(array)
+        for calls in programs.values()
+        for call in calls
+        for parameter, array in call.named
+        if parameter.is_array
+        and len(parameter.dims) == 1
+        and array.size == 1
+        and not is_vector(call.operation, parameter)
+    }
+
+
+def _check(call: Call, member: MemberPrograms, cells: set[int]) -> None:
+    operation, arguments = call
+    if operation is products.csr_diagonal:
+        matrix, vectors = arguments[0], [arguments[1]]
+    elif basis_steps.is_step(call):
+        if basis_steps.adds_vectors(call):
+            raise Unsuited(f"{operation.name} of further vectors")
+        matrix, vectors = None, [array for array, _ in basis_steps.vectors_of_step(call)]
+    elif operation is products.csr_spmv:
+        matrix, vectors = arguments[0], list(arguments[1:3])
+    elif is_rowwise(operation):
+        matrix = None
+        vectors = [array for _, array in row_arrays(call)]
+    else:
+        raise Unsuited(operation.name)
+    n = int(member.x.shape[0])
+    if matrix is not None and address(matrix.data) != address(member.values):
+        raise Unsuited(f"{operation.name} of another matrix")
+    if is_of_cells(call, n, cells):
+        return
+    if not all(v.size == n and is_contiguous(v.reshape(n, 1)) for v in vectors):
+        raise Unsuited(f"{operation.name} of another shape")
+
+
+def is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
+    """Return whether an operation works on arrays that have one element a system."""
+    if call.operation.sums or not is_rowwise(call.operation):
+        return False
+    arrays = [array for _, array in row_arrays(call)]
+    if n == 1:
+        return all(address(array) in cells for array in arrays)
+    return all(array.size == 1 for array in arrays)
+
+
+def arrays_of(call: Call) -> Iterator[tuple[Any, bool]]:
+    """Yield the vectors of an operation, and whether it writes each."""
+    operation, arguments = call
+    if operation is products.csr_spmv:
+        yield arguments[1], False
+        yield arguments[2], True
+    elif operation is products.csr_diagonal:
+        yield arguments[1], True
+    elif basis_steps.is_step(call):
+        yield from basis_steps.vectors_of_step(call)
+    else:
+        for parameter, array in row_arrays(call):
+            yield array, parameter.intent != "in"
+
+
+def type_of(array: Any) -> str:
+    """Return the C type of the elements of a vector."""
+    code = CODES.get(array.dtype, "")
+    if array.dtype == np.uint8:
+        return "wl::u8"
+    if array.dtype.name in _NARROW:
+        return NARROW_TYPES[_NARROW[array.dtype.name]]
+    if code not in VALUE_TYPES:
+        raise Unsuited(f"a vector of {array.dtype}")
+    return VALUE_TYPES[code]
+
+
+def value_of(call: Call, value: str) -> str:
+    """Return the code of the dtype that an operation computes in."""
+    operation, arguments = call
+    if operation is products.csr_spmv:
+        return CODES[arguments[1].dtype]
+    for parameter, array in call.named:
+        if parameter.is_array and parameter.kind == "T":
+            return CODES[array.dtype]
+    return value
+
+
+def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
+    """Return the addresses of the vectors of which work-items read any element."""
+    calls = [call for calls in programs.values() for call in calls]
+    of_products = {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
+    steps = (call for call in calls if basis_steps.is_step(call))
+    return of_products | {address(v) for c in steps for v in basis_steps.gathered_by_step(c)}
+
+
+@dataclass
+class Vector:
+    """An array that has an element a row, and whether a program writes it."""
+
+    array: Any
+    is_written: bool
+
+
+def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
+    """Return the vectors of all programs by address; each system has an own copy of ``x``."""
+    found = {address(member.x): Vector(member.x, is_written=True)}
+    cells = numbers_of(programs)
+    for calls in programs.values():
+        for call in calls:
+            if is_of_cells(call, int(member.x.shape[0]), cells):
+                continue
+            for array, writes in arrays_of(call):
+                found.setdefault(address(array), Vector(array, False)).is_written |= writes
+    return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """An array that each system has besides its vectors.
+
+    Attributes
+    ----------
+    nbytes : int
+        Its bytes.
+    kind : str
+        The C type of its elements.
+    is_long : bool
+        Whether it may be in memory that is not shared.
+    """
+
+    nbytes: int
+    kind: str
+    is_long: bool = False
+
+
+def parts_of(programs: dict[str, list[Call]], value: str) -> dict[int | str, Part]:
+    """Return the arrays of a Krylov space, by address, and the kernel's own, by name."""
+    found: dict[int | str, Part] = {}
+    for call in (call for calls in programs.values() for call in calls):
+        if not basis_steps.is_step(call):
+            continue
+        for array, is_long in basis_steps.arrays_of_step(call):
+            found[address(array)] = Part(int(array.nbytes), type_of(array), is_long)
+        own = basis_steps.scratch_of_step(call, VALUE_TYPES[value], REAL[value])
+        for name, kind in own.items():
+            nbytes = basis_steps.length_of(call) * np.dtype(value).itemsize
+            found[name] = Part(nbytes, kind)
+    return found
+
+
+def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
+    """Return the resources of one system."""
+    n = max(int(member.x.shape[0]), 1)
+    written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
+    vectors = sum(padded(int(array.nbytes)) for array in written)
+    parts = parts_of(programs, CODES[member.x.dtype]).values()
+    vectors += sum(padded(part.nbytes) for part in parts if not part.is_long)
+    basis = sum(padded(part.nbytes) for part in parts if part.is_long)
+    longest, repeats = _row_facts(member, programs)
+    values = member.values
+    return Needs(
+        n, vectors, padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats,
+        basis,
+    )  # fmt: skip
+
+
+def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
+    """Return the entries of the longest row, and whether a row has two entries of one column."""
+    for call in (call for calls in programs.values() for call in calls):
+        if call.operation is products.csr_spmv:
+            on, matrix = member.status.executor, call.arguments[0]
+            indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
+            rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+            places = rows * max(int(matrix.shape[1]), 1) + indices
+            repeats = np.unique(places).size < places.size
+            return int(np.diff(indptr).max(initial=0)), bool(repeats)
+    return 0, False

@@ -1,0 +1,204 @@
+"""How the systems of a batch are divided among blocks, and where a block keeps their arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+#: Entries of an average row from which on this number of lanes shares a row of a system of few
+#: rows.
+LANES = ((48, 8), (24, 4), (12, 2))
+FEW_ROWS = 32
+
+#: Work-items of a block at most.
+MOST_ITEMS = 512
+
+#: Work-items of a multiprocessor for which there are registers.
+RESIDENT_ITEMS = 1024
+
+#: Work-items of a block in which each has one row in its registers, at most.
+MOST_HELD_ROWS = 1024
+
+#: 32-bit registers for the entries of a row with their columns, at most.
+HELD_REGISTERS = 40
+
+#: Bytes of a row that is held with its zeros, at most.
+DENSE_BYTES = 512
+
+#: Elements of a dense row for each stored entry, at most.
+ZEROS = 3
+
+#: Registers of a multiprocessor, and of a work-item besides a dense row.
+REGISTERS, OTHER_REGISTERS = 1 << 16, 60
+
+
+@dataclass(frozen=True)
+class Target(ABC):
+    """A device that kernels are written for, and its compiler.
+
+    Attributes
+    ----------
+    warp : int
+        Lanes of a wave.
+    shared : int
+        Bytes of shared memory that a block of a solver's kernel may have.
+    declared, given : int
+        Bytes of shared memory that a kernel of factors may declare, and that its launch can give
+        a block beyond.
+    most_items : int
+        Work-items of a block at most.
+    static : bool
+        Whether the text says how much shared memory there is; the launch does otherwise.
+    grid : str
+        ``"WL_GRID "`` where kernels of the dialect have parameters of their own.
+    """
+
+    warp: int
+    shared: int
+    declared: int = 48 << 10
+    given: int = 0
+    most_items: int = MOST_HELD_ROWS
+    static: bool = False
+    grid: str = ""
+
+    @abstractmethod
+    def program(
+        self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
+    ) -> str:
+        """Return the program of texts of kernels.
+
+        Parameters
+        ----------
+        headers : sequence of str
+            The headers that it includes.
+        texts : sequence of str
+            Functors, then kernels.
+        block : int
+            Work-items of a block.
+        resident : int
+            Blocks for which a multiprocessor has registers.
+        """
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel is launched.
+
+    Attributes
+    ----------
+    block : int
+        Work-items of a block.
+    lanes : int
+        Work-items that share a row in a product.
+    vectors_shared, values_shared : bool
+        Whether the vectors that are written, and the values of the matrix, are in shared memory.
+    held : int
+        Elements of a row that a work-item has in registers; 0 where it has none.
+    dense : bool
+        Whether these are all elements of the row, or stored entries with their columns.
+    resident : int
+        Blocks for which a multiprocessor has registers.
+    basis_shared : bool
+        Whether the basis of a Krylov space is in shared memory as well.
+    """
+
+    block: int
+    lanes: int
+    vectors_shared: bool
+    values_shared: bool
+    held: int = 0
+    dense: bool = False
+    resident: int = 1
+    basis_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes that one system takes.
+
+    Attributes
+    ----------
+    rows : int
+        Of the system.
+    vectors, values : int
+        Bytes of the vectors that programs write with their small arrays, and of the values of the
+        matrix.
+    row_length : float
+        Entries of an average row.
+    longest : int
+        Entries of the longest row.
+    itemsize : int
+        Bytes of a value.
+    repeats : bool
+        Whether a row has two entries of one column.
+    basis : int
+        Bytes of the basis of a Krylov space.
+    """
+
+    rows: int
+    vectors: int
+    values: int
+    row_length: float
+    longest: int
+    itemsize: int = 8
+    repeats: bool = False
+    basis: int = 0
+
+
+def padded(nbytes: int) -> int:
+    """Return the bytes of an array in the memory of a block."""
+    return -(-nbytes // 16) * 16
+
+
+def shape_for(needs: Needs, target: Target) -> Shape:
+    """Return how systems of this size are solved best."""
+    shape = _without_basis(needs, target)
+    taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
+    if shape.dense:
+        taken += _tile_of(needs)
+    # A large basis in shared memory leaves a multiprocessor few blocks: caches serve it better. One
+    # program for systems of many sizes declares no memory for it.
+    fits = shape.vectors_shared and not target.static and taken <= target.shared // 4
+    return replace(shape, basis_shared=fits)
+
+
+def _tile_of(needs: Needs) -> int:
+    """Return the bytes of a dense matrix on its way to registers."""
+    return padded(needs.rows * (needs.rows | 1) * needs.itemsize)
+
+
+def _without_basis(needs: Needs, target: Target) -> Shape:
+    """Return how systems of this size are solved best, without a basis."""
+    vectors = needs.vectors <= target.shared
+    if vectors:
+        own = _with_own_rows(needs, target)
+        if own is not None:
+            return own
+    warp, most = target.warp, min(MOST_ITEMS, target.most_items)
+    lanes = next((count for length, count in LANES if needs.row_length >= length), 1)
+    if needs.rows > FEW_ROWS or warp < lanes:
+        lanes = 1  # there are enough rows for all work-items
+    items = needs.rows * lanes
+    rounds = -(-items // most)
+    in_round = -(-items // rounds)
+    block = -(-in_round // warp) * warp
+    # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
+    values = vectors and warp > 1 and needs.vectors + needs.values <= target.shared // 4
+    return Shape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
+
+
+def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
+    """Return the shape in which each work-item has a row in its registers, if the row fits."""
+    n, words = needs.rows, needs.itemsize // 4
+    block = -(-n // target.warp) * target.warp
+    if block > min(MOST_HELD_ROWS, target.most_items) or needs.longest == 0:
+        return None
+    if needs.longest * (words + 1) <= HELD_REGISTERS:
+        resident = max(1, RESIDENT_ITEMS // block)
+        return Shape(block, 1, True, False, needs.longest, False, resident)
+    few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
+    if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
+        return None
+    resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
+    return Shape(block, 1, True, False, n, True, resident)
