@@ -74,7 +74,9 @@ class Launcher:
         self._place = place
         self._launch = shim().wl_launch
         self._scratch: dict[int, Block] = {}
-        self._counter: Block | None = None
+        self._counter = self._place.allocate(64)
+        zeros = (ctypes.c_char * 64)()
+        self._place.copy(self._counter.address, ctypes.addressof(zeros), 64)
         self._local = threading.local()
         self._waits = bool(os.environ.get(WAIT))
 
@@ -104,16 +106,11 @@ class Launcher:
         """Return the address of ``nbytes`` or more bytes of scratch memory, valid for a launch."""
         size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes else 4096
         memory = self._scratch.get(size)
-        if memory is None:
-            memory = self._scratch[size] = self._place.allocate(size)
+        if memory is None:  # all threads use that of the first one
+            memory = self._scratch.setdefault(size, self._place.allocate(size))
         return memory.address
 
     @property
     def counter(self) -> int:
         """The address of an int32 that is 0 before and after every launch."""
-        if self._counter is None:
-            memory = self._place.allocate(64)
-            zeros = (ctypes.c_char * 64)()
-            self._place.copy(memory.address, ctypes.addressof(zeros), 64)
-            self._counter = memory
         return self._counter.address

@@ -11,6 +11,7 @@ from __future__ import annotations
 import platform
 import re
 import struct
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -111,6 +112,7 @@ class Programs:
         self.place, self.facts = place, facts
         self._kernels: dict[str, Kernel] = {}
         self._code = MachineCode(place)
+        self._building = threading.Lock()
 
     def of_map(self, operation: Operation, value: str, index: str = "i4") -> Kernel:
         """Return the kernel of a map operation for these dtypes."""
@@ -118,7 +120,7 @@ class Programs:
         found = self._kernels.get(name)
         if found is None:
             group = operation.group
-            self._compile_maps(f"{group} for {value}", wrappers.maps_of(group), value, index)
+            self._compile_maps(name, f"{group} for {value}", wrappers.maps_of(group), value, index)
             found = self._kernels[name]
         return found
 
@@ -127,11 +129,12 @@ class Programs:
         name = wrappers.map_symbol(operation, value, index, half)
         if name not in self._kernels:
             label = f"the halves of {operation.name} for {value}"
-            self._compile_maps(label, [operation], value, index, wrappers.HALVES)
+            self._compile_maps(name, label, [operation], value, index, wrappers.HALVES)
         return self._kernels[name]
 
     def _compile_maps(
         self,
+        name: str,
         label: str,
         operations: list[Operation],
         value: str,
@@ -147,7 +150,7 @@ class Programs:
         headers, steps = wrappers.functors_of(operations)
         texts = [wrapper(one, value, index, half) for one in operations for half in halves or ("",)]
         block = self.facts.map_block if takes_lanes(operations[0].group) else self.facts.block
-        self._compile(label, [launcher, *of_halves, *headers], [steps, *texts], block)
+        self._compile(name, label, [launcher, *of_halves, *headers], [steps, *texts], block)
 
     def of_template(
         self,
@@ -173,14 +176,14 @@ class Programs:
             if block is None:
                 in_lanes = not set(headers).isdisjoint(IN_LANES)
                 block = CPU_LANES if in_lanes else self.facts.block
-            self._compile(label, headers, texts, block)
+            self._compile(name, label, headers, texts, block)
             found = self._kernels[name]
         return found
 
     def of_source(self, symbol: str, label: str, source: str) -> Kernel:
         """Return a kernel of a program of its own, which :meth:`text` has made."""
         if symbol not in self._kernels:
-            self._build(label, source)
+            self._build(symbol, label, source)
         return self._kernels[symbol]
 
     def _require(self, value: str) -> None:
@@ -208,15 +211,21 @@ class Programs:
         )
 
     def _compile(
-        self, label: str, headers: list[str], wrapper_texts: Iterable[str], block: int
+        self, name: str, label: str, headers: list[str], wrapper_texts: Iterable[str], block: int
     ) -> None:
-        self._build(label, self.text(headers, list(wrapper_texts), block))
+        self._build(name, label, self.text(headers, list(wrapper_texts), block))
 
-    def _build(self, label: str, text: str) -> None:
-        """Compile a program, or load its machine code, and note its kernels.
+    def _build(self, name: str, label: str, text: str) -> None:
+        """Compile the program with a kernel, or load its machine code, and note its kernels.
 
-        The program lives as long as the process: so do the executors that share it.
+        The program lives as long as the process: so do the executors that share it. Threads that
+        need it at the same time wait for the one that builds it.
         """
+        with self._building:
+            if name not in self._kernels:
+                self._note(label, text)
+
+    def _note(self, label: str, text: str) -> None:
         program = self._code.load(text)
         if program is not None:
             try:

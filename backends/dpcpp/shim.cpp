@@ -74,6 +74,9 @@ private:
 struct place {
   sycl::queue queue;
   std::shared_ptr<late_errors> late;
+  // Held while a thread submits: drivers mix up the arguments of kernels that threads submit at the
+  // same time, and end the process if a program is built meanwhile.
+  std::mutex submitting;
 
   explicit place(const sycl::queue& like) : late(std::make_shared<late_errors>()) {
     const auto handler = [kept = late](const sycl::exception_list& list) {
@@ -288,6 +291,7 @@ int wl_launch(void* at, const void* what, std::size_t blocks, std::size_t block,
               const std::uint64_t* slots) {
   return guarded([&] {
     place_at(at).late->raise();
+    const std::lock_guard<std::mutex> lock(place_at(at).submitting);
     // without an event: no thread waits for a single kernel of an in-order queue
     exp::submit(place_at(at).queue, [&](sycl::handler& handler) {
       command(handler, *static_cast<const kernel*>(what), blocks, block, slots);
@@ -312,6 +316,7 @@ int wl_record_run(void* at, void* record, int times, const void* from, void* to,
   return guarded([&] {
     sycl::queue& q = place_at(at).queue;
     auto& r = *static_cast<recorded*>(record);
+    std::unique_lock<std::mutex> lock(place_at(at).submitting);
     if (times >= REPETITIONS && !r.tried)
       try_graph(q, r);
     for (; r.graph && times >= REPETITIONS; times -= REPETITIONS)
@@ -320,6 +325,7 @@ int wl_record_run(void* at, void* record, int times, const void* from, void* to,
       for (const launch& l : r.launches)
         exp::submit(q, [&](sycl::handler& handler) { command(handler, l); });
     q.memcpy(to, from, bytes);
+    lock.unlock();
     place_at(at).wait();
   });
 }
@@ -331,7 +337,10 @@ int wl_record_is_graph(const void* record) {
 
 int wl_copy(void* at, void* to, const void* from, std::size_t bytes) {
   return guarded([&] {
-    place_at(at).queue.memcpy(to, from, bytes);
+    {
+      const std::lock_guard<std::mutex> lock(place_at(at).submitting);
+      place_at(at).queue.memcpy(to, from, bytes);
+    }
     place_at(at).wait();
   });
 }
@@ -339,9 +348,11 @@ int wl_copy(void* at, void* to, const void* from, std::size_t bytes) {
 // Copies pieces one after the other to `to`, each to the next multiple of 16 bytes, and waits once.
 int wl_gather(void* at, char* to, const void* const* pieces, const std::size_t* bytes, int count) {
   return guarded([&] {
+    std::unique_lock<std::mutex> lock(place_at(at).submitting);
     for (int i = 0; i < count; to += (bytes[i] + 15) / 16 * 16, ++i)
       if (bytes[i] > 0)
         place_at(at).queue.memcpy(to, pieces[i], bytes[i]);
+    lock.unlock();
     place_at(at).wait();
   });
 }
