@@ -37,7 +37,9 @@ from .operands import (
     may_overlap,
     native,
 )
+from .program import recording
 from .provided import Provided
+from .replays import replays_as_called
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -109,6 +111,9 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
 
     #: The number of times it was rebuilt from other parts: earlier recordings are out of date.
     _rebuilds: int = 0
+
+    #: Whether replays of a user's operator equal calls; None before the first comparison.
+    _replays: bool | None = None
 
     #: The attributes that an operator of this class never changes, and the alternative for each.
     _kept: ClassVar[dict[str, str]] = {}
@@ -185,8 +190,20 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone, so that it can be recorded."""
-        return True
+        """Whether applying is made of executor operations alone, so that it can be recorded.
+
+        A class of another package may define it. Otherwise one call is recorded and replayed to
+        find out, when a solver first asks: the host drives operators that array functions apply.
+        """
+        return self._replays_as_called
+
+    @property
+    def _replays_as_called(self) -> bool:
+        if type(self)._apply.__module__.startswith("wollemi."):
+            return True
+        if self._replays is None and recording() is None:
+            self._replays = replays_as_called(self)
+        return self._replays is not False
 
     @property
     def varies(self) -> bool:

@@ -258,7 +258,7 @@ class Preconditioner(LinOp, metaclass=Configurable):
     @property
     def resident(self) -> bool:
         """Whether applying is made of executor operations alone."""
-        return all(part.resident for part in self._operators())
+        return all(part.resident for part in self._operators()) and self._replays_as_called
 
     @property
     def varies(self) -> bool:

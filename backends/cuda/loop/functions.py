@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.dtypes import real_dtype
 from ....core.errors import InvalidArgument
 from ....core.executor import Array
 from ....core.operations.function import apply_function
+from ....core.replays import agrees, sample_vector
 from ..runtime.graphs import OwnMemory
 from ..table import kernel
 
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from ....core.operator import LinearOperator
     from ...gpu.types import StreamHandle
     from ..runtime.executor import CudaExecutor
-
-#: How far a replay may be from a call, in units of rounding of the largest element: atomic sums
-#: have no fixed order.
-ROUNDINGS = 1e4
-
-#: Random numbers of a vector, which are repeated: a prime, so that no plane of a grid is another.
-#: For 64 million unknowns, numbers of their own took seconds.
-SAMPLE = 1_000_003
 
 _REMEDY = (
     "Launch all kernels on the current stream (cupy.cuda.get_current_stream(), "
@@ -61,7 +53,7 @@ def require_recordable(executor: CudaExecutor, A: LinearOperator) -> None:
         )
     numbers = np.random.default_rng(0)
     m, n = A.shape
-    given = [_numbers(numbers, n, A.dtype) for _ in range(2)]
+    given = [sample_vector(numbers, n, A.dtype) for _ in range(2)]
     stream = executor.xp.cuda.Stream(non_blocking=True)
     stream.wait_event(executor.xp.cuda.get_current_stream().record())
     with stream:
@@ -79,14 +71,6 @@ def require_recordable(executor: CudaExecutor, A: LinearOperator) -> None:
             _compare(executor.to_host(y), want)
         stream.synchronize()
     del graph, memory
-
-
-def _numbers(rng: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Any:
-    count = min(n, SAMPLE)
-    made = rng.standard_normal(count)
-    if np.dtype(dtype).kind == "c":
-        made = made + 1j * rng.standard_normal(count)
-    return np.resize(made.astype(dtype), (n, 1))
 
 
 def _recorded(
@@ -109,9 +93,7 @@ def _recorded(
 
 
 def _compare(found: np.ndarray, want: np.ndarray) -> None:
-    largest = float(np.max(np.abs(want), initial=0.0))
-    limit = ROUNDINGS * float(np.finfo(real_dtype(want.dtype)).eps) * largest
-    if not np.isfinite(largest) or np.max(np.abs(found - want), initial=0.0) <= limit:
+    if agrees(found, want):
         return
     raise InvalidArgument(
         "capture=True: a replay of the recorded function gives other results than a call: the "

@@ -7,7 +7,9 @@ the module; files load with ``weights_only=True``.
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +25,10 @@ from ..interop.torch.patterns import Pattern
 from .additive import attend
 from .graphs import Graph
 from .tensor_graphs import as_graph, gspmm
+
+
+P = ParamSpec("P")
+Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class _OfPattern(nn.Module):
@@ -61,6 +67,30 @@ class _OfPattern(nn.Module):
                 if sized and isinstance(given, Tensor) and own is not None and given.dim() == 1:
                     own.data = own.new_empty(given.shape)
         super()._load_from_state_dict(state, prefix, *args)
+
+
+def _refuses_sizes(
+    init: Callable[Concatenate[Layer, P], None],
+) -> Callable[Concatenate[Layer, P], None]:
+    """Let a constructor refuse the arguments of ``torch.nn.Linear``, sizes in place of a pattern."""
+
+    @wraps(init)
+    def checked(self: Layer, *given: P.args, **options: P.kwargs) -> None:
+        first = given[0] if given else None
+        remedy = f"{type(self).__name__}.from_linear(torch.nn.Linear(...)) keeps its nonzero weights"
+        if isinstance(first, int) or "in_features" in options:
+            raise InvalidArgument(
+                "pattern: expected the positions of the weights, as a matrix of shape (out, in), "
+                f"got sizes as of torch.nn.Linear: pass a wl.Csr or a mask as a tensor; {remedy}"
+            )
+        if isinstance(first, nn.Module):
+            raise InvalidArgument(
+                "pattern: expected the positions of the weights, as a matrix of shape (out, in), "
+                f"got a layer of type {type(first).__name__}: {remedy}"
+            )
+        init(self, *given, **options)
+
+    return checked
 
 
 def _of_mask(mask: Tensor) -> Pattern:
@@ -118,6 +148,13 @@ class SparseLinear(_OfPattern):
         Frozen by ``layer.requires_grad_(False)``.
     bias : Parameter of shape (out,), or None
 
+    Raises
+    ------
+    InvalidArgument
+        If ``pattern`` is no matrix, such as the sizes that ``torch.nn.Linear`` takes.
+    ShapeMismatch
+        If ``weight`` does not have a number for each entry of the pattern.
+
     Examples
     --------
     >>> import torch
@@ -130,6 +167,7 @@ class SparseLinear(_OfPattern):
     (8, True)
     """
 
+    @_refuses_sizes
     def __init__(self, pattern: Any, *, bias: bool = True, weight: Tensor | None = None) -> None:
         super().__init__(pattern)
         device = self.indices.device
