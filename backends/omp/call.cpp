@@ -118,14 +118,13 @@ status_of<std::byte> Call::read_status(int at, Kind real, Extent& columns) const
   return s;
 }
 
-void Call::submit_any(i64 elements, const void* work, void (*run)(const void*, int),
-                      Work (*copied)(const void*)) const {
+void Call::submit_any(i64 elements, const void* work, const WorkKind& kind) const {
   if (recording() != nullptr)
-    append(copied(work));
+    append(Work(work, kind));
   else if (elements < kHoldsGil)
-    run(work, context_->threads());
+    kind.run(work, context_->threads());
   else
-    at_once([=](int threads) { run(work, threads); });
+    at_once([&](int threads) { kind.run(work, threads); });
 }
 
 void Call::append(Work work) const {

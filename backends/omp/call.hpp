@@ -202,10 +202,7 @@ public:
   // where there are `elements` enough for others to gain from it.
   template <class W>
   void submit(i64 elements, const W& work) const {
-    submit_any(
-        elements, &work,
-        [](const void* held, int threads) { (*static_cast<const W*>(held))(threads); },
-        [](const void* held) { return Work(*static_cast<const W*>(held)); });
+    submit_any(elements, &work, work_kind<W>);
   }
 
   // For entries that return new arrays: runs `work(threads)` without the GIL, and never on a tape.
@@ -269,8 +266,7 @@ private:
   std::byte* read_contiguous(PyObject* object, const char* name, Kind kind, Extent* const* shape,
                              int ndim) const;
   void bind(const char* name, const ArrayView& a, int axis, Extent& extent) const;
-  void submit_any(i64 elements, const void* work, void (*run)(const void* work, int threads),
-                  Work (*copied)(const void* work)) const;
+  void submit_any(i64 elements, const void* work, const WorkKind& kind) const;
   void append(Work work) const;
   void refuse_recording() const;
   double real_scalar(int at) const;

@@ -6,15 +6,16 @@
 #include <utility>
 
 #include "omp/call.hpp"
+#include "omp/crowding.hpp"
 
 namespace wl {
 
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr i64 kBetweenLooks = 50'000'000; // nanoseconds
 
 // Reading the clock costs 25 ns, which loops of short pieces would feel.
-constexpr std::chrono::milliseconds kBetweenClocks(5);
+constexpr i64 kBetweenClocks = 5'000'000;
 constexpr int kLongestStride = 16;
 
 std::atomic<unsigned long> main_thread{0};
@@ -47,8 +48,8 @@ void Interruption::look() {
   if (++calls_ < stride_ || has_come())
     return;
   calls_ = 0;
-  const auto now = std::chrono::steady_clock::now(), before = std::exchange(clock_, now);
-  if (before.time_since_epoch().count() == 0) {
+  const i64 now = now_in_ns(), before = std::exchange(clock_, now);
+  if (before == 0) {
     last_ = now;
     return;
   }
@@ -64,7 +65,7 @@ void Interruption::look() {
     has_come_.store(true, std::memory_order_relaxed);
   PyGILState_Release(gil);
   --here.handlers;
-  last_ = clock_ = std::chrono::steady_clock::now();
+  last_ = clock_ = now_in_ns();
 }
 
 void remember_main_thread() {

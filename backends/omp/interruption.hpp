@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 
 #include "unified/types.hpp"
 
@@ -41,8 +40,7 @@ private:
   std::atomic<bool> has_come_{false};
   const bool on_main_thread_;
   Interruption* const outer_;
-  std::chrono::steady_clock::time_point last_{};
-  std::chrono::steady_clock::time_point clock_{};
+  i64 last_ = 0, clock_ = 0;   // nanoseconds of the steady clock
   int calls_ = 0, stride_ = 1; // calls between reads of the clock
 };
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "omp/crowding.hpp"
 #include "omp/parallel.hpp"
 #include "omp/waiting.hpp"
 

@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "omp/team.hpp"
+#include "omp/interruption.hpp"
+#include "omp/loop.hpp"
 #include "unified/types.hpp"
 
 namespace wl {

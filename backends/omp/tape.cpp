@@ -62,16 +62,16 @@ void Tape::record(PyObject* body) {
 }
 
 void Tape::append_call(PyObject* function, PyObject* arguments) {
-  append(
-      [function, arguments](int) {
-        const PyGILState_STATE gil = PyGILState_Ensure();
-        PyObject* const result = PyObject_CallObject(function, arguments);
-        Py_XDECREF(result);
-        PyGILState_Release(gil);
-        if (result == nullptr)
-          throw_python_error(); // its indicator stays with this thread
-      },
-      {Object::borrow(function), Object::borrow(arguments)});
+  const auto call = [function, arguments](int) {
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject* const result = PyObject_CallObject(function, arguments);
+    Py_XDECREF(result);
+    PyGILState_Release(gil);
+    if (result == nullptr)
+      throw_python_error(); // its indicator stays with this thread
+  };
+  append(Work(&call, work_kind<std::remove_const_t<decltype(call)>>),
+         {Object::borrow(function), Object::borrow(arguments)});
 }
 
 i64 Tape::run(const i32* running, i64 limit) const {

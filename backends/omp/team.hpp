@@ -20,18 +20,9 @@
 
 #include "omp/crowding.hpp"
 #include "omp/interruption.hpp"
+#include "omp/loop.hpp"
 
 namespace wl {
-
-// One part of a loop; `body` is the loop's body.
-using PartFunction = void (*)(const void* body, int part);
-
-struct Loop {
-  PartFunction run = nullptr;
-  const void* body = nullptr;
-  int parts = 0;
-  const void* kind = nullptr; // loops of one kind take about as long
-};
 
 // One thread besides the caller.
 struct alignas(64) Worker {
@@ -99,10 +90,6 @@ private:
   void learn(i64 nanoseconds);
   Known& known() { return known_[reinterpret_cast<std::uintptr_t>(loop_.kind) / 16 % kKnown]; }
 };
-
-// Calls run(body, part) for all parts, in parallel on at most `threads` threads. Within a part it
-// is a plain loop. Ctrl-C in the meantime throws when all parts have ended.
-void run_parts(const Loop& loop);
 
 // Called once, when the module is loaded.
 void watch_forks();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unified/triangular.hpp"
+#include "omp/crowding.hpp"
 #include "omp/interruption.hpp"
 #include "omp/lanes.hpp"
 #include "omp/parallel.hpp"
