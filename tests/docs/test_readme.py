@@ -45,7 +45,7 @@ def test_targets_of_make_are_there():
 
 def test_extras_are_there():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = re.findall(r'pip install "\.\[(\w+)\]"', README)
+    named = re.findall(r'pip install "wollemi\[(\w+)\]"', README)
     assert {"cuda", "hip", "dpcpp", "plot"} <= set(named)
     for extra in named:
         assert extra in extras["optional-dependencies"]

@@ -212,11 +212,11 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.SparseLinear(torch.eye(3, 4))(torch.ones(2, 3))
     with pytest.raises(ShapeMismatch, match="weight"):
         nn.SparseLinear(torch.eye(3), weight=torch.ones(2))
-    with pytest.raises(InvalidArgument, match="sizes as of torch.nn.Linear"):
+    with pytest.raises(InvalidArgument, match="got sizes"):
         nn.SparseLinear(16, 32)
-    with pytest.raises(InvalidArgument, match="sizes as of torch.nn.Linear"):
+    with pytest.raises(InvalidArgument, match="got sizes"):
         nn.SparseLinear(in_features=16, out_features=32)
-    with pytest.raises(InvalidArgument, match="a layer of type Linear: SparseLinear.from_linear"):
+    with pytest.raises(InvalidArgument, match="got a layer of type Linear"):
         nn.SparseLinear(torch.nn.Linear(3, 3))
     with pytest.raises(InvalidArgument, match="multiple of 3"):
         nn.SparseAttention(8, 3, torch.eye(4))

@@ -1,4 +1,4 @@
-"""Operators of users that work by array functions, by operations, or by both, and declare nothing."""
+"""Operators of users that work by array functions, by operations, or by both."""
 
 from __future__ import annotations
 

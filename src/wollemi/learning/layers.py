@@ -26,7 +26,6 @@ from .additive import attend
 from .graphs import Graph
 from .tensor_graphs import as_graph, gspmm
 
-
 P = ParamSpec("P")
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -72,12 +71,14 @@ class _OfPattern(nn.Module):
 def _refuses_sizes(
     init: Callable[Concatenate[Layer, P], None],
 ) -> Callable[Concatenate[Layer, P], None]:
-    """Let a constructor refuse the arguments of ``torch.nn.Linear``, sizes in place of a pattern."""
+    """Let a constructor refuse the sizes that ``torch.nn.Linear`` takes."""
 
     @wraps(init)
     def checked(self: Layer, *given: P.args, **options: P.kwargs) -> None:
         first = given[0] if given else None
-        remedy = f"{type(self).__name__}.from_linear(torch.nn.Linear(...)) keeps its nonzero weights"
+        remedy = (
+            f"{type(self).__name__}.from_linear(torch.nn.Linear(...)) keeps its nonzero weights"
+        )
         if isinstance(first, int) or "in_features" in options:
             raise InvalidArgument(
                 "pattern: expected the positions of the weights, as a matrix of shape (out, in), "
