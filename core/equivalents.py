@@ -48,7 +48,7 @@ OF_FUNCTIONS = {
     "allclose": "abs(A - B).max() <= tolerance",
     "isclose": "abs(A - B) > tolerance",
     "take": "A[rows] or A[:, columns]",
-    "matrix_power": "A @ A",
+    "matrix_power": "wl.linalg.matrix_power(A, n)",
     "multi_dot": "A @ B @ C",
     "solve": "wl.solve(A, b)",
     "lstsq": "wl.linalg.lsmr(A, b)",
@@ -76,10 +76,9 @@ OF_ATTRIBUTES = {
     "A": "A.to_dense()",
     "A1": "A.to_dense().ravel()",
     "sorted_indices": "A.sort()",
-    "get": "A.to_scipy()",
     "flatten": "A.reshape(-1)",
     "ravel": "A.reshape(-1)",
-    "swapaxes": "A.T",
+    "swapaxes": "wl.sparse.swapaxes(A, 0, 1)",
     "item": "A[i, j]",
     "tolist": "A.to_dense().tolist()",
     "numpy": "A.to_dense()",
@@ -91,7 +90,6 @@ OF_ATTRIBUTES = {
     "row": "A.tocoo().row",
     "col": "A.tocoo().col",
     "blocksize": "A.tobsr().blocksize",
-    "prune": "A.eliminate_zeros()",
     "iloc": "A[rows, columns]",
 }
 

@@ -16,6 +16,10 @@ class InvalidArgument(WollemiError, ValueError):
     """An argument that the call does not accept."""
 
 
+class NothingToAverage(WollemiError, ZeroDivisionError):
+    """A mean of no entries, along an axis of length 0."""
+
+
 class FixedAttribute(InvalidArgument, AttributeError):
     """An attribute of an operator that keeps its value; the message names the alternative."""
 

@@ -375,8 +375,8 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         Sparse matrices of other libraries are accepted too: host matrices are copied to this
         executor.
         """
-        if isinstance(other, LinOp):
-            return other
+        if isinstance(other, ArrayProtocol):  # a sparse vector has one dimension
+            return other if isinstance(other, LinOp) else None
         if any(hasattr(other, name) for name in ("tocsr", "layout", "matvec")):
             return operator_handler().operator_beside(self.executor, other)
         return None

@@ -14,6 +14,7 @@ from .hybrid import Hybrid
 from .permutation import Permutation
 from .planned import PlannedMatrix
 from .sellp import Sellp
+from .sparse_vector import SparseVector
 from .stored import StoredCsr
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Permutation",
     "PlannedMatrix",
     "Sellp",
+    "SparseVector",
     "StoredCsr",
     "convert",
     "register_format",

@@ -477,6 +477,10 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         """Return a ``scipy.sparse`` array that shares no memory with this matrix."""
         return self.asformat("coo").to_scipy()
 
+    def get(self) -> Any:
+        """Return the result of :meth:`to_scipy`, by CuPy's name."""
+        return self.to_scipy()
+
     def _host_copies(self) -> list[np.ndarray[Any, Any]]:
         """Return copies of the arrays for another library to do with as it likes."""
         refuse_narrow_in_scipy(self.dtype)

@@ -102,6 +102,11 @@ class Coo(Matrix):
         """The conjugate transpose."""
         return self.T.conj() if is_complex(self.dtype) else self.T
 
+    @property
+    def coords(self) -> tuple[Array, Array]:
+        """The rows and the columns of the entries, by SciPy's name."""
+        return (self.row, self.col)
+
     def sum_duplicates(self) -> None:
         """Sort the columns of each row and add up entries of one position, in place.
 

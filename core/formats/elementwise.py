@@ -18,7 +18,7 @@ from ..dtypes import (
     joint_dtype,
     real_dtype,
 )
-from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
+from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand, UnsupportedOperation
 from ..executor import brought_together, same_executor
 from ..factors import number
 from ..operations import rows, values
@@ -53,6 +53,29 @@ def scaled(matrix: Matrix, factor: Any) -> Matrix:
         matrix = matrix.astype(np.result_type(matrix.dtype, np.complex64))
     values = matrix.data * factor
     return matrix._with_data(values if is_narrow(values.dtype) else _as_held(values))
+
+
+def scale_in_place(matrix: Matrix, factor: Any, *, divide: bool = False) -> None:
+    """Multiply the stored values by a number, or divide them by it; the dtype stays.
+
+    Raises
+    ------
+    UnsupportedOperand
+        If the results are of another kind than the values, as NumPy refuses it.
+    """
+    made = np.result_type(matrix.dtype, np.min_scalar_type(factor))
+    if divide and is_exact(matrix.dtype):
+        made = np.dtype(np.float64)
+    if is_narrow(matrix.dtype) and not isinstance(factor, complex):
+        made = matrix.dtype
+    if not np.can_cast(made, matrix.dtype, "same_kind"):
+        symbol = "/" if divide else "*"
+        raise UnsupportedOperand(
+            f"A {symbol}= {factor!r}: {made} results do not fit a {matrix.dtype} matrix; "
+            f"A = A {symbol} {factor!r} is another one"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        matrix.update_values(matrix.data / factor if divide else matrix.data * factor)
 
 
 def _as_held(values: Array) -> Array:

@@ -155,7 +155,7 @@ class EntryMethods:
 
         Raises
         ------
-        InvalidArgument
+        NothingToAverage
             If there is nothing to take the mean of.
         """
         return written(mean(self._entries, axis, dtype), out, self._entries.executor)

@@ -9,14 +9,15 @@ import numpy as np
 
 from ..capture import MAKES
 from ..dtypes import is_exact
-from ..errors import UnsupportedOperand, UnsupportedOperation
+from ..errors import ShapeMismatch, UnsupportedOperand, UnsupportedOperation
 from ..factors import number
 from ..linop import LinOp
 from ..operands import is_array
 from .comparisons import compare, extreme, minus_array, plus_array
-from .elementwise import divided, multiply, power, scaled
+from .elementwise import divided, multiply, power, scale_in_place, scaled
 from .entry_functions import EntryFunctions
 from .rowwise import canonical_rows
+from .sparse_vector import SparseVector
 from .ufuncs import call, unary
 
 if TYPE_CHECKING:
@@ -84,6 +85,33 @@ class EntrywiseOperators(EntryFunctions):
             return divided(self._matrix, other)
         return NotImplemented
 
+    def __imul__(self, other: Any) -> Any:
+        """Multiply the stored values by a number in place; see :meth:`Matrix.update_values`.
+
+        By a matrix or an array ``A *= B`` is ``A = A * B``, as in SciPy.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> A = wl.Csr(np.array([[1.0, 2.0], [0.0, 4.0]]))
+        >>> transpose = A.T
+        >>> A *= 2
+        >>> transpose.to_dense()
+        array([[2., 0.],
+               [4., 8.]])
+        """
+        if not isinstance(other, (Number, np.bool_)):
+            return NotImplemented
+        scale_in_place(self._matrix, number(other, "factor"))
+        return self
+
+    def __itruediv__(self, other: Any) -> Any:
+        """Divide the stored values by a number in place, as :meth:`__imul__` multiplies them."""
+        if not isinstance(other, (Number, np.bool_)):
+            return NotImplemented
+        scale_in_place(self._matrix, number(other, "divisor"), divide=True)
+        return self
+
     def __rtruediv__(self, other: Any) -> Any:
         """Refuse ``x / A``, which is infinite where the matrix has no entry."""
         raise UnsupportedOperand(
@@ -114,13 +142,27 @@ class EntrywiseOperators(EntryFunctions):
 
     def _no_sum(self, other: Any) -> Any:
         """Return the sum with an array, which is dense; a number other than 0 is refused."""
+        if isinstance(other, SparseVector):
+            return self._matrix + self._one_row_beside(other)
         made = plus_array(self._matrix, other)
         return LinOp._no_sum(self._matrix, other) if made is None else made
 
     def _no_difference(self, other: Any, *, of_self: bool) -> Any:
         """Return the difference with an array, which is dense; a number other than 0 is refused."""
+        if isinstance(other, SparseVector):
+            row = self._one_row_beside(other)
+            return row - self._matrix if of_self else self._matrix - row
         made = minus_array(self._matrix, other, of_matrix=of_self)
         return LinOp._no_sum(self._matrix, other) if made is None else made
+
+    def _one_row_beside(self, vector: SparseVector) -> Csr:
+        """Return a vector as a matrix beside this one, which must have one row too."""
+        if self._matrix.shape != vector.row.shape:
+            raise ShapeMismatch(
+                f"inconsistent shapes: a matrix of shape {self._matrix.shape} and a sparse vector "
+                f"of shape {vector.shape}; the sum with vector.toarray() is dense"
+            )
+        return vector.row
 
     def __round__(self, ndigits: int = 0) -> Csr:
         """Return every entry rounded to ``ndigits`` decimals; entries of one position are added up.

@@ -161,7 +161,8 @@ def checked_shape(shape: Any) -> tuple[int, int]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidMatrix(
-            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}"
+            f"shape: expected two non-negative integers (rows, columns) of 64 bits, got {shape!r}; "
+            "'shape' elements cannot be negative"
         ) from None
     return int(rows), int(columns)
 

@@ -19,6 +19,7 @@ from ..operations import rows as operations
 from .operands import with_entries
 from .rowwise import computed, row_bounds
 from .selection import (
+    apart,
     column_slice,
     from_dense,
     masked_columns,
@@ -51,7 +52,7 @@ def item(matrix: Matrix, key: Any) -> Any:
     InvalidIndex
         If the key is of another kind, or the result would have three dimensions.
     """
-    key = _without_ellipsis_of_mask(key)
+    key = _without_ellipsis_of_mask(_with_dense_vectors(key))
     if _is_mask(key):
         return _by_mask(matrix, key)
     if isinstance(key, tuple) and any(part is None for part in key):
@@ -66,12 +67,13 @@ def item(matrix: Matrix, key: Any) -> Any:
         _refuse_two_dimensions(row, column)
         row, column = (_as_array(matrix, key) for key in (row, column))
     if isinstance(row, int):
-        return SparseVector(_chosen(_chosen(matrix, 0, slice(row, row + 1)), 1, column))
+        only = _chosen(_chosen(matrix, 0, slice(row, row + 1)), 1, column)
+        return SparseVector._of(apart(only, matrix))
     if isinstance(column, int):
         rows = _chosen(matrix, 0, row)
-        return SparseVector(column_slice(rows, column, column + 1).transpose())
+        return SparseVector._of(column_slice(rows, column, column + 1).transpose())
     if isinstance(row, slice) or isinstance(column, slice):
-        return _chosen(_chosen(matrix, 0, row), 1, column)
+        return apart(_chosen(_chosen(matrix, 0, row), 1, column), matrix)
     return _entries(matrix, row, column)
 
 
@@ -121,6 +123,13 @@ def _expanded(parts: list[Any]) -> list[Any]:
         raise InvalidIndex(f"a matrix has two dimensions, got {len(named)} indices")
     at = ellipses[0] if ellipses else len(parts)
     return [*parts[:at], *[slice(None)] * (2 - len(named)), *parts[at + 1 :]]
+
+
+def _with_dense_vectors(key: Any) -> Any:
+    """Return a key with sparse vectors, which choose rows or columns, as arrays."""
+    if isinstance(key, tuple):
+        return tuple(part.toarray() if isinstance(part, SparseVector) else part for part in key)
+    return key.toarray() if isinstance(key, SparseVector) else key
 
 
 def _without_ellipsis_of_mask(key: Any) -> Any:

@@ -29,6 +29,7 @@ from .reductions import (
     totals,
 )
 from .rowwise import canonical
+from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -43,7 +44,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
 
     Parameters
     ----------
-    A : Matrix, or a sparse matrix of another library
+    A : Matrix, SparseVector, or a sparse matrix of another library
         In any format; entries of one position are added up before. A matrix that a group shares has
         no norms of rows and columns.
     ord : {None, "fro", 1, -1, inf, -inf}
@@ -76,6 +77,8 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     5.0 4.0 [3. 4.]
     """
     axis = normalized_axis(axis)
+    if isinstance(A, SparseVector):
+        return A.executor.to_host(norm(A.row, ord, axis=1))[0]
     if axis is None and ord not in (None, "fro", "f", 1, -1, np.inf, -np.inf):
         raise InvalidArgument(
             f"norm: expected ord of {_OF_MATRICES}, got {ord!r}; the 2-norm is the singular value "
@@ -90,9 +93,9 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     if ord in (None, "fro", "f"):
         csr = canonical_entries(matrix)
         return euclidean(csr.executor, csr.data)
-    if 0 in matrix.shape:
-        raise InvalidArgument(f"norm: a matrix of shape {matrix.shape} has no norm of order {ord}")
     axis = 0 if abs(ord) == 1 else 1
+    if matrix.shape[1 - axis] == 0:
+        raise InvalidArgument(f"norm: a matrix of shape {matrix.shape} has no norm of order {ord}")
     small = occupied(matrix).matrix
     which = LARGEST if ord > 0 else SMALLEST
     found: Any = 0.0

@@ -14,6 +14,7 @@ from ..factors import number
 from ..operands import is_array, is_host, native
 from .base import Matrix
 from .rowwise import computed_dtype
+from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -58,7 +59,7 @@ def as_operand(matrix: Matrix, other: Any) -> Operand | None:
     where = matrix.executor
     if isinstance(other, (Number, np.bool_)) or getattr(other, "ndim", None) == 0:
         return Operand(number(other, "the number"), None, None, where, False)
-    beside = matrix._beside(other)
+    beside = other.row if isinstance(other, SparseVector) else matrix._beside(other)
     if beside is not None:
         return Operand(None, None, with_entries(beside, matrix), where, False)
     if not is_array(other):

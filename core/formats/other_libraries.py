@@ -25,6 +25,7 @@ from .csc import Csc
 from .csr import Csr
 from .dense import dense_of
 from .given import as_held, checked_shape, place
+from .sparse_vector import SparseVector
 
 _COMPRESSED: dict[str, type[Csr] | type[Csc]] = {"csr": Csr, "csc": Csc}
 
@@ -106,6 +107,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
     """
     if isinstance(arg, Matrix):
         return arg if executor is None else arg.to(executor)
+    if isinstance(arg, SparseVector):
+        return arg.row if executor is None else arg.row.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
     handler = matrix_handler(arg)
@@ -117,11 +120,22 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor, copy)
     if isinstance(arg, tuple):
-        raise InvalidMatrix(
-            f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
-            "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
-        )
+        raise InvalidMatrix(_forms_of_tuples(arg))
     return dense_of(arg, executor)
+
+
+def _forms_of_tuples(arg: tuple[Any, ...]) -> str:
+    """Return the message for a tuple that describes no matrix."""
+    message = (
+        f"a tuple of {len(arg)} does not describe this matrix; tuples are (data, indices, "
+        "indptr) for Csr, Csc and Bsr, (data, (row, col)) for Csr, Csc and Coo"
+    )
+    if all(isinstance(part, (int, np.integer)) for part in arg):
+        message += (
+            "; sparse arrays are 1-D and 2-D: wl.Csr(([], ([], [])), shape=(m, n)) and "
+            "wl.SparseVector((n,)) are zeros"
+        )
+    return message
 
 
 def _entries_of(operator: LinOp) -> Matrix:
@@ -168,7 +182,9 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
     if not hasattr(arg, "format") or not hasattr(arg, "data"):  # it makes matrices of SciPy's
         arg = arg.tocsr()
     if getattr(arg, "ndim", 2) != 2:
-        raise InvalidMatrix(f"expected a matrix of 2 dimensions, got shape {arg.shape}")
+        raise InvalidMatrix(
+            f"expected a matrix of 2 dimensions, got shape {arg.shape}; wl.SparseVector takes one"
+        )
     shape = checked_shape(arg.shape)
     format = getattr(arg, "format", "")
     if format == "coo":

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from ..capture import TO_HOST
 from ..dtypes import is_exact, is_narrow
-from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
+from ..errors import InvalidArgument, NothingToAverage, ShapeMismatch, UnsupportedOperand
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_column
 from ..operations import rows, values, vector
@@ -126,9 +126,11 @@ def mean(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     axis = normalized_axis(axis)
     count = matrix.shape[0] * matrix.shape[1] if axis is None else matrix.shape[axis]
     if count == 0:
-        raise InvalidArgument(f"mean: a matrix of shape {matrix.shape} has no mean along {axis}")
-    if is_exact(matrix.dtype) and dtype is not None and is_exact(dtype):
-        made = mean(matrix, axis, np.float64)
+        raise NothingToAverage(
+            f"mean: a matrix of shape {matrix.shape} has no entries to average along axis {axis}"
+        )
+    if dtype is not None and is_exact(dtype):
+        made = mean(matrix, axis, np.float64 if is_exact(matrix.dtype) else None)
         return made.astype(dtype)
     if dtype is not None or is_exact(matrix.dtype):
         matrix = matrix.astype(np.float64 if dtype is None else dtype)

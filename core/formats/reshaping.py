@@ -15,7 +15,7 @@ from .csr import Csr, as_movable, from_movable
 from .exact import row_numbers
 from .given import checked_shape
 from .rowwise import canonical_rows, known_canonical, of_pattern
-from .selection import column_slice, masked, nonzeros, row_slice
+from .selection import apart, column_slice, masked, nonzeros, row_slice
 from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def reshape(matrix: Matrix, shape: Any, order: str) -> Any:
         raise InvalidArgument(f"reshape: expected order 'C' or 'F', got {order!r}")
     asked = _full_shape(matrix.shape, shape)
     if len(asked) == 1:
-        row = reshape(matrix, (1, asked[0]), order)
-        return SparseVector(row)
+        row = reshape(matrix, (1, asked[0]), order).asformat("csr")
+        return SparseVector._of(apart(row, matrix))
     if asked == matrix.shape:
         return matrix
     if order == "F":
@@ -117,7 +117,7 @@ def nonzero(matrix: Matrix) -> tuple[Array, Array]:
 def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     """Return a matrix with other entries on its ``k``-th diagonal above the main one."""
     m, n = matrix.shape
-    if not isinstance(k, (int, np.integer)) or k >= n or k <= -m:
+    if not isinstance(k, (int, np.integer)) or (k and not -m < k < n):
         raise InvalidArgument(
             f"setdiag: expected k between {1 - m} and {n - 1} for a matrix of shape {(m, n)}, "
             f"got {k!r}"

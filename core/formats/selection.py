@@ -33,6 +33,11 @@ def as_rows(matrix: Matrix) -> Csr:
     return csr
 
 
+def apart(made: Csr, matrix: Matrix) -> Csr:
+    """Return a part of a matrix; a copy where it is the matrix, which in-place changes leave."""
+    return made.copy() if made is matrix else made
+
+
 def masked(csr: Csr, mask: Array) -> Csr:
     """Return the entries for which an array of booleans says so, in their order."""
     arrays = (csr.data[mask], csr.indices[mask], _pointers(csr, mask))
@@ -208,4 +213,4 @@ def from_dense(matrix: Any, dense: Array) -> Csr:
 
 def vector_of(matrix: Any, dense: Array) -> SparseVector:
     """Return a native array of one dimension as a sparse vector of its entries that are not 0."""
-    return SparseVector(from_dense(matrix, dense.reshape(1, -1)))
+    return SparseVector._of(from_dense(matrix, dense.reshape(1, -1)))

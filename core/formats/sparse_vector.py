@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..array_protocol import ArrayProtocol
-from ..errors import InvalidArgument, ShapeMismatch
+from ..errors import (
+    IndexOutOfRange,
+    InvalidIndex,
+    ShapeMismatch,
+    UnsupportedOperation,
+)
 from .base import Matrix
 from .entry_functions import EntryFunctions
+from .vector_entries import row_of
+from .vector_forms import VECTOR_FORMATS, VectorForms
+from .vector_reductions import VectorReductions
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .csr import Csr
 
 
-class SparseVector(EntryFunctions, ArrayProtocol):
+class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol):
     """A sparse array of one dimension: the type of ``A[i]`` and ``A[:, j]``.
 
     Parameters
     ----------
-    row : Csr, shape (1, n)
-        The entries, as a matrix of one row.
+    arg : array, sparse array or tuple
+        A dense array of one dimension, one of SciPy's sparse arrays of one dimension, a sparse
+        vector, ``(data, (positions,))``, the triple ``(data, positions, [0, entries])``, or a
+        length ``(n,)`` for zeros.
+    shape : tuple of int, optional
+        The length, ``(n,)``; by default that of ``arg``, or one more than the largest position. A
+        sparse argument is continued by zeros.
+    dtype, executor, copy
+        As for :class:`Csr`.
 
     Attributes
     ----------
     row : Csr, shape (1, n)
         The entries; ``v.row`` is the vector as a matrix.
+    format : {"coo", "csr"}
+        SciPy's name of the format, which :meth:`tocsr` and :meth:`tocoo` change: the arrays are the
+        same.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the argument has two dimensions, or a position outside of the length.
+    UnsupportedOperand
+        If the argument is a number, or no array.
 
     Examples
     --------
@@ -37,18 +62,39 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     >>> v = wl.Csr(np.array([[1.0, 0.0, 2.0]]))[0]
     >>> v.shape, v.nnz, v.toarray()
     ((3,), 2, array([1., 0., 2.]))
+    >>> wl.SparseVector(([5.0], ([1],)), shape=(3,)).toarray()
+    array([0., 5., 0.])
     """
 
     ndim = 1
-    format = "coo"
     shape: Any
 
-    def __init__(self, row: Csr) -> None:
+    def __init__(
+        self,
+        arg: Any,
+        shape: Any = None,
+        *,
+        dtype: Any = None,
+        executor: Executor | str | None = None,
+        copy: bool | None = None,
+    ) -> None:
+        row = row_of(arg, shape, dtype, executor)
+        self._hold(row.copy() if copy else row, getattr(arg, "format", "coo"))
+
+    @classmethod
+    def _of(cls, row: Csr, format: str = "coo") -> Self:
+        """Return a matrix of one row as a vector."""
         if row.shape[0] != 1:
             raise ShapeMismatch(f"a sparse vector is made of one row, got {row.shape[0]}")
+        vector = cls.__new__(cls)
+        vector._hold(row, format)
+        return vector
+
+    def _hold(self, row: Csr, format: str) -> None:
         self.row = row
         self.shape = (row.shape[1],)
         self.dtype = row.dtype
+        self.format = format if format in VECTOR_FORMATS else "coo"
 
     # ---- facts
 
@@ -74,15 +120,35 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         """The stored values."""
         return self.row.data
 
+    @data.setter
+    def data(self, values: Array) -> None:
+        """Take new values for the stored positions."""
+        self.row.data = values
+
     @property
     def indices(self) -> Array:
         """The positions of the stored values."""
         return self.row.indices
 
     @property
+    def indptr(self) -> Array:
+        """Where the entries begin and end: 0 and their number."""
+        return self.row.indptr
+
+    @property
     def coords(self) -> tuple[Array]:
         """The positions of the stored values in a tuple, by SciPy's name."""
         return (self.row.indices,)
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        """Whether positions are in rising order."""
+        return self.row.has_sorted_indices
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether positions are in rising order, none of them twice."""
+        return self.row.has_canonical_format
 
     def __repr__(self) -> str:
         return f"<SparseVector {self.shape[0]} {self.dtype} nnz={self.nnz} on {self.executor.name}>"
@@ -92,60 +158,31 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         made = self.toarray()
         return made if dtype is None else made.astype(dtype, copy=False)
 
-    # ---- other forms
+    # ---- changes in place
 
-    def toarray(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries."""
-        return self.row.to_dense().reshape(-1)
+    def update_values(self, data: Any) -> None:
+        """Overwrite the values and keep the positions."""
+        self.row.update_values(data)
 
-    to_dense = todense = toarray
+    def sort_indices(self) -> None:
+        """Bring the positions into rising order, in place."""
+        self.row.sort_indices()
 
-    def to_scipy(self) -> Any:
-        """Return a ``scipy.sparse.coo_array`` of one dimension."""
-        from scipy.sparse import coo_array
+    def sum_duplicates(self) -> None:
+        """Sort the positions and add up entries of one position, in place."""
+        self.row.sum_duplicates()
 
-        made = self.row.to_scipy().tocoo()
-        return coo_array((made.data, (made.col,)), shape=self.shape)
+    def eliminate_zeros(self) -> None:
+        """Take stored zeros out, in place."""
+        self.row.eliminate_zeros()
 
-    def to(self, executor: Executor | str) -> SparseVector:
-        """Return this vector on another executor."""
-        return SparseVector(self.row.to(executor))
-
-    def reshape(self, *shape: Any) -> Any:
-        """Return the entries in another shape, as :meth:`wollemi.Csr.reshape` does."""
-        return self.row.reshape(*shape)
-
-    def copy(self) -> SparseVector:
-        """Return a copy that shares no memory with this vector."""
-        return SparseVector(self.row.copy())
-
-    def astype(self, dtype: DTypeLike) -> SparseVector:
-        """Return this vector with values of ``dtype``."""
-        return SparseVector(self.row.astype(dtype))
-
-    def conj(self) -> Any:
-        """Return the complex conjugate."""
-        return self._answer(self.row.conj())
-
-    @property
-    def real(self) -> SparseVector:
-        """The real part."""
-        return SparseVector(self.row.real)
-
-    @property
-    def imag(self) -> SparseVector:
-        """The imaginary part."""
-        return SparseVector(self.row.imag)
-
-    @property
-    def T(self) -> SparseVector:
-        """The vector itself: an array of one dimension is its own transpose."""
-        return self
+    def prune(self) -> None:
+        """Do nothing, by SciPy's name: arrays have no room beyond their entries."""
 
     # ---- arithmetic is that of the row
 
     def _function(self, name: str) -> SparseVector:
-        return SparseVector(self.row._function(name))
+        return self._like(self.row._function(name))
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         """Return a function of NumPy's of operands of which this is one, or NotImplemented."""
@@ -155,7 +192,7 @@ class SparseVector(EntryFunctions, ArrayProtocol):
     def _answer(self, made: Any) -> Any:
         """Return the result for the row as one for the vector."""
         if isinstance(made, Matrix):
-            return SparseVector(made.tocsr()) if made.shape[0] == 1 else made
+            return self._like(made.tocsr()) if made.shape[0] == 1 else made
         if getattr(made, "ndim", 0) == 2 and made.shape[0] == 1:
             return made.reshape(-1)
         return made
@@ -169,6 +206,14 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         return self._with("__mul__", other)
 
     __rmul__ = __mul__
+
+    def __imul__(self, other: Any) -> Any:
+        """Multiply the stored values by a number in place; by others ``v = v * other``."""
+        return NotImplemented if self.row.__imul__(other) is NotImplemented else self
+
+    def __itruediv__(self, other: Any) -> Any:
+        """Divide the stored values by a number in place; by others ``v = v / other``."""
+        return NotImplemented if self.row.__itruediv__(other) is NotImplemented else self
 
     def __truediv__(self, other: Any) -> Any:
         return self._with("__truediv__", other)
@@ -191,7 +236,10 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         return self._answer(-self.row)
 
     def __abs__(self) -> SparseVector:
-        return SparseVector(abs(self.row))
+        return self._like(abs(self.row))
+
+    def __round__(self, ndigits: int = 0) -> SparseVector:
+        return self._like(round(self.row, ndigits))
 
     def __eq__(self, other: object) -> Any:
         return self._with("__eq__", other)
@@ -219,7 +267,7 @@ class SparseVector(EntryFunctions, ArrayProtocol):
 
     def power(self, n: float, dtype: DTypeLike | None = None) -> SparseVector:
         """Return every entry to the power ``n``."""
-        return SparseVector(self.row.power(n, dtype))
+        return self._like(self.row.power(n, dtype))
 
     def maximum(self, other: Any) -> Any:
         """Return the larger of each pair of entries."""
@@ -242,7 +290,7 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         if getattr(made, "ndim", 0) == 1:
             return made[0]
         if getattr(made, "shape", (0, 0))[1:] == (1,):
-            return SparseVector(made.transpose()) if hasattr(made, "nnz") else made[:, 0]
+            return self._like(made.transpose()) if hasattr(made, "nnz") else made[:, 0]
         return made
 
     def dot(self, other: Any) -> Any:
@@ -253,62 +301,48 @@ class SparseVector(EntryFunctions, ArrayProtocol):
         if length != self.shape[0]:
             raise ShapeMismatch(f"vectors of lengths {self.shape[0]} and {length} have no product")
 
-    # ---- sums and extremes
-
-    def _reduced(self, method: str, axis: Any, **options: Any) -> Any:
-        self._require_axis(axis)
-        return getattr(self.row, method)(axis=None, **options)
-
-    def _require_axis(self, axis: Any) -> None:
-        if axis not in (None, 0, -1, (0,), (-1,)):
-            raise InvalidArgument(f"axis: a vector has axis 0 alone, got {axis!r}")
-
-    def sum(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
-        """Return the sum of all entries."""
-        return self._reduced("sum", axis, dtype=dtype)
-
-    def mean(self, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
-        """Return the mean of all entries; zeros count."""
-        return self._reduced("mean", axis, dtype=dtype)
-
-    def max(self, axis: int | None = None) -> Any:
-        """Return the largest entry; positions without one count as zeros."""
-        return self._reduced("max", axis)
-
-    def min(self, axis: int | None = None) -> Any:
-        """Return the smallest entry; positions without one count as zeros."""
-        return self._reduced("min", axis)
-
-    def argmax(self, axis: int | None = None) -> Any:
-        """Return the position of the largest entry."""
-        return self._reduced("argmax", axis)
-
-    def argmin(self, axis: int | None = None) -> Any:
-        """Return the position of the smallest entry."""
-        return self._reduced("argmin", axis)
-
-    def count_nonzero(self, axis: int | None = None) -> int:
-        """Return how many entries are not zero."""
-        self._require_axis(axis)
-        return self.row.count_nonzero()
-
-    def nonzero(self) -> tuple[Array]:
-        """Return the positions of the entries that are not zero, in a tuple."""
-        return (self.row.nonzero()[1],)
-
     # ---- entries
 
     def __getitem__(self, key: Any) -> Any:
         """Return an entry (``v[i]``), or a part: ``v[2:5]``, ``v[[4, 0]]``, ``v[mask]``.
 
+        None adds an axis: ``v[None]`` is a matrix of one row, ``v[:, None]`` one of one column.
+
         Raises
         ------
         IndexOutOfRange
             If there is no such position.
+        InvalidIndex
+            If the key names more than one axis, or the result would have three dimensions.
         """
-        if isinstance(key, SparseVector):
-            key = key.toarray()
-        return self.row[0, key]
+        part, axes = _part_and_axes(key)
+        if axes is None:
+            found = self.row[0, part]
+            return self._like(found.row) if isinstance(found, SparseVector) else found
+        if isinstance(part, (int, np.integer)):
+            length = self.shape[0]
+            if not -length <= part < length:
+                raise IndexOutOfRange(f"index ({part}) out of range: the length is {length}")
+            return self[part % length : part % length + 1]
+        chosen = self[part]
+        return chosen.reshape(*axes(chosen.shape[0]))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Refuse ``v[i] = value``, which would make new positions.
+
+        Raises
+        ------
+        InvalidIndex
+            If the key names more than one axis.
+        UnsupportedOperation
+            Always else; the message names the replacement.
+        """
+        _part_and_axes(key)
+        raise UnsupportedOperation(
+            "v[...] = value is refused: each assignment would make new positions. Collect (data, "
+            "(positions,)) and make the vector once; v.update_values(data) sets stored values, and "
+            "v + wl.SparseVector(changes) adds entries"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))
@@ -318,3 +352,35 @@ class SparseVector(EntryFunctions, ArrayProtocol):
             "the length of a sparse vector could be that of its shape or the number of its "
             "entries: write v.shape[0] or v.nnz"
         )
+
+
+def _part_and_axes(key: Any) -> tuple[Any, Callable[[int], tuple[int, int]] | None]:
+    """Return the key of the one axis, and the shape by the length of the part if None adds an axis.
+
+    Raises
+    ------
+    InvalidIndex
+        If the key names more than one axis, or adds more than one.
+    """
+    parts = list(key) if isinstance(key, tuple) else [key]
+    named = [part for part in parts if part is not None and part is not Ellipsis]
+    ellipses = sum(part is Ellipsis for part in parts)
+    if len(named) > 1 or ellipses > 1:
+        raise InvalidIndex(
+            f"too many indices: a sparse vector has one dimension, got {len(named)} indices and "
+            f"{ellipses} ellipses"
+        )
+    part = named[0] if named else slice(None)
+    if isinstance(part, SparseVector):
+        part = part.toarray()
+    added = sum(one is None for one in parts)
+    if added == 0:
+        return part, None
+    if added > 1:
+        raise InvalidIndex(
+            "None in an index adds a dimension: the result would have three, and sparse arrays "
+            "have two at most"
+        )
+    if parts[0] is None:
+        return part, lambda length: (1, length)
+    return part, lambda length: (length, 1)

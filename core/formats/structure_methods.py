@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..capture import CHANGES
 from ..errors import UnsupportedOperation
 from .arg_extremes import arg_extreme
 from .reductions import LARGEST, SMALLEST
@@ -113,7 +114,11 @@ class StructureMethods:
         >>> A.to_dense()
         array([[1., 2., 0.]])
         """
+        self._structure.executor.refuse_capture(CHANGES)
         self._structure._replace_entries(resized(self._structure, asked_shape(shape)))
+
+    def prune(self) -> None:
+        """Do nothing, by SciPy's name: arrays have no room beyond their entries."""
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Set the ``k``-th diagonal above the main one, in place.
@@ -145,6 +150,7 @@ class StructureMethods:
         array([[1., 2.],
                [5., 4.]])
         """
+        self._structure.executor.refuse_capture(CHANGES)
         self._structure._replace_entries(with_diagonal(self._structure, values, k))
 
     def nonzero(self) -> tuple[Array, Array]:

@@ -80,7 +80,9 @@ def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray
     if checked.size != rows + 1:
         raise InvalidMatrix(f"{name}: expected {rows + 1} numbers, got {checked.size}")
     if checked[0] != 0:
-        raise InvalidMatrix(f"{name}[0] = {checked[0]}, expected 0")
+        raise InvalidMatrix(
+            f"{name}[0] = {checked[0]}, expected 0: the index pointer should start with 0"
+        )
     falls = np.flatnonzero(checked[1:] < checked[:-1])
     if falls.size:
         i = int(falls[0])

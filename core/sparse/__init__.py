@@ -3,6 +3,7 @@
 Functions have the names and the signatures of ``scipy.sparse``, and ``executor=`` at the end.
 """
 
+from .axes import permute_dims, swapaxes
 from .blocks import block_array, block_diag, hstack, vstack
 from .diagonals import diags, eye
 from .kronecker import kron, kronsum
@@ -18,7 +19,9 @@ __all__ = [
     "hstack",
     "kron",
     "kronsum",
+    "permute_dims",
     "random",
+    "swapaxes",
     "tril",
     "triu",
     "vstack",

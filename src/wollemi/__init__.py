@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Permutation,
         PlannedMatrix,
         Sellp,
+        SparseVector,
         StoredCsr,
     )
     from .core.formats.galerkin import galerkin
@@ -100,6 +101,7 @@ __all__ = [
     "Result",
     "Sellp",
     "Settings",
+    "SparseVector",
     "StoredCsr",
     "as_linop",
     "available_executors",
@@ -145,7 +147,7 @@ _SOURCES = {
     "core.executor": "Executor",
     "core.formats": (
         "Bsr Coo Csc Csr Dense Diagonal Ell Hybrid Identity Matrix Permutation PlannedMatrix Sellp "
-        "StoredCsr"
+        "SparseVector StoredCsr"
     ),
     "core.formats.galerkin": "galerkin",
     "core.io": "read write",

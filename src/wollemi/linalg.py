@@ -3,6 +3,7 @@
 from .core.formats.norms import norm
 from .core.operator import LinearOperator
 from .core.operator import as_linop as aslinearoperator
+from .core.sparse.powers import matrix_power
 from .solvers.scipy_api.eigen import eigsh, lobpcg, svds
 from .solvers.scipy_api.krylov import bicgstab, cg, cgs, gmres
 from .solvers.scipy_api.least_squares import lsmr, lsqr
@@ -23,6 +24,7 @@ __all__ = [
     "lobpcg",
     "lsmr",
     "lsqr",
+    "matrix_power",
     "minres",
     "norm",
     "qmr",

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import scipy.sparse.linalg
 
 import wollemi as wl
 from wollemi.core.formats.sparse_vector import SparseVector
@@ -43,31 +42,40 @@ def kind(name: str, make: Callable[..., Any], *ours: type) -> Kind:
     return Kind(name, (), {"make": staticmethod(make), "ours": ours, "__module__": __name__})
 
 
-def _is_1d(arg: Any) -> bool:
+def _dimensions(arg: Any, shape: Any) -> int:
+    """Return how many dimensions an argument of a constructor has."""
     if isinstance(arg, tuple):
-        return len(arg) == 1 or (len(arg) == 2 and isinstance(arg[1], tuple) and len(arg[1]) == 1)
-    return getattr(arg, "ndim", 2) == 1
+        if len(arg) == 3:
+            return 2 if shape is None else len(shape)
+        return len(arg[1]) if len(arg) == 2 and isinstance(arg[1], tuple) else len(arg)
+    return int(np.ndim(arg)) if isinstance(arg, list) else int(getattr(arg, "ndim", 2))
 
 
-def _vector(arg: Any, shape: Any, dtype: Any) -> SparseVector:
-    """Return an argument of one dimension as a sparse vector."""
-    if isinstance(arg, SparseVector):
-        return arg
-    made = sp.coo_array(arg, shape=shape, dtype=dtype)
-    row = sp.coo_array((made.data, (np.zeros_like(made.coords[0]), made.coords[0])),
-                       shape=(1, *made.shape))  # fmt: skip
-    return SparseVector(wl.Csr(row, executor="reference"))
-
-
-def maker(make: Callable[..., Any], *, vectors: bool) -> Callable[..., Any]:
+def maker(name: str, make: Callable[..., Any], *, vectors: bool) -> Callable[..., Any]:
     """Return a constructor that makes sparse vectors too, where CuPy's class does."""
 
     def made(arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
-        if _is_1d(arg) or (shape is not None and len(shape) == 1):
-            if not vectors:
-                raise ValueError("an array of one dimension makes no such matrix")
-            return _vector(arg, shape, dtype)
-        return make(arg, shape, dtype, copy)
+        given = _dimensions(arg, shape)
+        asked = given if shape is None else len(shape)
+        if given == 0 and not vectors:
+            return getattr(wl, name.capitalize())(arg)
+        if given > 1 and asked > 1:
+            return make(arg, shape, dtype, copy)
+        if not vectors:
+            raise ValueError("an array of one dimension makes no such matrix")
+        if asked == 2 and name == "csr":
+            return make(on_reference(wl.SparseVector)(arg).row, shape, dtype, copy)
+        return on_reference(wl.SparseVector)(arg, shape, dtype=dtype).asformat(name)
+
+    return made
+
+
+def _from_parts(make: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return CuPy's private constructor of arrays that are known to be right."""
+
+    def made(data: Any, first: Any, second: Any, shape: Any) -> Any:
+        arrays = (data, (first, second)) if name == "coo" else (data, first, second)
+        return make(arrays, shape)
 
     return made
 
@@ -85,7 +93,8 @@ def modules(makers: dict[str, Callable[..., Any]]) -> dict[str, ModuleType]:
     for name, make in makers.items():
         vectors = name in ("csr", "coo")
         ours = (classes[name], SparseVector) if vectors else (classes[name],)
-        made = kind(f"{name}_array", maker(make, vectors=vectors), *ours)
+        made = kind(f"{name}_array", maker(name, make, vectors=vectors), *ours)
+        made._from_parts = _from_parts(make, name)  # type: ignore[attr-defined]
         made._allow_nd = (1, 2) if vectors else (2,)  # type: ignore[attr-defined]
         setattr(sparse, f"{name}_array", made)
     sparse.sparray = kind("sparray", _refused, wl.Matrix, SparseVector)  # type: ignore[attr-defined]
@@ -93,14 +102,18 @@ def modules(makers: dict[str, Callable[..., Any]]) -> dict[str, ModuleType]:
     sparse.issparse = lambda x: isinstance(x, (wl.Matrix, SparseVector))  # type: ignore[attr-defined]
     sparse.isspmatrix = lambda x: False  # type: ignore[attr-defined]
     names = ("kron", "kronsum", "vstack", "hstack", "block_diag", "block_array", "tril", "triu")
-    for name in (*names, "find"):
+    for name in (*names, "find", "swapaxes", "permute_dims"):
         setattr(sparse, name, on_reference(getattr(wl.sparse, name)))
+    sparse.matrix_transpose = lambda A: A.mT  # type: ignore[attr-defined]
+    for name in ("get_index_dtype", "safely_cast_index_arrays"):  # SciPy's take our matrices
+        setattr(sparse, name, getattr(sp, name))
+    sparse.SparseEfficiencyWarning = sp.SparseEfficiencyWarning  # type: ignore[attr-defined]
     sparse.eye_array = on_reference(wl.sparse.eye)  # type: ignore[attr-defined]
     sparse.diags_array = on_reference(_diags_array)  # type: ignore[attr-defined]
     sparse.random_array = on_reference(_random_array)  # type: ignore[attr-defined]
     linalg = ModuleType("cupyx.scipy.sparse.linalg")
     linalg.aslinearoperator = wl.linalg.aslinearoperator  # type: ignore[attr-defined]
-    linalg.matrix_power = scipy.sparse.linalg.matrix_power  # type: ignore[attr-defined]
+    linalg.matrix_power = on_reference(wl.linalg.matrix_power)  # type: ignore[attr-defined]
     linalg.spsolve = lambda A, b: wl.solvers.Direct(A).solve(b).x  # type: ignore[attr-defined]
     sparse.linalg = linalg  # type: ignore[attr-defined]
 
@@ -159,8 +172,13 @@ def _diags_array(diagonals: Any, *, offsets: Any = 0, **options: Any) -> Any:
     return wl.sparse.diags(diagonals, offsets, **options)
 
 
-def _random_array(shape: tuple[int, int], *, density: float = 0.01, **options: Any) -> Any:
-    return wl.sparse.random(*shape, density, **options)
+def _random_array(
+    shape: tuple[int, ...], *, density: float = 0.01, format: str = "coo", **options: Any
+) -> Any:
+    if len(shape) == 1:
+        row = wl.sparse.random(1, *shape, density, "csr", **options)
+        return row.reshape(-1).asformat(format)
+    return wl.sparse.random(*shape, density, format, **options)
 
 
 def _compared(check: Callable[..., None]) -> Callable[..., None]:

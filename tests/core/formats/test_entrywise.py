@@ -277,3 +277,34 @@ def test_rounded_entries(on):
 def test_counts_of_nonzeros(on, axis):
     A, S = sample(on, "zeros")
     assert_same(on, A.count_nonzero(axis), np.count_nonzero(S.toarray(), axis=axis), None)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_change_the_values_in_place_where_scipys_do(on, dtype):
+    for factor in (2, 2.5, 1j, True, np.float32(2)):
+        for change in (operator.imul, operator.itruediv):
+            A, S = sample(on, dtype=dtype)
+            same, transpose, data = A, A.T, A.data
+            try:
+                want = change(S, factor)
+            except TypeError:
+                with pytest.raises(TypeError, match="is another one"):
+                    change(A, factor)
+                continue
+            A = change(A, factor)
+            assert A is same and A.data is data
+            assert_same(on, A, want)
+            assert_same(on, transpose, want.T)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_products_and_solves_follow_values_that_change_in_place(on, format):
+    A = wl.Csr(np.diag([4.0, 5.0]), executor=on).asformat(format)
+    x = np.array([1.0, 1.0])
+    assert (A @ x == [4, 5]).all()
+    A *= 2
+    assert (A @ x == [8, 10]).all() and (A.T @ x == [8, 10]).all()
+    before = A
+    A *= A
+    assert A is not before
+    assert_same(on, A, np.diag([64.0, 100.0]))

@@ -204,3 +204,11 @@ def test_values_of_an_index_are_the_results_own(on):
     A.update_values(2 * A.data)
     assert_same(on, taken, S[1:3])
     assert isinstance(wl.Csr(S, executor=on)[1:1], wl.Csr)
+
+
+def test_changes_of_a_part_leave_the_matrix(on):
+    A = wl.Csr(np.array([[1.0, 2.0]]), executor=on)
+    for part in (A[:], A[:, :], A[...], A[0:1], A[0], A.reshape(-1), A.tobsr().reshape(-1)):
+        part *= 3
+        part.eliminate_zeros()
+        assert_same(on, A, [[1.0, 2.0]])

@@ -280,3 +280,33 @@ def test_triangles_and_entries(on, kind):
     for have, want in zip(wl.sparse.find(A), (*np.nonzero(D), D[np.nonzero(D)]), strict=True):
         assert on.owns(have)
         assert_same(on, have, want, None)
+
+
+def test_axes_change_places(on):
+    D = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    A, v = wl.Csr(D, executor=on), wl.SparseVector(D[0], executor=on)
+    for made in (wl.sparse.swapaxes(A, 0, -1), wl.sparse.permute_dims(A)):
+        assert_same(on, made, D.T)
+    assert wl.sparse.swapaxes(A, 1, 1) is A and wl.sparse.permute_dims(A, (0, 1)) is A
+    assert wl.sparse.permute_dims(A, (-1, 0), copy=True).data is not A.data
+    assert wl.sparse.swapaxes(v, 0, -1) is v and wl.sparse.permute_dims(v) is v
+    for axes in ((0, 0), (0, 2), (0,)):
+        with pytest.raises(InvalidArgument):
+            wl.sparse.permute_dims(A, axes)
+    with pytest.raises(InvalidArgument):
+        wl.sparse.swapaxes(A, 0, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64", "bool"])
+def test_powers_are_products(on, dtype):
+    D = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype)
+    A = wl.Csc(D, executor=on)
+    for n in (0, 1, 2, 3, 6):
+        assert_same(on, wl.linalg.matrix_power(A, n), np.linalg.matrix_power(D, n))
+    assert wl.linalg.matrix_power(A, 1) is not A
+    with pytest.raises(InvalidArgument, match="power >= 0"):
+        wl.linalg.matrix_power(A, -1)
+    with pytest.raises(InvalidArgument, match="integer"):
+        wl.linalg.matrix_power(A, 2.0)
+    with pytest.raises(TypeError, match="not square"):
+        wl.linalg.matrix_power(A[:2], 2)

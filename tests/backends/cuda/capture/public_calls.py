@@ -24,7 +24,7 @@ ON = "cuda:0"
 #: Classes whose objects are no operators on a device, or are made only by other calls.
 WITHOUT_DEVICE = {
     "BatchResult", "Executor", "LinOp", "LinearOperator", "Matrix", "MixedBatch", "Result",
-    "Settings", "KrylovSolver", "LeastSquaresSolver", "Preconditioner",
+    "Settings", "SparseVector", "KrylovSolver", "LeastSquaresSolver", "Preconditioner",
 }  # fmt: skip
 #: Solvers of which calls are tried after a first solve too; a first solve compiles kernels.
 SOLVED_BEFORE = {"Cg", "Direct", "Gmres"}
