@@ -17,6 +17,8 @@ VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64,
 # The package ml_dtypes provides arrays of it.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
+#: NumPy's letters for the kinds of dtypes that are numbers.
+NUMBER_KINDS = "buifc"
 #: The additional dtypes of matrices, which hold them exactly: structure, counts and masks. Products
 #: with floating-point numbers and solvers convert them.
 EXACT_DTYPES = tuple(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .dtypes import NUMBER_KINDS
 from .errors import GroupMismatch, InvalidArgument, ShapeMismatch
 from .operands import Target, as_block, dimensions, is_host, like, native, plain
 
@@ -186,7 +187,7 @@ def _taken(executor: Executor, array: Any, name: str) -> Any:
     if executor.owns(array) or not is_host(array):
         return native(executor, array, name)
     host = np.asarray(plain(array, name))
-    if host.dtype.kind not in "buifc":
+    if host.dtype.kind not in NUMBER_KINDS:
         raise InvalidArgument(f"{name}: expected numbers, got an array of dtype {host.dtype}")
     return host
 

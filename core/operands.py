@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import COMPUTED, common_dtype, is_narrow, value_dtype
+from .dtypes import COMPUTED, NUMBER_KINDS, common_dtype, is_narrow, value_dtype
 from .errors import (
     ExecutorMismatch,
     ExecutorUnavailable,
@@ -88,19 +88,23 @@ def native(executor: Executor, array: object, label: str) -> Array:
 
     Raises
     ------
+    InvalidArgument
+        If it is no array of numbers.
     ExecutorMismatch
         If it lives on another device.
     """
     if executor.owns(array):
         made = plain(array, label)
+        if made.dtype.kind not in NUMBER_KINDS and not is_narrow(made.dtype):
+            raise _no_numbers(made, label)
         return made if executor.owns(made) else array  # a subclass may be native here
     array = untracked(array, label)
     if is_host(array):
         host = _as_numpy(array, label)
-        if host.dtype.kind not in "buifc":
+        if host.dtype.kind not in NUMBER_KINDS:
             if is_narrow(host.dtype):  # bfloat16, no number to NumPy
                 value_dtype(host.dtype)  # raises
-            raise InvalidArgument(f"{label}: expected numbers, got an array of dtype {host.dtype}")
+            raise _no_numbers(host, label)
         return executor.from_host(host)
     device = getattr(array, "__dlpack_device__", None)
     if device is None:
@@ -114,6 +118,10 @@ def native(executor: Executor, array: object, label: str) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def _no_numbers(array: Array, label: str) -> InvalidArgument:
+    return InvalidArgument(f"{label}: expected numbers, got an array of dtype {array.dtype}")
 
 
 def fits(operator: LinOp, x: object) -> bool:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ..dtypes import NUMBER_KINDS
 from ..errors import InvalidMatrix
 from .entries import Coordinates, HostArray
 from .memory import require
@@ -86,7 +87,7 @@ def _member(problem: Any, file: str) -> Any:
 
 def _entries(found: Any, name: str) -> HostArray | Coordinates:
     if isinstance(found, np.ndarray):
-        if found.ndim != 2 or found.dtype.kind not in "buifc":
+        if found.ndim != 2 or found.dtype.kind not in NUMBER_KINDS:
             raise InvalidMatrix(f"{name}: expected a matrix, got {found.dtype} of {found.shape}")
         return found
     return Coordinates(found.tocoo())

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
+from ..dtypes import NUMBER_KINDS
 from ..errors import InvalidMatrix
 from ..formats import validate
 from .entries import Compressed, Coordinates, HostArray
@@ -179,7 +180,7 @@ def _body(stream: IO[bytes], header: _Header, name: str) -> HostArray:
 
 
 def _check_numbers(header: _Header, name: str) -> None:
-    if header.dtype.kind not in "buifc":
+    if header.dtype.kind not in NUMBER_KINDS:
         raise InvalidMatrix(f"{name}: expected numbers, got {header}")
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from ..dtypes import NUMBER_KINDS
 from ..errors import InvalidArgument, MissingFile
 from ..formats import Coo, Dense, Matrix
 from ..linop import LinOp
@@ -63,7 +64,7 @@ def write(path: str | Path, matrix: Any) -> None:
         )
     host = _on_host(matrix)
     dense = isinstance(host, np.ndarray)
-    if host.ndim not in (1, 2) or host.dtype.kind not in "buifc":
+    if host.ndim not in (1, 2) or host.dtype.kind not in NUMBER_KINDS:
         raise InvalidArgument(
             f"expected a matrix or a vector of numbers, got {type(matrix).__name__} of shape "
             f"{host.shape} and dtype {host.dtype}"

@@ -13,6 +13,7 @@ import numpy as np
 from ..assembled import Assembled
 from ..dtypes import (
     ML_DTYPES,
+    NUMBER_KINDS,
     asked_dtype,
     common_dtype,
     held_dtype,
@@ -33,7 +34,7 @@ def values(data: Any, name: str = "data", ndim: int = 1) -> HostArray:
     array = np.asarray(data)
     if array.ndim != ndim:
         raise InvalidMatrix(f"{name}: expected {ndim} dimension(s), got shape {array.shape}")
-    if array.dtype.kind not in "buifc":
+    if array.dtype.kind not in NUMBER_KINDS:
         raise InvalidMatrix(f"{name}: expected numbers, got dtype {array.dtype}")
     return np.ascontiguousarray(array, held_dtype(array.dtype))
 

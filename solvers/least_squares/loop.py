@@ -110,7 +110,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             self.executor, block, operator_scale=self.work.scales.A, safe=NEAR_ONE
         )
         #: Powers of two that norms of ``A^H r`` were multiplied by.
-        self.normal_scale = self.sides.scale * self.work.scales.A
+        with np.errstate(over="ignore", under="ignore"):
+            self.normal_scale = self.sides.scale * self.work.scales.A
         self.real = real_dtype(dtype)
         k = self.k = self.work.k
         self.final = np.zeros(k, np.uint8)
