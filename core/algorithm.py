@@ -79,6 +79,25 @@ class Facts(NamedTuple):
         return s.nnz / max(s.rows * s.columns, 1)
 
 
+class Estimate(NamedTuple):
+    """The expected cost of a product by one algorithm, from the constants of the device.
+
+    Attributes
+    ----------
+    microseconds : float
+        Of a product, launches included.
+    nbytes : int or None
+        Bytes that the kernel reads and writes, each array once; None where the model has no bytes.
+    """
+
+    microseconds: float
+    nbytes: int | None = None
+
+    def __str__(self) -> str:
+        said = f"about {self.microseconds:.3g} microseconds"
+        return said if self.nbytes is None else f"{said} for {self.nbytes / 2**20:.3g} MiB"
+
+
 class Unsuited(Exception):
     """Raised by ``prepare`` where only the entries of a matrix tell that an algorithm cannot run.
 
@@ -129,6 +148,10 @@ class Algorithm(ABC):
     @abstractmethod
     def reason(self, on: Any, A: Any, facts: Facts) -> str | None:
         """Return why the rule should choose it, or None; asked where there is no objection."""
+
+    def estimate(self, on: Any, A: Any, facts: Facts) -> Estimate | None:
+        """Return the expected cost of a product, or None where no model of it was fitted."""
+        return None
 
     @abstractmethod
     def prepare(self, on: Any, A: Any, facts: Facts) -> Any:
@@ -267,12 +290,19 @@ class Plan:
         The input of the decision.
     state : object
         The algorithm's own: a partition, a packed copy.
+    estimate : Estimate or None
+        The expected cost of a product; None where no model of the algorithm was fitted.
     prepared : dict
         The backend's own: results of one product that the next one needs.
     """
 
     def __init__(
-        self, algorithm: Algorithm, reason: str, statistics: RowStatistics, state: Any = None
+        self,
+        algorithm: Algorithm,
+        reason: str,
+        statistics: RowStatistics,
+        state: Any = None,
+        estimate: Estimate | None = None,
     ) -> None:
         self.algorithm = algorithm
         #: The name of the algorithm.
@@ -280,6 +310,7 @@ class Plan:
         self.reason = reason
         self.statistics = statistics
         self.state = state
+        self.estimate = estimate
         self.prepared: dict[Any, Any] = {}
 
     def update_values(self, matrix: Any) -> None:
@@ -287,7 +318,8 @@ class Plan:
         self.algorithm.update_values(matrix, self.state)
 
     def __repr__(self) -> str:
-        return f"<Plan {self.kernel}: {self.reason} ({self.statistics})>"
+        expected = "" if self.estimate is None else f"; {self.estimate}"
+        return f"<Plan {self.kernel}: {self.reason}{expected} ({self.statistics})>"
 
     def _repr_html_(self) -> str:
         """Return the card of a notebook: the algorithm, the reason, and the rows of the matrix."""
@@ -296,6 +328,8 @@ class Plan:
             "reason": self.reason,
             "rows": str(self.statistics),
         }
+        if self.estimate is not None:
+            facts["expected"] = str(self.estimate)
         return side_by_side(facts_table("Plan", facts))
 
 
@@ -315,15 +349,19 @@ class Candidate(NamedTuple):
         Why it cannot run, or why the rule does not ask it; None if the rule may take it.
     reason : str or None
         Why the rule would take it; None if it would not.
+    estimate : Estimate or None
+        The expected cost; None if it cannot run, or where no model of it was fitted.
     """
 
     algorithm: Algorithm
     refusal: str | None
     reason: str | None
+    estimate: Estimate | None = None
 
     def __str__(self) -> str:
         said = self.refusal or self.reason or "another one should be faster"
-        return f"{self.algorithm.name}: {said}"
+        expected = "" if self.estimate is None else f" ({self.estimate})"
+        return f"{self.algorithm.name}: {said}{expected}"
 
 
 def considered(
@@ -339,7 +377,8 @@ def considered(
         else:
             refusal = algorithm.refusal(on, A, facts)
             reason = None if refusal else algorithm.reason(on, A, facts)
-            yield Candidate(algorithm, refusal, reason)
+            expected = None if refusal else algorithm.estimate(on, A, facts)
+            yield Candidate(algorithm, refusal, reason, expected)
 
 
 def candidates(
@@ -419,7 +458,9 @@ def make_plan(
         try:
             if objection:
                 raise Unsuited(objection)
-            return Plan(algorithm, "asked for", facts.statistics, algorithm.prepare(on, A, facts))
+            state = algorithm.prepare(on, A, facts)
+            expected = algorithm.estimate(on, A, facts)
+            return Plan(algorithm, "asked for", facts.statistics, state, expected)
         except Unsuited as why:
             raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
     choices: Iterable[Candidate] = candidates(table, selection, A, product)
@@ -428,10 +469,11 @@ def make_plan(
         # Sums are to be reproducible: the last algorithm computes the sum of a row in the same way
         # for any other rows of a member.
         choices = list(choices)[-1:]
-    for algorithm, _, reason in choices:
+    for algorithm, _, reason, expected in choices:
         assert reason is not None
         try:
-            return Plan(algorithm, reason, facts.statistics, algorithm.prepare(on, A, facts))
+            state = algorithm.prepare(on, A, facts)
+            return Plan(algorithm, reason, facts.statistics, state, expected)
         except Unsuited:
             continue
     raise AssertionError(f"no algorithm of {table.backend} suits {product} of this matrix")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ....core.algorithm import Facts, Unsuited
+from ....core.algorithm import Estimate, Facts, Unsuited
 from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
@@ -106,31 +106,40 @@ class DenseProduct(GpuAlgorithm):
             return "the library counts rows and columns in 32 bits"
         return None
 
+    def estimate(self, on: Adapter, A: Csr, facts: Facts) -> Estimate | None:
+        """Return the expected cost of a product in 16 bits; longer values were not timed."""
+        if facts.dtype not in CHOSEN:
+            return None
+        rules = on.executor.constants.of(DenseProductConstants)
+        positions, nbytes = facts.statistics.rows * facts.statistics.columns, facts.itemsize
+        multiplied = 2 * positions * facts.columns / rules.flops
+        peak = on.executor.device.peak_bandwidth
+        rate = rules.share * peak if peak else rules.rate
+        moved = positions * nbytes
+        dense = rules.mend + max(rules.least, rules.launch + max(moved / rate, multiplied))
+        return Estimate(dense * 1e6, moved)
+
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return that it is faster, if it should be."""
         statistics, columns = facts.statistics, facts.columns
         constants = on.executor.constants
         rules = constants.of(DenseProductConstants)
-        if facts.dtype not in CHOSEN or columns < rules.least_columns:
+        expected = self.estimate(on, A, facts)
+        if expected is None or columns < rules.least_columns:
             return None
-        places, nbytes = statistics.rows * statistics.columns, 2
-        waves = on.waves
-        sparse = ml_choice.estimate(statistics, waves, columns, nbytes, on.rules) * 1e-6
+        dense, waves = expected.microseconds, on.waves
+        sparse = ml_choice.estimate(statistics, waves, columns, facts.itemsize, on.rules)
         of_cores = constants.of(TensorCoreConstants)
         hopper = on.executor.device.capability == (9, 0)
         if hopper and tensor_choice.reason(facts, waves, of_cores, on.rules):
-            sparse = tensor_choice.with_tensor_cores(facts, of_cores) * 1e-6
-        multiplied = 2 * places * columns / rules.flops
-        peak = on.executor.device.peak_bandwidth
-        rate = rules.share * peak if peak else rules.rate
-        dense = rules.mend + max(
-            rules.least, rules.launch + max(places * nbytes / rate, multiplied)
-        )
-        if dense * rules.margin > sparse or places * nbytes > MEMORY * on.executor.free_memory():
+            sparse = tensor_choice.with_tensor_cores(facts, of_cores)
+        if dense * rules.margin > sparse:
+            return None
+        if statistics.rows * statistics.columns * 2 > MEMORY * on.executor.free_memory():
             return None
         return (
             f"with {facts.density:.1%} of the entries the dense product should take "
-            f"{dense * 1e6:.0f} microseconds and the sparse one {sparse * 1e6:.0f}"
+            f"{dense:.0f} microseconds and the sparse one {sparse:.0f}"
         )
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> None:

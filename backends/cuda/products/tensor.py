@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....core.algorithm import Facts, Unsuited
+from ....core.algorithm import Estimate, Facts, Unsuited
 from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
@@ -211,6 +211,11 @@ class TensorCores(GpuAlgorithm):
             facts, on.waves, on.executor.constants.of(TensorCoreConstants), on.rules
         )
         return reason if reason and self._pattern(on, A) is not None else None
+
+    def estimate(self, on: Adapter, A: Csr, facts: Facts) -> Estimate:
+        """Return the expected cost of a product."""
+        rules = on.executor.constants.of(TensorCoreConstants)
+        return Estimate(tensor_choice.with_tensor_cores(facts, rules))
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TilePattern:
         """Return the pattern in tiles, the same for all dtypes and numbers of columns.

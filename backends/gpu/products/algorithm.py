@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ....core.algorithm import Algorithm, Facts
-from .choice import choose
+from ....core.algorithm import Algorithm, Estimate, Facts
+from . import choice
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -32,9 +32,8 @@ class RowAlgorithm(GpuAlgorithm):
     #: The product, as ``A.plan_for`` takes it.
     product: ClassVar[str]
 
-    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return the rule's reason, if it selects this algorithm."""
-        choice = choose(
+    def _choice(self, on: Adapter, A: Csr, facts: Facts) -> choice.RowChoice:
+        return choice.choose(
             self.product,
             facts.statistics,
             on.waves,
@@ -43,4 +42,17 @@ class RowAlgorithm(GpuAlgorithm):
             on.rules,
             lean=A.is_lean,
         )
-        return choice.reason if choice.kernel == self.name else None
+
+    def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
+        """Return the rule's reason, if it selects this algorithm."""
+        chosen = self._choice(on, A, facts)
+        return chosen.reason if chosen.kernel == self.name else None
+
+    def estimate(self, on: Adapter, A: Csr, facts: Facts) -> Estimate | None:
+        """Return the expected cost of sums by rows, where the rule selects this algorithm."""
+        if self.product != "spmm" or self.name not in choice.BY_ROWS:
+            return None
+        if self._choice(on, A, facts).kernel != self.name:
+            return None
+        sizes = facts.columns, facts.itemsize
+        return Estimate(choice.estimate(facts.statistics, on.waves, *sizes, on.rules))

@@ -31,6 +31,8 @@ LANES, VECTOR_BYTES = 32, 16
 FEW_TERMS, MOST_TERMS = 512, 4096
 #: The kernels of the space that keep the row of every entry.
 SPLIT_BY_ENTRIES = ("eb-sr", "eb-pr")
+#: The kernels for sums that :func:`estimate` is for.
+BY_ROWS = ("row-split", "row-team", "row-segments")
 
 
 class RowChoice(NamedTuple):

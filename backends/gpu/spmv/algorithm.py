@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ....core.algorithm import Algorithm, Facts, Plan
+from ....core.algorithm import Algorithm, Estimate, Facts, Plan
 from ....core.statistics import RowStatistics
 from .. import launch
 from ..constants import SpmvConstants
@@ -70,6 +70,10 @@ class VectorAlgorithm(Algorithm):
         """Return the rule's reason, if it selects this algorithm."""
         choice = measured(facts).choice
         return choice.reason if choice.kernel == self.name else None
+
+    def estimate(self, on: GpuExecutor, A: CompressedRows, facts: Facts) -> Estimate | None:
+        """Return the expected cost of a product."""
+        return measured(facts).estimate(self.name)
 
     def launch(self, on: GpuExecutor, A: CompressedRows, state: Any) -> Prepared | None:
         """Return the one launch that multiplies vectors in lines; None if it takes several."""

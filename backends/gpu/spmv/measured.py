@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....core.algorithm import Estimate
 from ....core.executor import Array
 from ....core.statistics import RowStatistics, lengths_in_numbers
 from ..base import GpuExecutor
@@ -30,11 +32,111 @@ def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStat
     return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
-class Measured:
-    """A CSR matrix on a GPU for which an algorithm is chosen, and the rule's choice for it.
+class Measurements(ABC):
+    """A CSR matrix for which an algorithm is chosen, and the rule's choice for it.
 
-    Each measurement is made when a rule asks for it.
+    Each measurement is made when a rule asks for it: a subclass makes them.
+
+    Attributes
+    ----------
+    A : Csr
+        The matrix.
+    rules : SpmvConstants
+        The constants of the device.
+    free_bytes : int
+        Bytes of memory that are free.
+    cached : int
+        Values of x that the shared memory of a block holds; 0 if it is too small.
     """
+
+    A: Csr
+    rules: SpmvConstants
+    free_bytes: int
+    cached: int
+
+    @cached_property
+    @abstractmethod
+    def statistics(self) -> RowStatistics:
+        """Of the rows."""
+
+    @cached_property
+    @abstractmethod
+    def patterns(self) -> on_device.RowPatterns:
+        """The patterns of the rows, if a byte can number them."""
+
+    @cached_property
+    @abstractmethod
+    def reach(self) -> int:
+        """The largest distance of an entry from the diagonal."""
+
+    @abstractmethod
+    def paddings(self, enough: float) -> tuple[float, float]:
+        """Return the padding of rows as they come and, if it is more than ``enough``, sorted."""
+
+    @abstractmethod
+    def shared_share(self) -> float:
+        """Return the share of the entries in the columns that shared memory holds."""
+
+    @cached_property
+    def _is_narrow(self) -> bool:
+        """Whether 32-bit indices are enough for a packed copy."""
+        return max(*self.A.shape, self.A.nnz) < 2**31
+
+    @cached_property
+    def unmeasured(self) -> selection.SpmvFacts:
+        """The inputs of the rule that take no measurement."""
+        A = self.A
+        return selection.SpmvFacts(
+            selection.UNKNOWN,
+            selection.UNKNOWN,
+            0,
+            2**31,
+            0.0,
+            A.dtype.itemsize,
+            self.free_bytes if self._is_narrow else 0,
+            A.data.dtype.itemsize,
+            A.indices.dtype.itemsize,
+        )
+
+    @cached_property
+    def facts(self) -> selection.SpmvFacts:
+        """The other inputs of the rule, and no more."""
+        A, rules, facts = self.A, self.rules, self.unmeasured
+        small = selection.choose_small(self.statistics, rules) is not None
+        if small or not self._is_narrow or A.is_lean:
+            return facts
+        # Rows are not sorted for a copy that would be refused without padding.
+        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), rules)
+        found = self.paddings(rules.most_padding if may_pack else np.inf)
+        facts = facts._replace(padding=found[0], sorted_padding=found[1])
+        if selection.packs(self.statistics, facts, rules):
+            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.distinct)
+        elif (
+            A.dtype.kind == "f"
+            and A.storage_dtype == A.dtype
+            and selection.may_share_columns(self.statistics, rules)
+        ):
+            if 0 < self.cached < A.shape[1]:
+                facts = facts._replace(shared_share=self.shared_share())
+        elif selection.may_cut_rows(self.statistics, rules):
+            facts = facts._replace(reach=self.reach)
+        return facts
+
+    @cached_property
+    def choice(self) -> selection.SpmvChoice:
+        """The rule's choice."""
+        if self.A.is_lean:
+            return selection.unpacked(self.statistics, self.facts.free_bytes, self.rules)
+        return selection.choose(self.statistics, self.facts, self.rules)
+
+    def estimate(self, kernel: str) -> Estimate | None:
+        """Return the expected cost of a kernel, from the measurements that a rule has asked for."""
+        known: selection.SpmvFacts = vars(self).get("facts", self.unmeasured)
+        return selection.estimate(kernel, self.statistics, known, self.rules)
+
+
+class Measured(Measurements):
+    """The measurements of a matrix on a GPU."""
 
     def __init__(self, executor: GpuExecutor, A: Csr) -> None:
         self.executor, self.A = executor, A
@@ -79,56 +181,27 @@ class Measured:
         """The largest distance of an entry from the diagonal."""
         return on_device.reach_of_rows(self.executor, self.A.indptr, self.A.indices)
 
-    def _paddings(self, enough: float) -> tuple[float, float]:
+    @cached_property
+    def free_bytes(self) -> int:  # type: ignore[override]
+        """Bytes of memory that are free."""
+        return self.executor.free_memory()
+
+    @cached_property
+    def cached(self) -> int:  # type: ignore[override]
+        """Values of x that the shared memory of a block holds; 0 if it is too small."""
+        least = self.rules.shared_bytes
+        enough = self.executor.device.shared_bytes >= least
+        return least // self.A.dtype.itemsize if enough else 0
+
+    def paddings(self, enough: float) -> tuple[float, float]:
+        """Return the padding of rows as they come and, if it is more than ``enough``, sorted."""
         if self.lengths is not None:
             return self.lengths.paddings(enough)
         return packed.paddings(np, self._indptr, self.executor.device.warp, enough)
 
-    @cached_property
-    def facts(self) -> selection.SpmvFacts:
-        """The other inputs of the rule, and no more."""
-        A, executor, rules = self.A, self.executor, self.rules
-        narrow = max(*A.shape, A.nnz) < 2**31
-        free_bytes = executor.free_memory() if narrow else 0  # packed columns are 32-bit
-        facts = selection.SpmvFacts(
-            packed.UNKNOWN,
-            packed.UNKNOWN,
-            0,
-            2**31,
-            0.0,
-            A.dtype.itemsize,
-            free_bytes,
-            A.data.dtype.itemsize,
-            A.indices.dtype.itemsize,
-        )
-        small = selection.choose_small(self.statistics, rules) is not None
-        if small or not narrow or A.is_lean:
-            return facts
-        # Rows are not sorted for a copy that would be refused without padding.
-        may_pack = selection.packs(self.statistics, facts._replace(padding=1.0), rules)
-        found = self._paddings(rules.most_padding if may_pack else np.inf)
-        facts = facts._replace(padding=found[0], sorted_padding=found[1])
-        if selection.packs(self.statistics, facts, rules):
-            facts = facts._replace(reach=self.patterns.reach, patterns=self.patterns.distinct)
-        elif (
-            A.dtype.kind == "f"
-            and A.storage_dtype == A.dtype
-            and selection.may_share_columns(self.statistics, rules)
-        ):
-            cached = rules.shared_bytes // A.dtype.itemsize
-            if executor.device.shared_bytes >= rules.shared_bytes and A.shape[1] > cached:
-                facts = facts._replace(shared_share=packed.shared_share(executor, A, cached))
-        elif selection.may_cut_rows(self.statistics, rules):
-            facts = facts._replace(reach=self.reach)
-        return facts
-
-    @cached_property
-    def choice(self) -> selection.SpmvChoice:
-        """The rule's choice."""
-        if self.A.is_lean:
-            free_bytes, rules = self.facts.free_bytes, self.rules
-            return selection.unpacked(self.statistics, free_bytes, rules)
-        return selection.choose(self.statistics, self.facts, self.rules)
+    def shared_share(self) -> float:
+        """Return the share of the entries in the columns that shared memory holds."""
+        return packed.shared_share(self.executor, self.A, self.cached)
 
     def packed_rows(self, code: int) -> packed.Packed:
         """Return a packed copy of rows, which are sorted if padding were too much."""

@@ -19,6 +19,7 @@ from ...simt import plan_kernels as simt
 from .. import launch
 from ..base import GpuExecutor
 from ..scans import running_sum
+from .selection import UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Rows are sorted within this number of slices: 1024 rows keep adjacent reads of x adjacent.
 WINDOW = 32
-#: Marks the padding of lanes as not computed.
-UNKNOWN = 9.9
 
 
 def _launch(

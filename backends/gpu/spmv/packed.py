@@ -17,7 +17,7 @@ from .. import launch
 from ..arguments import address, flatten
 from ..base import GpuExecutor
 from . import on_device
-from .selection import MOST_PATTERNS
+from .selection import MOST_PATTERNS, UNKNOWN
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -36,8 +36,6 @@ MANY_PIECES = 256
 #: for a random power-law matrix (424 microseconds, cuSPARSE 382; H200).
 KEEP_ORDER = 1.08
 
-#: Marks the padding of lanes as not computed.
-UNKNOWN = on_device.UNKNOWN
 
 ABSOLUTE, NEAR, PATTERN = range(3)
 NO_OFFSET = -(2**31)

@@ -6,7 +6,7 @@ from functools import cache
 from math import log2, sqrt
 from typing import NamedTuple
 
-from ....core.algorithm import copy_pays
+from ....core.algorithm import Estimate, copy_pays
 from ....core.statistics import RowStatistics
 from ..constants import SPMV, SpmvConstants
 
@@ -26,6 +26,8 @@ COLUMN_BYTES = {
 }
 #: Bytes of packed copies for each row, which products read, and which new values are copied by.
 READ_BYTES, SOURCE_BYTES = 1, 12
+#: The padding of rows that are not measured.
+UNKNOWN = 9.9
 #: Distance from the diagonal that a signed 16-bit step can tell (-32768 marks padding).
 NEAR = 32767
 
@@ -64,6 +66,11 @@ class SpmvFacts(NamedTuple):
     free_bytes: int
     stored_bytes: int
     index_bytes: int
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the padding of packed rows is known."""
+        return self.padding != UNKNOWN
 
     @property
     def reached_bytes(self) -> int:
@@ -223,7 +230,7 @@ def gain(
     (1.5, 1.1)
     """
     s = statistics
-    vectors = facts.itemsize * (s.rows + min(s.columns, s.nnz))
+    vectors = _vector_bytes(s, facts)
     moved = _csr_bytes(s, facts) + vectors
     packed = _packed_bytes(kernel, s, facts) + vectors
     if kernel == "row-segments-cached":
@@ -238,6 +245,50 @@ def gain(
     else:
         beyond = rules.near_gain if kernel == "sell-near" else rules.slices_gain
     return beyond * moved / max(packed, 1)
+
+
+def estimate(
+    kernel: str, statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SPMV
+) -> Estimate | None:
+    """Return the expected cost of a kernel; None for a copy with padding that is not known.
+
+    A small matrix waits for single loads (:func:`choose_small`) or for its bytes, one from memory
+    for its bytes, and for the longest row if its lanes load it by themselves.
+
+    Examples
+    --------
+    >>> from wollemi.core.statistics import RowStatistics
+    >>> stencil = RowStatistics(8_000_000, 8_000_000, 55_760_000, 6.97, 0.17, 7, 0.0)
+    >>> known = SpmvFacts(1.004, 1.001, 27, 40_000, 0.0, 8, 2**36, 8, 4)
+    >>> print(estimate("stream", stencil, known))
+    about 199 microseconds for 791 MiB
+    >>> print(estimate("sell-pattern", stencil, known))
+    about 130 microseconds for 556 MiB
+    """
+    s, packed = statistics, kernel in COLUMN_BYTES
+    if packed and not kernel.startswith("row-segments") and not facts.is_measured:
+        return None
+    moved = _csr_bytes(s, facts) + _vector_bytes(s, facts)
+    nbytes = _packed_bytes(kernel, s, facts) + _vector_bytes(s, facts) if packed else moved
+    if s.nnz <= rules.small_entries:
+        if packed:
+            waits = rules.sell_step * (-(-s.longest // rules.sell_most) - 1)
+        elif kernel == "csr-adaptive":
+            waits = rules.adaptive_launch + rules.adaptive_entry * s.nnz
+        else:
+            waits = _shared_rows(s, rules)
+        waits = max(waits, nbytes / rules.bandwidth)
+    else:
+        waits = moved / rules.bandwidth
+        if packed:
+            waits /= gain(kernel, s, facts, rules)
+        elif kernel == "subwarp":
+            waits = max(waits, rules.wait * s.longest / lanes(s, rules))
+    return Estimate(rules.launch + waits, int(nbytes))
+
+
+def _vector_bytes(statistics: RowStatistics, facts: SpmvFacts) -> int:
+    return facts.itemsize * (statistics.rows + min(statistics.columns, statistics.nnz))
 
 
 def _csr_bytes(statistics: RowStatistics, facts: SpmvFacts) -> float:

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import wollemi as wl
 from wollemi.backends.gpu.constants import SpmvConstants
+from wollemi.backends.gpu.spmv.forecast import forecast
 from wollemi.backends.gpu.spmv.selection import SpmvFacts, choose
 from wollemi.core.devices import named
 from wollemi.core.errors import InvalidArgument
@@ -49,6 +52,29 @@ def dense(pattern: Pattern, data: Any) -> Any:
     column, indptr = pattern.compressed()
     np.add.at(made, (np.repeat(np.arange(pattern.shape[0]), np.diff(indptr)), column), data)
     return made
+
+
+def banded(rows: int) -> Any:
+    offsets = (-40_000, -1, 0, 1, 3)
+    return sp.diags_array([np.ones(rows)] * 5, offsets=offsets, shape=(rows, rows)).tocsr()
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("pattern", ["band", "uneven", "few"])
+def test_an_absent_device_has_the_forecast_that_a_present_one_selects(
+    rng: np.random.Generator, pattern: str, warp: int
+) -> None:
+    executor = LockstepExecutor(warp)
+    host: Any = {
+        "band": lambda: wl.Csr(banded(60_000)),
+        "uneven": lambda: matrix(UNEVEN, "float64", INDEX["float64"], rng),
+        "few": lambda: wl.Csr(np.eye(40)),
+    }[pattern]()
+    A = host.to(executor)
+    kind = "nvidia" if warp == 32 else "amd"
+    said = forecast(host, "an emulated device", kind, executor.free_memory())
+    assert said.kernel == A.plan.kernel and said.estimate == A.plan.estimate
+    assert str(said.estimate) in str(A.plan) and "microseconds" in str(A.plan)
 
 
 @pytest.mark.parametrize("warp", WIDTHS)

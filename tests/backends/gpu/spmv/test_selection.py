@@ -131,6 +131,36 @@ def test_the_reason_says_what_a_copy_would_gain():
     assert "sell would gain 1.1" in choice.reason and "keep a copy" in choice.reason
 
 
+@pytest.mark.parametrize("kernel", ["subwarp", "stream", "csr-adaptive", *selection.COLUMN_BYTES])
+def test_a_kernel_takes_the_time_of_its_bytes(kernel):
+    stencil, known = rows(count=2_000_000, mean=26.6, longest=27), facts()
+    expected = selection.estimate(kernel, stencil, known)
+    plain = selection.estimate("stream", stencil, known)
+    memory = SPMV.launch + expected.nbytes / SPMV.bandwidth
+    assert expected.nbytes <= plain.nbytes * 1.01
+    if kernel in selection.COLUMN_BYTES:
+        gained = selection.gain(kernel, stencil, known)
+        waited = (plain.microseconds - SPMV.launch) / gained
+        assert expected.microseconds == pytest.approx(SPMV.launch + waited)
+    else:
+        assert expected.microseconds == pytest.approx(memory)
+
+
+def test_the_selected_kernel_has_the_least_estimate_of_small_matrices():
+    few = rows(count=2003, mean=41.9, longest=95)
+    times = {
+        name: selection.estimate(name, few, facts()).microseconds
+        for name in ("subwarp", "csr-adaptive", "sell")
+    }
+    assert min(times, key=times.get) == selection.choose(few, facts()).kernel == "subwarp"
+
+
+def test_a_copy_with_unknown_padding_has_no_estimate():
+    unknown = facts(padding=selection.UNKNOWN)
+    assert selection.estimate("sell", rows(), unknown) is None
+    assert selection.estimate("row-segments", rows(), unknown) is not None
+
+
 def test_cached_columns_need_many_entries():
     few = rows(count=100_000, mean=20.0, longest=50_000)
     assert selection.choose(few, facts(padding=9.0, shared_share=0.9)).kernel == "csr-adaptive"

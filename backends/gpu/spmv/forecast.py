@@ -1,0 +1,134 @@
+"""The kernel that a GPU would select for a matrix of the host, where the GPU is absent."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ....core.algorithm import Estimate
+from ....core.devices import constants_of
+from ....core.registry import host_executor
+from ....core.statistics import RowStatistics, lengths_in_numbers
+from ..constants import SpmvConstants
+from . import packed, selection
+from .measured import Measurements
+from .on_device import RowPatterns
+
+if TYPE_CHECKING:
+    from ....core.formats.csr import Csr
+
+#: Lanes of a wave, by the kind of the device.
+WAVES = {"nvidia": 32, "amd": 64}
+
+
+class Forecast(NamedTuple):
+    """The kernel that a device would select for products with one vector.
+
+    Attributes
+    ----------
+    kernel : str
+        The name of the algorithm.
+    reason : str
+        Why, in one sentence.
+    estimate : Estimate or None
+        The expected cost of a product.
+    statistics : RowStatistics
+        Of the rows.
+    device : str
+        The title of the file of constants that served: that of an unknown device, if none matches.
+    """
+
+    kernel: str
+    reason: str
+    estimate: Estimate | None
+    statistics: RowStatistics
+    device: str
+
+    def __str__(self) -> str:
+        expected = "" if self.estimate is None else f"; {self.estimate}"
+        return f"{self.kernel} on {self.device}: {self.reason}{expected} ({self.statistics})"
+
+
+class OnHost(Measurements):
+    """The measurements of a matrix of the host, made by NumPy for a device that is absent."""
+
+    def __init__(self, A: Csr, rules: SpmvConstants, warp: int, free_bytes: int) -> None:
+        self.A, self.rules, self.warp, self.free_bytes = A, rules, warp, free_bytes
+        self.cached = rules.shared_bytes // A.dtype.itemsize if warp == WAVES["nvidia"] else 0
+
+    @cached_property
+    def statistics(self) -> RowStatistics:
+        """Of the rows."""
+        return lengths_in_numbers(np, self.A.indptr, self.A.shape[1])
+
+    @cached_property
+    def _offsets(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The columns of the entries, from the diagonal."""
+        lengths = np.diff(self.A.indptr)
+        rows = np.repeat(np.arange(lengths.size), lengths)
+        found: np.ndarray[Any, np.dtype[np.int64]] = self.A.indices.astype(np.int64) - rows
+        return found
+
+    @cached_property
+    def patterns(self) -> RowPatterns:
+        """The patterns of the rows, if a byte can number them."""
+        indptr, offsets = self.A.indptr.astype(np.int64), self._offsets
+        lengths, models = np.diff(indptr), []
+        for length in np.unique(lengths):
+            rows = np.flatnonzero(lengths == length)
+            of_rows = offsets[indptr[rows][:, None] + np.arange(length)]
+            distinct = np.unique(of_rows, axis=0, return_index=True)[1] if length else [0]
+            models.append(rows[distinct])
+            if sum(map(len, models)) > selection.MOST_PATTERNS:
+                return RowPatterns(self.reach)
+        model = np.concatenate(models)
+        return RowPatterns(self.reach, model=model)
+
+    @cached_property
+    def reach(self) -> int:
+        """The largest distance of an entry from the diagonal."""
+        return int(abs(self._offsets).max(initial=0))
+
+    def paddings(self, enough: float) -> tuple[float, float]:
+        """Return the padding of rows as they come and, if it is more than ``enough``, sorted."""
+        return packed.paddings(np, self.A.indptr, self.warp, enough)
+
+    def shared_share(self) -> float:
+        """Return the share of the entries in the columns that shared memory holds."""
+        count = np.sort(np.bincount(self.A.indices, minlength=self.A.shape[1]))
+        return float(count[-self.cached :].sum() / max(self.A.nnz, 1))
+
+
+def forecast(A: Csr, device: str, kind: str = "nvidia", free_bytes: int = 2**36) -> Forecast:
+    """Return the kernel of products with one vector that a GPU would select.
+
+    The GPU need not be present: the rule is a function of measurements of the matrix, which NumPy
+    makes here, and of the constants of the device (``core/devices``).
+
+    Parameters
+    ----------
+    A : Csr
+        The matrix, on any executor.
+    device : str
+        The name of the device, as its driver gives it: ``"NVIDIA H100"``.
+    kind : {"nvidia", "amd"}
+        The kind of the device.
+    free_bytes : int
+        Bytes of memory that are free on it.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> from wollemi.backends.gpu.spmv.forecast import forecast
+    >>> print(forecast(wl.Csr(np.eye(1000)), "NVIDIA H100"))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    subwarp on NVIDIA H100: small: 4 lanes a row end the longest row soon; about 2.09 microseconds
+    for 0.0305 MiB (1000 rows of 1 +- 0 entries, longest 1, 0.0% empty)
+    """
+    constants = constants_of(kind, device)
+    here = OnHost(A.to(host_executor()), constants.of(SpmvConstants), WAVES[kind], free_bytes)
+    kernel, reason = here.choice
+    expected = here.estimate(kernel)
+    return Forecast(kernel, reason, expected, here.statistics, constants.title)
