@@ -11,16 +11,13 @@ struct coarsen_count_coupled {
   real_t<T> theta;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     matrix_rows<T, I>{begin, end, indices, values}.for_coupled(i, d, theta, [&](I) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -31,10 +28,8 @@ struct coarsen_coupled {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     matrix_rows<T, I>{begin, end, indices, values}.for_coupled(i, d, theta, [&](I e) {
@@ -43,7 +38,6 @@ struct coarsen_coupled {
     });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // The first entry of a sorted row with a column of at least a bound.
@@ -93,16 +87,13 @@ struct coarsen_count_nodes {
   i64 size;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for_blocks(indptr, indices, values, size, i, [&](i64, real_t<T>) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -113,10 +104,8 @@ struct coarsen_nodes {
   const I *lengths, *target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_blocks(indptr, indices, values, size, i, [&](i64 block, real_t<T> squares) {
@@ -125,7 +114,6 @@ struct coarsen_nodes {
     });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -133,17 +121,14 @@ struct coarsen_spread {
   const I *begin, *end, *indices;
   const i64* key;
   i64* next;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i64 largest = key[i];
     for (I e = begin[i]; e < end[i]; ++e)
       largest = key[indices[e]] > largest ? key[indices[e]] : largest;
     return next[i] = largest, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 constexpr i64 kUndecidedKey = i64(1) << 40, kRootKey = i64(2) << 40;
@@ -153,10 +138,8 @@ template <class T = float>
 struct coarsen_decide {
   const i64 *key, *spread;
   i64 *next, *undecided;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(undecided);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i64 mine = key[i];
     i64 left = 0;
@@ -171,7 +154,6 @@ struct coarsen_decide {
     next[i] = mine;
     return left;
   }
-  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
 };
 
 template <class T, class I>
@@ -180,10 +162,8 @@ struct coarsen_join {
   const T* values;
   const i64* label;
   i64 *next, *total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i64 mine = label[i];
     if (mine < 0) {
@@ -197,51 +177,41 @@ struct coarsen_join {
     next[i] = mine;
     return mine < 0 ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class I>
 struct coarsen_open_keys {
   const I *begin, *end;
   i64 *key, *undecided;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(undecided);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const bool open = end[i] > begin[i];
     key[i] = hashed(i) + (open ? kUndecidedKey : 0);
     return open ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
 };
 
 template <class T = float>
 struct coarsen_roots {
   const i64* key;
   i64 *lengths, *total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return lengths[i] = key[i] >= kRootKey ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T = float>
 struct coarsen_label {
   const i64 *lengths, *number;
   i64* label;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return label[i] = lengths[i] > 0 ? number[i] : -1, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T = float>
@@ -249,14 +219,11 @@ struct coarsen_unknowns {
   const i64* label;
   i64 size;
   i64* unknown;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return unknown[i] = label[i / size], sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -266,14 +233,11 @@ struct coarsen_count_basis {
   const T* values;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return lengths[i] = label[i] >= 0 ? I(columns) : I(0);
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -284,10 +248,8 @@ struct coarsen_basis {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     if (label[i] >= 0)
       for (i64 j = 0; j < columns; ++j) {
@@ -296,7 +258,6 @@ struct coarsen_basis {
       }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -305,10 +266,8 @@ struct coarsen_orthonormalize {
   i64 size, columns;
   const T* given;
   T *basis, *coarse;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     using R = real_t<T>;
     T* const r = coarse + i * columns * columns;
@@ -331,7 +290,6 @@ struct coarsen_orthonormalize {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 
 private:
   // Calls use(where its row begins) for every unknown of the nodes of an aggregate.

@@ -10,10 +10,8 @@ struct attention_row_gradients {
   i64 columns;
   T slope;
   mat<T> means, of_target;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 head, const column_state&) const {
     T mean(0), of_positive(0);
     for (i64 c = head * columns; c < (head + 1) * columns; ++c) {
@@ -24,7 +22,6 @@ struct attention_row_gradients {
     of_target(i, head) = (T(1) - slope) * (of_positive - mean * shares(i, head));
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -11,10 +11,8 @@ struct coarsen_balanced {
   const T* values;
   real_t<T> least, most;
   i64* balanced;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(balanced);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     using R = real_t<T>;
     R d(0), negative(0), positive(0);
@@ -31,7 +29,6 @@ struct coarsen_balanced {
     const bool bound = d > R(0) && s >= rounded_product(least, d) && s <= rounded_product(most, d);
     return bound && positive + positive <= negative ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *balanced = s; }
 };
 
 } // namespace wl

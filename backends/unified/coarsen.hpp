@@ -13,14 +13,11 @@ struct coarsen_absolute_sums {
   const I *begin, *end;
   const T* values;
   real_t<T>* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return y[i] = matrix_rows<T, I>{begin, end, nullptr, values}.size(i), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -29,10 +26,8 @@ struct coarsen_invert_sums {
   const T* values;
   T* inverse;
   i64* bad;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(bad);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const matrix_rows<T, I> rows{begin, end, indices, values};
     const real_t<T> size = rows.size(i), inverted = real_t<T>(1) / size;
@@ -42,7 +37,6 @@ struct coarsen_invert_sums {
     inverse[i] = usable ? conjugate_sign(d) * T(inverted) : T(0);
     return usable ? 0 : 1;
   }
-  WL_DEVICE void finish(i64, sum s) const { *bad = s; }
 };
 
 template <class T, class I>
@@ -50,31 +44,25 @@ struct coarsen_radius {
   const I *begin, *end, *indices;
   const T* values;
   real_t<T>* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const matrix_rows<T, I> rows{begin, end, indices, values};
     const real_t<T> d = size_of(rows.diagonal(i));
     return y[i] = d > real_t<T>(0) ? rows.size(i) / d : real_t<T>(0), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
 struct coarsen_start {
   i64 first;
   T* x;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     using R = real_t<T>;
     return x[i] = T(R(hashed(first + i)) / R(2147483648.0) - R(1)), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -82,10 +70,8 @@ struct coarsen_power {
   const I *begin, *end, *indices;
   const T *values, *x;
   T* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     T total(0), d(0);
     for (I e = begin[i]; e < end[i]; ++e) {
@@ -95,7 +81,6 @@ struct coarsen_power {
     }
     return y[i] = d != T(0) ? total / d : T(0), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -105,16 +90,13 @@ struct coarsen_count_strong {
   real_t<T> theta;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     matrix_rows<T, I>{begin, end, indices, values}.for_strong(i, theta, [&](I) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -125,10 +107,8 @@ struct coarsen_strong {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     matrix_rows<T, I>{begin, end, indices, values}.for_strong(i, theta, [&](I e) {
@@ -137,7 +117,6 @@ struct coarsen_strong {
     });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // ---- coarse and fine rows
@@ -149,17 +128,14 @@ struct coarsen_rank {
   i64* key;
   i32* state;
   i64* undecided;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(undecided);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const i64 length = end[i] - begin[i];
     key[i] = length * i64(4294967296) + hashed(first + i);
     state[i] = length > 0 ? 0 : -1;
     return length > 0 ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
 };
 
 template <class I>
@@ -168,16 +144,13 @@ struct coarsen_select {
   const i64* key;
   const i32* state;
   i32* next;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const bool first = state[i] == 0 && !beaten(i, begin[i], end[i], indices) &&
                        !beaten(i, other_begin[i], other_end[i], other_indices);
     return next[i] = first ? 1 : state[i], sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 
 private:
   WL_DEVICE bool beaten(i64 i, I e, I beyond, const I* columns) const {
@@ -194,10 +167,8 @@ struct coarsen_reject {
   const i32* state;
   i32* next;
   i64* undecided;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(undecided);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i32 mine = state[i];
     if (mine == 0)
@@ -209,7 +180,6 @@ struct coarsen_reject {
     next[i] = mine;
     return mine == 0 ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *undecided = s; }
 };
 
 template <class I>
@@ -217,14 +187,11 @@ struct coarsen_chosen {
   const i32* state;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return lengths[i] = state[i] == 1 ? 1 : 0;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 // ---- interpolation
@@ -237,10 +204,8 @@ struct coarsen_count_nearest {
   const I* number;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 1;
     if (state[i] != 1) {
@@ -250,7 +215,6 @@ struct coarsen_count_nearest {
     }
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -261,10 +225,8 @@ struct coarsen_nearest {
   const I *number, *target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     if (state[i] == 1) {
@@ -283,7 +245,6 @@ struct coarsen_nearest {
       }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // Calls keep(entry) for the strong columns of a row that interpolate, and drop(entry) for all other
@@ -311,10 +272,8 @@ struct coarsen_count_weights {
   const I* near;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 1;
     if (state[i] != 1) {
@@ -325,7 +284,6 @@ struct coarsen_count_weights {
     }
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -337,10 +295,8 @@ struct coarsen_weights {
   const I *near, *target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     if (state[i] == 1) {
@@ -368,7 +324,6 @@ struct coarsen_weights {
       new_values[at] = new_values[at] / divisor;
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -67,10 +67,8 @@ struct rows_count_compared {
   i64 comparison;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return with_comparison<T>(comparison, *this, i);
   }
@@ -81,7 +79,6 @@ struct rows_count_compared {
              other_values, [&](I, T a, T b) { count += holds(a, b); });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -93,10 +90,8 @@ struct rows_compare {
   i64 comparison;
   const I* target;
   I* new_indices;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return with_comparison<T>(comparison, *this, i);
   }
@@ -110,7 +105,6 @@ struct rows_compare {
              });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // The larger of two numbers, or the smaller; NaN if one is.
@@ -133,17 +127,14 @@ struct rows_count_extremes {
   i64 larger;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
              other_values, [&](I, T a, T b) { count += extreme_of_pair(larger, a, b) != T(0); });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -156,10 +147,8 @@ struct rows_extremes {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
@@ -172,7 +161,6 @@ struct rows_extremes {
              });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -183,10 +171,8 @@ struct rows_count_compared_number {
   i64 comparison;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return with_comparison<T>(comparison, *this, i);
   }
@@ -197,7 +183,6 @@ struct rows_count_compared_number {
       count += holds(values[e], number);
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -208,10 +193,8 @@ struct rows_compare_number {
   i64 comparison;
   const I* target;
   I* new_indices;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return with_comparison<T>(comparison, *this, i);
   }
@@ -223,7 +206,6 @@ struct rows_compare_number {
         new_indices[to++] = indices[e];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

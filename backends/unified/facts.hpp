@@ -19,10 +19,8 @@ struct facts_diagonal {
   mat<T> inverse;
   T replacement;
   i64 *replaced, *positive;
-  using sum = diagonal_counts;
-  using column_state = taking_part;
+  WL_SUM(diagonal_counts);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     const T value = d(i, c), inverted = T(1) / value;
     const bool usable = finite(value) && finite(inverted);
@@ -40,12 +38,9 @@ template <class T>
 struct facts_repeated {
   const T* d;
   i64* equal;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(equal);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const { return d[i] == d[0] ? 1 : 0; }
-  WL_DEVICE void finish(i64, sum s) const { *equal = s; }
 };
 
 struct symmetry_counts {
@@ -72,10 +67,8 @@ struct facts_symmetry {
   const I *indices, *indptr;
   i64 rows;
   i64 *disorder, *mismatch;
-  using sum = symmetry_counts;
-  using column_state = taking_part;
+  WL_SUM(symmetry_counts);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64 c, const column_state&) const {
     const i64 row = row_of(e), at = indices[e];
     const T value = data(e, c);
@@ -127,10 +120,8 @@ struct facts_mirrored {
   const I *begin, *end, *indices;
   const T* values;
   i64* mismatch;
-  using sum = mirror_counts;
-  using column_state = taking_part;
+  WL_SUM(mirror_counts);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     sum found{};
     for (I e = begin[i]; e < end[i]; ++e) {
@@ -173,10 +164,8 @@ template <class I>
 struct facts_bounds {
   const I* indices;
   i64 *low, *high;
-  using sum = index_bounds;
-  using column_state = taking_part;
+  WL_SUM(index_bounds);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return {i64(indices[i]), i64(indices[i]), 1};
   }

@@ -18,10 +18,8 @@ struct ilu_locate {
   const I *begin, *end, *indices;
   I *diagonal, *below, *above;
   i64 *missing, *lower, *upper;
-  using sum = located_counts;
-  using column_state = taking_part;
+  WL_SUM(located_counts);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I beyond = end[i], place = not_below(begin[i], beyond, indices, i);
     const bool found = place < beyond && i64(indices[place]) == i;
@@ -39,17 +37,14 @@ template <class I>
 struct ilu_part {
   const I *first, *length, *indices, *target;
   I* new_indices;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I count = length[i], from = first[i], to = target[i];
     for (I e = 0; e < count; ++e)
       new_indices[to + e] = indices[from + e];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -61,10 +56,8 @@ struct ilu_scale {
   real_t<T> shift;
   T* v;
   i64* outside;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(outside);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T own = scale[i], added = T(shift) * phase[i];
     const I a_beyond = a_end[i];
@@ -81,7 +74,6 @@ struct ilu_scale {
     }
     return left_out + (a_beyond - at);
   }
-  WL_DEVICE void finish(i64, sum s) const { *outside = s; }
 };
 
 template <class T, class I>
@@ -89,16 +81,13 @@ struct ilu_guess {
   const I *rows, *indices, *diagonal;
   const T* a;
   T* v;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     const I j = indices[e];
     v[e] = rows[e] > j ? a[e] / a[diagonal[j]] : a[e];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -108,10 +97,8 @@ struct ilu_unfit {
   real_t<T> smallest, largest;
   i64 of_real;
   i64* count;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(count);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i64 found = 0;
     for (I e = begin[i]; e < end[i]; ++e)
@@ -119,7 +106,6 @@ struct ilu_unfit {
     const T pivot = v[diagonal[i]];
     return found + !((of_real ? real(pivot) : magnitude(pivot)) > smallest);
   }
-  WL_DEVICE void finish(i64, sum s) const { *count = s; }
 };
 
 template <class T, class I>
@@ -129,10 +115,8 @@ struct ilu_upper {
   const I* target;
   i64 of_real;
   T *upper, *inverse;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I beyond = end[i];
     I e = diagonal[i], to = target[i];
@@ -142,7 +126,6 @@ struct ilu_upper {
       upper[to++] = -v[e] * factor;
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -151,10 +134,8 @@ struct ilu_lower {
   const T* v;
   const I* target;
   T* lower;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I beyond = diagonal[i];
     I to = target[i];
@@ -162,7 +143,6 @@ struct ilu_lower {
       lower[to++] = -v[e];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -170,14 +150,11 @@ struct ilu_adjoint {
   const I* places;
   const T* upper;
   T* lower;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     return lower[e] = conj(upper[places[e]]), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // Whether a number left the range of its type when it was made of another one.
@@ -194,10 +171,8 @@ struct ilu_join {
   const T *upper, *inverse, *left, *right;
   T *below, *above, *first;
   i64* lost;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(lost);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T own = left[i], joined = inverse[i] * own;
     i64 found = is_lost(joined, inverse[i]);
@@ -214,7 +189,6 @@ struct ilu_join {
     }
     return found;
   }
-  WL_DEVICE void finish(i64, sum s) const { *lost = s; }
 };
 
 template <class T, class I>
@@ -225,10 +199,8 @@ struct ilu_rescale {
   const T *upper, *inverse, *left, *right;
   T *below, *above, *between;
   i64* lost;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(lost);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T middle = left[i] * inverse[i] * right[i];
     i64 found = is_lost(middle, inverse[i]);
@@ -245,7 +217,6 @@ struct ilu_rescale {
     }
     return found;
   }
-  WL_DEVICE void finish(i64, sum s) const { *lost = s; }
 };
 
 } // namespace wl

@@ -12,10 +12,8 @@ struct isai_triangle {
   const T* data;
   i64 upper;
   T* w;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 t, i64, const column_state&) const {
     const i64 i = rows[t], first = pointers[i], last = pointers[i + 1];
     for (i64 s = first; s < last; ++s)
@@ -37,7 +35,6 @@ struct isai_triangle {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // w A(S,S) = e_i by elimination with pivots. Elements (r, c) of the systems of all rows are
@@ -49,10 +46,8 @@ struct isai_general {
   i64 width, count;
   T *work, *w;
   i64* singular;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(singular);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE T& at(i64 t, i64 r, i64 c) const { return work[(r * (width + 1) + c) * count + t]; }
 
   WL_DEVICE sum operator()(i64 t, i64, const column_state&) const {
@@ -72,7 +67,6 @@ struct isai_general {
         at(t, r, c) = T(0);
     return fine ? 0 : 1;
   }
-  WL_DEVICE void finish(i64, sum s) const { *singular = s; }
 
   // Put A(S,S) transposed and the right-hand side there; return the diagonal entry.
   WL_DEVICE T gather(i64 t, i64 i, i64 first, i64 m) const {

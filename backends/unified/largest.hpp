@@ -11,15 +11,12 @@ struct coarsen_count_largest {
   i64 width;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const i64 length = end[i] - begin[i];
     return lengths[i] = I(length < width ? length : width);
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 // The largest of some entries, width at most, the first of equal ones.
@@ -62,10 +59,8 @@ struct coarsen_largest {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I first = begin[i], beyond = end[i];
     I to = target[i];
@@ -78,7 +73,6 @@ struct coarsen_largest {
       keep_many(first, beyond, to);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 
 private:
   WL_DEVICE void put(I to, I e, T factor) const {

@@ -11,10 +11,8 @@ struct mask_sums {
   mat<const T> x;
   mat<T> y;
   T alpha, beta;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     // Sums of parts: one running sum of a row of thousands of columns rounds as often as it adds.
     T found(0);
@@ -28,7 +26,6 @@ struct mask_sums {
     store(y(i, c), found, alpha, beta);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -11,10 +11,8 @@ struct parilu_sweep {
   mat<const T> a, v;
   mat<T> next;
   real_t<T>* change;
-  using sum = real_t<T>;
-  using column_state = taking_part;
+  WL_SUM(real_t<T>);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64 c, const column_state&) const {
     const I i = rows[e], j = indices[e];
     const I bound = i < j ? i : j;

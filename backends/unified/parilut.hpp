@@ -36,10 +36,8 @@ struct parilut_scaling {
   const T* values;
   T *scale, *phase;
   i64* bad;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(bad);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     T d(0);
     i64 found = 0;
@@ -54,7 +52,6 @@ struct parilut_scaling {
     phase[i] = usable ? d / size : T(1);
     return found;
   }
-  WL_DEVICE void finish(i64, sum s) const { *bad = s; }
 };
 
 template <class T, class I>
@@ -64,10 +61,8 @@ struct parilut_measure {
   real_t<T> drop;
   T* d;
   real_t<T>* least;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     T own(0);
     real_t<T> squares(0);
@@ -81,7 +76,6 @@ struct parilut_measure {
     least[i] = drop * square_root(squares);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
@@ -89,17 +83,14 @@ struct parilut_shifted {
   const T *d, *phase;
   real_t<T> shift;
   T *a, *inverse;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T value = d[i] + rounded_product(T(shift), phase[i]);
     a[i] = value;
     inverse[i] = T(1) / value;
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -109,16 +100,13 @@ struct parilut_scale_columns {
   real_t<T> sign;
   i64 conjugated;
   T* result;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     const T value = rounded_product(T(sign), rounded_product(values[e], d[indices[e]]));
     result[e] = conjugated ? conj(value) : value;
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
@@ -127,15 +115,12 @@ struct parilut_unfit {
   real_t<T> smallest, largest;
   i64 of_real;
   i64* count;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(count);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     const real_t<T> size = rounded_size(values[e]);
     return !(size < largest) || !((of_real ? real(values[e]) : size) > smallest);
   }
-  WL_DEVICE void finish(i64, sum s) const { *count = s; }
 };
 
 template <class T>
@@ -143,14 +128,11 @@ struct parilut_moved {
   const T *values, *before;
   real_t<T> limit;
   i64* count;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(count);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     return !(rounded_size(values[e] - before[e]) <= limit);
   }
-  WL_DEVICE void finish(i64, sum s) const { *count = s; }
 };
 
 // Calls use(column, x, has, a, has, p, has) for the columns below `row` of three sorted rows, in
@@ -176,17 +158,14 @@ struct parilut_count_candidates {
   const I *begin, *end, *indices, *a_begin, *a_end, *a_indices, *p_begin, *p_end, *p_indices;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for_any_below(i, begin[i], end[i], indices, a_begin[i], a_end[i], a_indices, p_begin[i],
                   p_end[i], p_indices, [&](I, I, bool, I, bool, I, bool) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -200,10 +179,8 @@ struct parilut_candidates {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_any_below(i, begin[i], end[i], indices, a_begin[i], a_end[i], a_indices, p_begin[i],
@@ -216,7 +193,6 @@ struct parilut_candidates {
                   });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // value - sum_k x_ik y_jk inverse_k over the columns that two sorted rows share.
@@ -248,10 +224,8 @@ struct parilut_sweep {
   const T* a;
   i64 conjugated;
   T* next;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     const I i = rows[e], j = indices[e], a_end = a_indptr[i + 1];
     const I at = not_below(a_indptr[i], a_end, a_indices, i64(j));
@@ -260,7 +234,6 @@ struct parilut_sweep {
                             other_indptr[j + 1], other_indices, other, inverse, conjugated != 0);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -271,10 +244,8 @@ struct parilut_pivots {
   const T *other, *a, *inverse;
   i64 conjugated;
   T *d, *next;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const T value = less_products(a[i], begin[i], end[i], indices, values, other_begin[i],
                                   other_end[i], other_indices, other, inverse, conjugated != 0);
@@ -282,7 +253,6 @@ struct parilut_pivots {
     next[i] = T(1) / d[i];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // How many keys reach each of seven bounds.
@@ -302,10 +272,8 @@ struct parilut_narrow {
   const i64* tie;
   i64 shift, rank;
   i64 *low, *reached, *above;
-  using sum = reaching;
-  using column_state = taking_part;
+  WL_SUM(reaching);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 e, i64, const column_state&) const {
     i64 key = key_of(rounded_size(values[e]));
     if (*tie >= 0)
@@ -360,17 +328,14 @@ struct parilut_count_large {
   const i64 *low, *tie;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     const large_entries<T, I> entries{begin, end, indices, values, least, of_column, low, tie};
     entries.each(i, [&](I, I, T) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -383,10 +348,8 @@ struct parilut_large {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     const large_entries<T, I> entries{begin, end, indices, values, least, of_column, low, tie};
@@ -396,7 +359,6 @@ struct parilut_large {
     });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

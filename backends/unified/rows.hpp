@@ -18,10 +18,8 @@ template <class I>
 struct rows_examine {
   const I *begin, *end, *indices;
   i64 *falls, *repeats;
-  using sum = steps_of_columns;
-  using column_state = taking_part;
+  WL_SUM(steps_of_columns);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     sum found{};
     for (I e = begin[i] + 1; e < end[i]; ++e) {
@@ -37,13 +35,38 @@ template <class I>
 struct rows_falls {
   const I *begin, *end;
   i64* falls;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(falls);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const { return end[i] < begin[i]; }
-  WL_DEVICE void finish(i64, sum s) const { *falls = s; }
 };
+
+// How many entries of a row have a new column: `column_of` returns that of an entry, or -1.
+template <class I, class Column>
+WL_DEVICE I count_of_row(I begin, I end, Column column_of) {
+  I count = 0;
+  for (I e = begin; e < end; ++e)
+    count += column_of(e) >= 0;
+  return count;
+}
+
+// Stores these entries from `to` on.
+template <class T, class I, class Column>
+WL_DEVICE void keep_of_row(I begin, I end, const T* values, I to, I* new_indices, T* new_values,
+                           Column column_of) {
+  for (I e = begin; e < end; ++e) {
+    const I column = column_of(e);
+    if (column >= 0) {
+      new_indices[to] = column;
+      new_values[to++] = values[e];
+    }
+  }
+}
+
+// A column that is in [low, high], counted from `origin`, or -1.
+template <class I>
+WL_DEVICE I column_within(I column, i64 origin, i64 low, i64 high) {
+  return low <= i64(column) - origin && i64(column) - origin <= high ? column : I(-1);
+}
 
 template <class T, class I>
 struct rows_count_nonzeros {
@@ -51,17 +74,14 @@ struct rows_count_nonzeros {
   const T* values;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for (I e = begin[i]; e < end[i]; ++e)
       count += values[e] != T(0);
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -69,17 +89,14 @@ struct rows_total {
   const I *begin, *end;
   const T* values;
   T* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     T found(0);
     for (I e = begin[i]; e < end[i]; ++e)
       found += values[e];
     return y[i] = found, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <bool LARGEST, class T, class I>
@@ -98,14 +115,11 @@ struct rows_largest {
   const T* values;
   i64 width;
   T* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return y[i] = extreme_of_row<true>(begin, end, values, width, i), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -114,14 +128,11 @@ struct rows_smallest {
   const T* values;
   i64 width;
   T* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return y[i] = extreme_of_row<false>(begin, end, values, width, i), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -130,10 +141,8 @@ struct rows_diagonal {
   const T* values;
   i64 offset;
   T* d;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     T found(0);
     for (I e = begin[i]; e < end[i]; ++e)
@@ -141,7 +150,6 @@ struct rows_diagonal {
         found += values[e];
     return d[i] = found, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -151,10 +159,8 @@ struct rows_set_diagonal {
   i64 offset;
   T* values;
   i64* stored;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(stored);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     i64 found = 0;
     for (I e = begin[i]; e < end[i]; ++e)
@@ -164,7 +170,6 @@ struct rows_set_diagonal {
       }
     return found;
   }
-  WL_DEVICE void finish(i64, sum s) const { *stored = s; }
 };
 
 template <class T, class I>
@@ -173,16 +178,13 @@ struct rows_scale {
   const T *values, *dense;
   i64 row_step, column_step;
   T* result;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     for (I e = begin[i]; e < end[i]; ++e)
       result[e] = values[e] * dense[i * row_step + i64(indices[e]) * column_step];
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 struct longest_row {
@@ -196,10 +198,8 @@ template <class I>
 struct rows_longest {
   const I *begin, *end;
   i64* longest;
-  using sum = longest_row;
-  using column_state = taking_part;
+  WL_SUM(longest_row);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return {i64(end[i]) - i64(begin[i])};
   }
@@ -210,16 +210,13 @@ template <class I>
 struct rows_number {
   const I *begin, *end;
   I* row;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     for (I e = begin[i]; e < end[i]; ++e)
       row[e] = I(i);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -227,14 +224,11 @@ struct rows_lengths {
   const I *rows, *indptr;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return lengths[i] = indptr[rows[i] + 1] - indptr[rows[i]];
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -244,10 +238,8 @@ struct rows_take {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for (I e = indptr[rows[i]]; e < indptr[rows[i] + 1]; ++e, ++to) {
@@ -256,7 +248,6 @@ struct rows_take {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -266,20 +257,13 @@ struct rows_drop_zeros {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e)
-      if (values[e] != T(0)) {
-        new_indices[to] = indices[e];
-        new_values[to++] = values[e];
-      }
+    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+                [&](I e) { return values[e] != T(0) ? indices[e] : I(-1); });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -290,17 +274,14 @@ struct rows_count_products {
   const T* other_values;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
              other_values, [&](I, T a, T b) { count += a * b != T(0); });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -312,10 +293,8 @@ struct rows_multiply {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_both(begin[i], end[i], indices, values, other_begin[i], other_end[i], other_indices,
@@ -328,7 +307,6 @@ struct rows_multiply {
              });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -337,17 +315,14 @@ struct rows_count_union {
   const I *other_begin, *other_end, *other_indices;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
                [&](I, I, bool, I, bool) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -360,10 +335,8 @@ struct rows_add {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
@@ -375,7 +348,6 @@ struct rows_add {
                });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -384,10 +356,8 @@ struct rows_merge {
   const I *other_begin, *other_end, *other_indices;
   const I* target;
   I *new_indices, *first, *second;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for_either(begin[i], end[i], indices, other_begin[i], other_end[i], other_indices,
@@ -398,7 +368,6 @@ struct rows_merge {
                });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -406,17 +375,11 @@ struct rows_count_picked {
   const I *begin, *end, *indices, *numbers;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for (I e = begin[i]; e < end[i]; ++e)
-      count += numbers[indices[e]] >= 0;
-    return lengths[i] = count;
+    return lengths[i] = count_of_row(begin[i], end[i], [&](I e) { return numbers[indices[e]]; });
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -426,22 +389,13 @@ struct rows_pick {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e) {
-      const I number = numbers[indices[e]];
-      if (number >= 0) {
-        new_indices[to] = number;
-        new_values[to++] = values[e];
-      }
-    }
+    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+                [&](I e) { return numbers[indices[e]]; });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -450,17 +404,13 @@ struct rows_count_between {
   i64 first, last;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for (I e = begin[i]; e < end[i]; ++e)
-      count += first <= i64(indices[e]) && i64(indices[e]) < last;
-    return lengths[i] = count;
+    return lengths[i] = count_of_row(begin[i], end[i], [&](I e) {
+             return column_within(indices[e], 0, first, last - 1);
+           });
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -471,20 +421,15 @@ struct rows_between {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e)
-      if (first <= i64(indices[e]) && i64(indices[e]) < last) {
-        new_indices[to] = I(indices[e] - first);
-        new_values[to++] = values[e];
-      }
+    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values, [&](I e) {
+      const I column = column_within(indices[e], 0, first, last - 1);
+      return column < 0 ? column : I(column - first);
+    });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -493,17 +438,12 @@ struct rows_count_band {
   i64 lower, upper;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I count = 0;
-    for (I e = begin[i]; e < end[i]; ++e)
-      count += lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper;
-    return lengths[i] = count;
+    return lengths[i] = count_of_row(
+               begin[i], end[i], [&](I e) { return column_within(indices[e], i, lower, upper); });
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -514,20 +454,13 @@ struct rows_band {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    I to = target[i];
-    for (I e = begin[i]; e < end[i]; ++e)
-      if (lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper) {
-        new_indices[to] = indices[e];
-        new_values[to++] = values[e];
-      }
+    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+                [&](I e) { return column_within(indices[e], i, lower, upper); });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -538,10 +471,8 @@ struct rows_put {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     for (I e = begin[i]; e < end[i]; ++e, ++to) {
@@ -550,7 +481,6 @@ struct rows_put {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -558,10 +488,8 @@ struct rows_at {
   const I *rows, *columns, *indptr, *indices;
   const T* values;
   T* y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I end = indptr[rows[i] + 1];
     T found(0);
@@ -570,7 +498,6 @@ struct rows_at {
       found += values[e];
     return y[i] = found, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -578,10 +505,8 @@ struct rows_contract {
   const I *begin, *end, *first, *second;
   const T *x, *y;
   T* sums;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I* const f = first + begin[i];
     const I* const s = second + begin[i];
@@ -593,7 +518,6 @@ struct rows_contract {
     };
     return sums[i] = sum_of_terms<T>(i64(end[i] - begin[i]), 1, sum_of), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -606,10 +530,8 @@ struct rows_kron {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 r, i64, const column_state&) const {
     const i64 i = r / other_rows, k = r % other_rows;
     I to = target[r];
@@ -620,7 +542,6 @@ struct rows_kron {
       }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -628,16 +549,13 @@ struct rows_kron_pointers {
   const I *indptr, *other_indptr;
   i64 other_rows;
   I* new_indptr;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 r, i64, const column_state&) const {
     const i64 i = other_rows ? r / other_rows : 0, k = r - i * other_rows;
     const I begin = indptr[i], length = k ? indptr[i + 1] - begin : I(0);
     return new_indptr[r] = begin * other_indptr[other_rows] + length * other_indptr[k], sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class I>
@@ -645,14 +563,11 @@ struct rows_shift {
   const I* indptr;
   i64 by;
   I* new_indptr;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     return new_indptr[i] = I(indptr[i] + by), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // The blocks of `height` adjacent sorted rows, in the order of their columns.
@@ -719,10 +634,8 @@ struct rows_count_blocks {
   i64 height, width;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     blocks_of_rows<I> blocks(indptr, indices, i * height, height, width);
     I count = 0;
@@ -730,7 +643,6 @@ struct rows_count_blocks {
       blocks.take(block, [](i64, i64, I) {});
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -741,10 +653,8 @@ struct rows_fill_blocks {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     blocks_of_rows<I> blocks(indptr, indices, i * height, height, width);
     for (I k = 0; k < lengths[i]; ++k) {
@@ -757,7 +667,6 @@ struct rows_fill_blocks {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -83,17 +83,14 @@ struct spgemm_count {
   const T* other_values;
   I* lengths;
   i64* total;
-  using sum = i64;
-  using column_state = taking_part;
+  WL_COUNT(total);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I count = 0;
     merge_rows(begin[i], end[i], indices, values, other_indptr, other_indices, other_values,
                [&](i64, T) { ++count; });
     return lengths[i] = count;
   }
-  WL_DEVICE void finish(i64, sum s) const { *total = s; }
 };
 
 template <class T, class I>
@@ -105,10 +102,8 @@ struct spgemm_fill {
   const I* target;
   I* new_indices;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     I to = target[i];
     merge_rows(begin[i], end[i], indices, values, other_indptr, other_indices, other_values,
@@ -118,7 +113,6 @@ struct spgemm_fill {
                });
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -129,10 +123,8 @@ struct spgemm_refill {
   const T* other_values;
   const I *target, *places;
   T* new_values;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
     const I first = target[i], beyond = target[i + 1];
     if (i64(end[i] - begin[i]) <= kKeptRows) {
@@ -152,7 +144,6 @@ struct spgemm_refill {
     }
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -57,3 +57,18 @@ struct taking_part {
 };
 
 } // namespace wl
+
+// The members of functors that visit every column: with a sum of a type, with the sum that is a
+// count, which the last one stores, and without a sum.
+#define WL_SUM(...)                                                                                \
+  WL_DEVICE taking_part column(i64) const { return {true}; }                                       \
+  using sum = __VA_ARGS__;                                                                         \
+  using column_state = taking_part
+
+#define WL_COUNT(total)                                                                            \
+  WL_DEVICE void finish(i64, i64 of_all) const { *total = of_all; }                                \
+  WL_SUM(i64)
+
+#define WL_NO_SUM                                                                                  \
+  WL_DEVICE void finish(i64, none) const {}                                                        \
+  WL_SUM(none)

@@ -24,15 +24,12 @@ struct triangular_level {
   T factor;
   i64 upper;
   mat<T> x;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 t, i64 c, const column_state&) const {
     substitute_row(indptr, indices, data, inverse, factor, upper, x, rows[t], c);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 } // namespace wl

@@ -10,28 +10,22 @@ template <class T>
 struct values_magnitude {
   mat<const T> x;
   mat<real_t<T>> y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return y(i, c) = magnitude(x(i, c)), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
 struct values_real {
   mat<const T> x;
   mat<real_t<T>> y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return y(i, c) = real(x(i, c)), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class R>
@@ -47,14 +41,11 @@ template <class T>
 struct values_imaginary {
   mat<const T> x;
   mat<real_t<T>> y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return y(i, c) = imaginary(x(i, c)), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 // Whole exponents of complex numbers up to this size are taken by products, as NumPy does.
@@ -99,24 +90,19 @@ struct values_power {
   mat<const T> x;
   mat<T> y;
   T exponent;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return y(i, c) = to_power(x(i, c), exponent), sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
 struct values_total {
   mat<const T> x;
   T* value;
-  using sum = T;
-  using column_state = taking_part;
+  WL_SUM(T);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return x(i, c); }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s; }
 };
@@ -125,10 +111,8 @@ template <class T>
 struct values_largest {
   mat<const T> x;
   T* value;
-  using sum = extreme<T, true>;
-  using column_state = taking_part;
+  WL_SUM(extreme<T, true>);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return {x(i, c), 1}; }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.some ? s.value : T(0); }
 };
@@ -137,10 +121,8 @@ template <class T>
 struct values_smallest {
   mat<const T> x;
   T* value;
-  using sum = extreme<T, false>;
-  using column_state = taking_part;
+  WL_SUM(extreme<T, false>);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return {x(i, c), 1}; }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.some ? s.value : T(0); }
 };

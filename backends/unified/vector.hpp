@@ -8,14 +8,11 @@ template <class T>
 struct vector_fill {
   mat<T> y;
   T value;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return y(i, c) = value, sum{};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
@@ -23,15 +20,12 @@ struct vector_axpby {
   mat<const T> x;
   mat<T> y;
   T alpha, beta;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     store(y(i, c), x(i, c), alpha, beta);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
@@ -40,15 +34,12 @@ struct vector_scale_rows {
   mat<const T> x;
   mat<T> y;
   T alpha, beta;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     store(y(i, c), d[i] * x(i, c), alpha, beta);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
@@ -56,15 +47,12 @@ struct vector_scaled_sum {
   const T* d;
   mat<const T> x;
   mat<T> y;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     y(i, c) = d[i] * (x(i, c) + y(i, c));
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T, class I>
@@ -73,25 +61,20 @@ struct vector_gather {
   mat<const T> x;
   mat<T> y;
   T alpha, beta;
-  using sum = none;
-  using column_state = taking_part;
+  WL_NO_SUM;
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     store(y(i, c), x(index[i], c), alpha, beta);
     return {};
   }
-  WL_DEVICE void finish(i64, sum) const {}
 };
 
 template <class T>
 struct vector_dot {
   mat<const T> x, y;
   T* value;
-  using sum = T;
-  using column_state = taking_part;
+  WL_SUM(T);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const {
     return conj(x(i, c)) * y(i, c);
   }
@@ -102,10 +85,8 @@ template <class T>
 struct vector_norm {
   mat<const T> x;
   real_t<T>* value;
-  using sum = real_t<T>;
-  using column_state = taking_part;
+  WL_SUM(real_t<T>);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return square(x(i, c)); }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = square_root(s); }
 };
@@ -114,10 +95,8 @@ template <class T>
 struct vector_largest {
   mat<const T> x;
   real_t<T>* value;
-  using sum = maximum<real_t<T>>;
-  using column_state = taking_part;
+  WL_SUM(maximum<real_t<T>>);
 
-  WL_DEVICE column_state column(i64) const { return {true}; }
   WL_DEVICE sum operator()(i64 i, i64 c, const column_state&) const { return {magnitude(x(i, c))}; }
   WL_DEVICE void finish(i64 c, sum s) const { value[c] = s.value; }
 };
