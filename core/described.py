@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-#: A text of an option is cut after so many characters.
+#: The characters after which the text of an option is cut.
 LONGEST_TEXT = 60
 
 #: Width and height of a drawing in a card, and the largest number of points of one line.

@@ -20,7 +20,7 @@ CELLS, PERIOD = 30, 0.1
 #: The share of the work from which a rate is worth telling: the first iterations say little.
 FIRST_SHARE = 0.02
 
-#: An estimate is told where those of the whole solve and of its second half differ by less.
+#: An estimate is told where the estimates of the whole solve and of its second half differ by less.
 STEADY = 1.5
 
 

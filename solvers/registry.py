@@ -143,7 +143,7 @@ EIGENSOLVERS: SolverTable[type[EigenSolver | SingularValues]] = SolverTable(
 )
 
 
-#: The preconditioners, without those of other packages.
+#: The preconditioners of wollemi itself.
 OWN_PRECONDITIONERS: OwnTable[type[Preconditioner]] = OwnTable(
     "preconditioners preconditioners.multigrid", "preconditioners.base.Preconditioner"
 )

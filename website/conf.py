@@ -2,7 +2,7 @@
 
 Sphinx reads the Markdown pages through MyST, and the docstrings through numpydoc. The theme is
 that of NumPy, SciPy and pandas. Nothing is fetched when a page is opened: formulas are MathML, and
-fonts are those of the system.
+fonts belong to the system.
 """
 
 from website import places

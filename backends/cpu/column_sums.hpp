@@ -210,7 +210,7 @@ inline void fill_rows(const Terms& of, const column_sums<T, I>& sums, i64 begin,
 }
 
 // The values of rows [begin, end) of a matrix whose pattern contains every term; the sums equal
-// those of newly made rows. `sums` has one element per column with any content.
+// the sums of newly made rows. `sums` has one element per column with any content.
 template <class T, class I, class Terms>
 inline void value_rows(const Terms& of, T* sums, i64 begin, i64 end, const I* indptr,
                        const I* indices, T* data) {

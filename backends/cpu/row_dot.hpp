@@ -186,8 +186,8 @@ inline double sum_of(__m512d v) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-// A masked gather needs no loop for the tail of a row, whose length the branch predictor must
-// guess. On Granite Rapids it is faster than two sums by loads built for AVX2, except for very
+// A masked gather needs no loop for the tail of a row: the branch predictor would have to guess its
+// length. On Granite Rapids it is faster than two sums by loads built for AVX2, except for very
 // short rows (5-point stencils).
 template <class S, class I>
 inline double dot_by_gathers(const S* data, const I* indices, i64 n, const double* x) {

@@ -225,5 +225,5 @@ PYBIND11_MODULE(_device_calls, module) {
         return py::make_tuple(found, state);
       },
       "Return the handlers of XLA's foreign function interface by name, with their stages, and the "
-      "type of what executables keep.");
+      "type of the state that executables keep.");
 }

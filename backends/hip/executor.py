@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...core.iteration import Iteration
 from ..gpu.base import GpuExecutor
 from ..gpu.function import address_of
+from .availability import require
 from .device import HipDevice, device
 from .loop import Batches
 from .table import algorithms, kernel
@@ -37,8 +38,6 @@ class HipExecutor(GpuExecutor):
     dlpack_kinds = (_KDLROCM,)
 
     def __init__(self, device: int = 0) -> None:
-        from .availability import require
-
         require(device)
         super().__init__(device)
 

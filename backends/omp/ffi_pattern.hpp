@@ -27,9 +27,9 @@ i64 name_pattern(const std::shared_ptr<const FfiPattern>& pattern);
 // Which plan an operation needs: of equal shares of entries, or of whole rows.
 enum class Rows { cut, whole };
 
-// The pattern of a call: the one that the attribute `pattern` names, or if that is 0, the one whose
-// arrays are the first two operands. Equal arrays give the same plan. `transposed` asks for
-// that of the transpose; a bound pattern is transposed already.
+// The pattern of a call: the one that the attribute `pattern` names, or if that is 0, the one of
+// the arrays that are the first two operands. Equal arrays give the same plan. `transposed` asks
+// for that of the transpose; a bound pattern is transposed already.
 std::shared_ptr<const FfiPattern> pattern_of(const FfiCall& call, Rows rows, bool transposed);
 
 // The pattern that a call names, for its executable to keep; nullptr if it comes as operands.

@@ -17,7 +17,7 @@ from .products import numbers
 if TYPE_CHECKING:
     from ...core.formats.mask import Mask
 
-#: What ``kernel=`` may say here.
+#: The values of ``kernel=``.
 KERNELS = ("auto", "row-blocks")
 
 _PARTITION: Key[Any] = Key("partition of the rows of a mask")

@@ -40,8 +40,8 @@ class Fill(NamedTuple):
 def filled_pattern(n: int, rows: Array, columns: Array) -> Fill:
     """Return the pattern with fill of entries at ``(rows, columns)`` and at mirrored positions.
 
-    A column has its own entries and those of the columns that it is the first entry of, which are
-    its children in the elimination tree (Liu 1990, section 2).
+    A column has its own entries and the entries of the columns that it is the first entry of: its
+    children in the elimination tree (Liu 1990, section 2).
     """
     low = np.minimum(rows, columns).astype(np.int64)
     high = np.maximum(rows, columns).astype(np.int64)

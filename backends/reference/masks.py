@@ -18,7 +18,7 @@ from .table import kernel
 if TYPE_CHECKING:
     from ...core.formats.mask import Mask
 
-#: What ``kernel=`` may say here.
+#: The values of ``kernel=``.
 KERNELS = ("auto", "entries")
 
 

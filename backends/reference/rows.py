@@ -11,7 +11,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import rows as operations
 from ...core.operations import scan
 from .sums import by_place
-from .table import kernel
+from .table import Pattern, Rows, kernel, kernel_of_two
 
 
 @kernel(scan.pointers)
@@ -201,22 +201,15 @@ def drop_zeros(
     new_indices[:], new_values[:] = indices[kept], values[kept]
 
 
-def union(
-    begin: Array,
-    end: Array,
-    indices: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+def union(one: Pattern, two: Pattern) -> tuple[Array, Array, list[tuple[Array, Array]]]:
     """Return rows and columns of the positions that one or both have, by rows, sorted.
 
     For each of the two matrices, also return the indices of its entries among these positions, and
     the entries.
     """
     places, sides = [], []
-    for b, f, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
-        row, e = entries(b, f)
+    for begin, end, columns in (one, two):
+        row, e = entries(begin, end)
         places.append(np.stack([row, columns[e]]).astype(np.int64))
         sides.append(e)
     width = int(max((p[1].max(initial=-1) for p in places), default=-1)) + 1
@@ -226,97 +219,60 @@ def union(
     return joined // max(width, 1), joined % max(width, 1), at
 
 
-def products(
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other_values: Array,
-) -> tuple[Array, Array, Array]:
+def both(one: Rows, two: Rows) -> tuple[Array, Array, Array, Array]:
+    """Return rows, columns and the two values, 0 where there is none, of all that two rows have."""
+    row, column, sides = union(one.pattern, two.pattern)
+    pair = np.zeros((2, row.size), one.values.dtype)
+    for side, (at, e), values in zip(pair, sides, (one.values, two.values), strict=True):
+        side[at] = values[e]
+    return row, column, pair[0], pair[1]
+
+
+def products(one: Rows, two: Rows) -> tuple[Array, Array, Array]:
     """Return rows, columns and values of the entry-wise products that are not 0, in their order."""
-    row, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
-    factors = np.zeros((2, row.size), values.dtype)
-    for factor, (at, e), data in zip(factors, sides, (values, other_values), strict=True):
-        factor[at] = data[e]
+    row, column, a, b = both(one, two)
     with np.errstate(invalid="ignore", over="ignore"):
-        product = factors[0] * factors[1]
+        product = a * b
     kept = product != 0
     return row[kept], column[kept], product[kept]
 
 
-@kernel(operations.count_products)
-def count_products(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other_values: Array,
-    lengths: Array,
-    total: Array,
-) -> None:
+@kernel_of_two(operations.count_products)
+def count_products(executor: Executor, one: Rows, two: Rows, lengths: Array, total: Array) -> None:
     """Count the products of each row that are not 0."""
-    others = (other_begin, other_end, other_indices, other_values)
-    row, _, _ = products(begin, end, indices, values, *others)
-    lengths[:] = np.bincount(row, minlength=begin.size)
+    row, _, _ = products(one, two)
+    lengths[:] = np.bincount(row, minlength=one.begin.size)
     total[0] = row.size
 
 
-@kernel(operations.multiply)
+@kernel_of_two(operations.multiply)
 def multiply(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other_values: Array,
+    one: Rows,
+    two: Rows,
     target: Array,
     new_indices: Array,
     new_values: Array,
 ) -> None:
     """Keep the products that are not 0."""
-    others = (other_begin, other_end, other_indices, other_values)
-    _, new_indices[:], new_values[:] = products(begin, end, indices, values, *others)
+    _, new_indices[:], new_values[:] = products(one, two)
 
 
-@kernel(operations.count_union)
+@kernel_of_two(operations.count_union, Pattern)
 def count_union(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    lengths: Array,
-    total: Array,
+    executor: Executor, one: Pattern, two: Pattern, lengths: Array, total: Array
 ) -> None:
     """Count the positions of each row."""
-    row, _, _ = union(begin, end, indices, other_begin, other_end, other_indices)
-    lengths[:] = np.bincount(row, minlength=begin.size)
+    row, _, _ = union(one, two)
+    lengths[:] = np.bincount(row, minlength=one.begin.size)
     total[0] = row.size
 
 
-@kernel(operations.add)
+@kernel_of_two(operations.add)
 def add(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other_values: Array,
+    one: Rows,
+    two: Rows,
     alpha: complex,
     beta: complex,
     target: Array,
@@ -324,30 +280,26 @@ def add(
     new_values: Array,
 ) -> None:
     """Store the terms of one matrix at their positions, and add the terms of the other."""
-    scalar = values.dtype.type
-    _, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
+    scalar = one.values.dtype.type
+    _, column, sides = union(one.pattern, two.pattern)
     (at, e), (other_at, f) = sides
     new_indices[:], new_values[:] = column, 0
-    new_values[at] = scalar(alpha) * values[e]
-    new_values[other_at] += scalar(beta) * other_values[f]
+    new_values[at] = scalar(alpha) * one.values[e]
+    new_values[other_at] += scalar(beta) * two.values[f]
 
 
-@kernel(operations.merge)
+@kernel_of_two(operations.merge, Pattern)
 def merge(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
+    one: Pattern,
+    two: Pattern,
     target: Array,
     new_indices: Array,
     first: Array,
     second: Array,
 ) -> None:
     """Find the entries of both matrices in each column of the union."""
-    _, new_indices[:], sides = union(begin, end, indices, other_begin, other_end, other_indices)
+    _, new_indices[:], sides = union(one, two)
     for entry, (at, e) in zip((first, second), sides, strict=True):
         entry[:] = -1
         entry[at] = e
@@ -486,16 +438,6 @@ def put(
     new_indices[to], new_values[to] = indices[e] + offset, values[e]
 
 
-def both(arguments: Any) -> tuple[Array, Array, Array, Array]:
-    """Return rows, columns and the two values, 0 where there is none, of all that two rows have."""
-    begin, end, indices, values, other_begin, other_end, other_indices, other_values = arguments
-    row, column, sides = union(begin, end, indices, other_begin, other_end, other_indices)
-    pair = np.zeros((2, row.size), values.dtype)
-    for side, (at, e), data in zip(pair, sides, (values, other_values), strict=True):
-        side[at] = data[e]
-    return row, column, pair[0], pair[1]
-
-
 def compared(comparison: int, a: Array, b: Any) -> Array:
     """Return where a comparison is true; complex numbers go by real part, then imaginary part."""
     name = operations.COMPARISONS[comparison]
@@ -508,19 +450,21 @@ def compared(comparison: int, a: Array, b: Any) -> Array:
     return least | (a == b) if name.endswith("equal") else least
 
 
-@kernel(operations.count_compared)
-def count_compared(executor: Executor, *arguments: Any) -> None:
+@kernel_of_two(operations.count_compared)
+def count_compared(
+    executor: Executor, one: Rows, two: Rows, comparison: int, lengths: Array, total: Array
+) -> None:
     """Count the columns in which the comparison is true."""
-    *pair, comparison, lengths, total = arguments
-    row, _, a, b = both(pair)
+    row, _, a, b = both(one, two)
     selected(lengths, total, row, compared(comparison, a, b))
 
 
-@kernel(operations.compare)
-def compare(executor: Executor, *arguments: Any) -> None:
+@kernel_of_two(operations.compare)
+def compare(
+    executor: Executor, one: Rows, two: Rows, comparison: int, target: Array, new_indices: Array
+) -> None:
     """List the columns in which the comparison is true."""
-    *pair, comparison, _, new_indices = arguments
-    _, column, a, b = both(pair)
+    _, column, a, b = both(one, two)
     new_indices[:] = column[compared(comparison, a, b)]
 
 
@@ -530,19 +474,27 @@ def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
     return made
 
 
-@kernel(operations.count_extremes)
-def count_extremes(executor: Executor, *arguments: Any) -> None:
+@kernel_of_two(operations.count_extremes)
+def count_extremes(
+    executor: Executor, one: Rows, two: Rows, larger: int, lengths: Array, total: Array
+) -> None:
     """Count the columns in which the larger or smaller value is not 0."""
-    *pair, larger, lengths, total = arguments
-    row, _, a, b = both(pair)
+    row, _, a, b = both(one, two)
     selected(lengths, total, row, larger_or_smaller(larger, a, b) != 0)
 
 
-@kernel(operations.extremes)
-def extremes_of_both(executor: Executor, *arguments: Any) -> None:
+@kernel_of_two(operations.extremes)
+def extremes_of_both(
+    executor: Executor,
+    one: Rows,
+    two: Rows,
+    larger: int,
+    target: Array,
+    new_indices: Array,
+    new_values: Array,
+) -> None:
     """List the larger or smaller values that are not 0."""
-    *pair, larger, _, new_indices, new_values = arguments
-    _, column, a, b = both(pair)
+    _, column, a, b = both(one, two)
     found = larger_or_smaller(larger, a, b)
     new_indices[:], new_values[:] = column[found != 0], found[found != 0]
 

@@ -44,17 +44,17 @@ LARGE_BLOCK = 512
 #: Bytes of memory for matrices that do not fit into memory of a block.
 ARENA = 2**30
 
-#: Multiplications of a step of an elimination from which on a block has so many work-items.
+#: Multiplications of a step of an elimination from which on a block has a number of work-items.
 BLOCKS = ((1024, 256), (128, 128))
 SMALL_BLOCK = 64
 
-#: Rows up to which a lane has so many rows of a tridiagonal system.
+#: Rows up to which a lane has a number of rows of a tridiagonal system.
 LANE_ROWS = ((16, 2), (256, 8), (512, 16))
 
 #: Bytes of a diagonal in the registers of a lane.
 MOST_ROW_BYTES = 128
 
-#: Entries of an average row from which on so many lanes share it.
+#: Entries of an average row from which on a number of lanes share it.
 LANES = ((16, 8), (4, 2))
 
 

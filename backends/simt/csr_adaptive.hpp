@@ -60,7 +60,7 @@ WL_DEVICE void join_parts(const item& it, I begin, I most, const I* of_row, T su
 //
 // Row block s has the entries from block_entry[s] to block_entry[s + 1], at most WL_BLOCK * 4 (2 of
 // complex128), and at most WL_BLOCK rows; block_row[s] is its first row, or ~row for a part of a
-// row. LINE: the elements of x are contiguous, and so are those of y. KEEP: the caches hold the
+// row. LINE: the elements of x are contiguous, and the elements of y are. KEEP: the caches hold the
 // matrix from one product to the next.
 template <int LINE, int KEEP, class T, class I, class S>
 WL_DEVICE void csr_adaptive(const item& it, const I* block_row, const I* block_entry,

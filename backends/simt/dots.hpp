@@ -29,7 +29,7 @@ struct batch_of {
 
 // Properties of the dense operands known at compile time. SOME: a row differs in length from the
 // elements that the lanes hold, or there are several tiles of columns. ALL: neither. ALONE: also
-// one batch whose rows are contiguous, which saves 8 to 16 registers.
+// one batch of contiguous rows, which saves 8 to 16 registers.
 enum known_of_rows { SOME = 0, ALL = 1, ALONE = 2 };
 
 } // namespace wl

@@ -66,7 +66,7 @@ struct own_row {
     for (int a = 0; a < A; ++a)
       load(to[a], others.row(j[a]), first);
   }
-  // Adds this lane's parts of the dot products with rows whose first strips are loaded.
+  // Adds this lane's parts of the dot products with rows of which the first strips are loaded.
   template <int A, class I>
   WL_DEVICE void multiply(held_t<T> (&sums)[A], pack<T, E> (&loaded)[A][V],
                           const rows_of_block<T, I>& others, const I (&j)[A]) {
@@ -239,8 +239,9 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
 }
 
 // Stores the values of rows, and the requested gradients of C and of values. Each wave takes one
-// row, or one tile of its columns. KNOWN: `out` and `log_totals` are those of the softmax, and the
-// values of rows need no pass over the entries: the mean is <G_i, out_i> (Dao, 2023, algorithm 2).
+// row, or one tile of its columns. KNOWN: `out` and `log_totals` are results of the softmax, and
+// the values of rows need no pass over the entries: the mean is <G_i, out_i> (Dao, 2023, algorithm
+// 2).
 template <int L, int VK, int VP, int E, int A, int EDGE, int KNOWN, int WHOLE, class T, class I,
           class Rows>
 WL_DEVICE void row_gradients(const item& it, const Rows& rows, i64 m, i64 k, i64 p, i64 batch,

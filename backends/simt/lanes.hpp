@@ -291,7 +291,7 @@ WL_DEVICE void fence() { __threadfence(); }
 WL_DEVICE i32 fetch_add(i32* counter, i32 by) { return atomicAdd(counter, by); }
 #endif
 
-// True in every work-item of exactly one of so many blocks: the last to arrive. It may read the
+// True in every work-item of exactly one of `blocks` blocks: the last to arrive. It may read the
 // results of the other blocks. The counter is 0 before the launch and after it.
 WL_DEVICE bool is_last_of(const item& it, i32* counter, i64 blocks) {
   WL_SHARED(i32, last, 1);

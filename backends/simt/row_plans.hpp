@@ -89,7 +89,7 @@ WL_DEVICE int longer_before(const I* indptr, int count, int i) {
 }
 
 // Rows by decreasing length within windows of WINDOW rows; rows of equal length keep their order. A
-// block takes one window at a time and counts for each row the rows that precede it: those with a
+// block takes one window at a time and counts for each row the rows that precede it: rows with a
 // greater key of length and position, four of which are read at once. A length that does not fit
 // the key makes the whole window use the other method.
 template <int WINDOW, class I>

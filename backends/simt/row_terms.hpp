@@ -36,7 +36,7 @@ struct least_column {
 
 // Calls use(active, e, f) for the terms of the left row begin <= e < end with columns of at least
 // `low` and below `high`: e is the entry of the left row, f the entry of the right one. All
-// work-items call it together, those without a term with active = false. Returns the least column
+// work-items call it together, with active = false where there is no term. Returns the least column
 // from `high` on that the work-item saw, or kNoColumn.
 template <class I, class Use>
 WL_DEVICE i64 for_terms(const item& it, term_list<I> list, I begin, I end, const I* indices,

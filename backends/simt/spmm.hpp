@@ -51,8 +51,8 @@ WL_DEVICE void csr_spmm(const item& it, i64 items, i64 k, i64 batch, const I* bo
     longest = other > longest ? other : longest;
   }
   const T* const of_B = B + unit.b * B_step + first;
-  // Absent entries repeat the last one, and those of an empty row the first of all: no load depends
-  // on a condition.
+  // Absent entries repeat the last one, and entries of an empty row the first of all: no load
+  // depends on a condition.
   const I* const of_indices = indices + (size > 0 ? begin : 0);
   const T* const of_values = values + unit.b * values_step + (size > 0 ? begin : 0);
   const I last = size > 0 ? size - 1 : 0;

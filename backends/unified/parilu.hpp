@@ -4,7 +4,8 @@
 
 namespace wl {
 
-// One entry of the factors from those of the previous sweep: each is independent of the others.
+// One entry of the factors from the entries of the previous sweep: each is independent of the
+// others.
 template <class T, class I>
 struct parilu_sweep {
   const I *indptr, *indices, *rows, *columns, *entries, *diagonal;

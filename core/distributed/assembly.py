@@ -53,7 +53,9 @@ class Blocks:
         Columns: the member's own from 0 on, and after them its ghosts.
     ghosts : array of int64, or None
         The new numbers of the columns that belong to others, in rising order; None where the rows
-        of all members have own columns alone, which takes no message.
+        of all members have own columns alone, which takes no message but one with their entries.
+    nnz : int, optional
+        Entries of all members, where they are known.
 
     Attributes
     ----------
@@ -72,6 +74,7 @@ class Blocks:
         indptr: HostArray,
         numbers: HostArray,
         ghosts: HostArray | None,
+        nnz: int | None = None,
     ) -> None:
         links = executor.links
         assert links is not None
@@ -86,10 +89,12 @@ class Blocks:
             self._keep_whole(executor, indptr, numbers)
         else:
             self._cut(executor, indptr, numbers, inner)
+        entries = int(numbers.size)
         if ghosts is None:
             self.halo = idle_halo(executor, self.columns)
+            self.nnz = sum(links.all(entries)) if nnz is None else nnz
         else:
-            self.halo = halo_of(executor, links, partition, self.ghosts)
+            self.halo, self.nnz = halo_of(executor, links, partition, self.ghosts, entries)
         self.halo.interior = inner
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
@@ -269,17 +274,22 @@ class Blocks:
         )
 
 
-def halo_of(executor: Executor, links: Links, partition: Partition, ghosts: HostArray) -> Halo:
-    """Agree with the other members on the rows that each sends to each."""
+def halo_of(
+    executor: Executor, links: Links, partition: Partition, ghosts: HostArray, entries: int
+) -> tuple[Halo, int]:
+    """Agree with the other members on the rows that each sends to each, and add up their entries.
+
+    The sum is that of ``entries`` of all members.
+    """
     owners = partition.owner(ghosts)
     offsets = partition.offsets
     asked = [ghosts[owners == rank] - offsets[rank] for rank in range(links.size)]
     needs = bool(ghosts.size)
-    wanted = links.alltoall([(rows, needs) for rows in asked])
+    wanted = links.alltoall([(rows, needs, entries) for rows in asked])
     counts = [found.size for found in asked]
-    made = Halo(executor, [rows for rows, _ in wanted], counts, partition.count(links.rank))
-    made.idle = not any(other for _, other in wanted)
-    return made
+    made = Halo(executor, [rows for rows, _, _ in wanted], counts, partition.count(links.rank))
+    made.idle = not any(other for _, other, _ in wanted)
+    return made, sum(theirs for _, _, theirs in wanted)
 
 
 def idle_halo(executor: Executor, columns: int) -> Halo:

@@ -165,7 +165,7 @@ def _push(executor: Executor, halo: Halo, x: Array, ghosts: Array) -> None:
 push = _declared(
     "halo.push",
     "halo: in Halo[m,n], x: in T[n,k], ghosts: inout T[m,k]",
-    "stores rows of a vector into the ghosts of other members, and waits for those of others",
+    "stores rows of a vector into the ghosts of other members, and waits for rows of others",
     _push,
 )
 

@@ -74,11 +74,11 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
     away : array of int
         The entries with columns of other members.
     others : array of int
-        The places of the columns of those entries.
+        The places of the columns of these entries.
     own : int
         Columns of the member.
     numbers : array of int, shape (entries,)
-        Overwritten at those entries.
+        Overwritten at these entries.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def distinct_of_sorted(executor: Executor, numbers: Any) -> Any:
     return numbers[first]
 
 
-#: A table of up to this many times as many numbers is made sooner than a sorted list.
+#: A table of up to this multiple of the numbers is made sooner than a sorted list.
 TABLE = 16
 
 

@@ -27,9 +27,15 @@ from ..operations import vector
 from ..room import with_room
 from . import halo as exchange
 from .assembly import Blocks, assembled, transposed_rows
+from .build import from_rows
 from .index_arrays import here
+from .norms import norm
 from .partition import Partition
+from .products import matmul
 from .report import PartitionReport, share_of
+from .selection import selected
+from .sums import add
+from .transposes import transposed
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -149,8 +155,6 @@ class Csr(LinOp):
         >>> A @ np.ones(2)
         array([2., 3.])
         """
-        from .build import from_rows
-
         return from_rows(group, rows, shape, columns)
 
     # ---- facts
@@ -186,10 +190,8 @@ class Csr(LinOp):
 
     @property
     def nnz(self) -> int:
-        """Entries of the whole matrix; all members must ask."""
-        if "nnz" not in self._derived:
-            self._derived["nnz"] = sum(self._links.all(self.local_nnz))
-        return int(self._derived["nnz"])
+        """Entries of the whole matrix."""
+        return self._blocks.nnz
 
     @property
     def nbytes(self) -> int:
@@ -334,8 +336,6 @@ class Csr(LinOp):
             data = turned.data.conj() if conjugate else turned.data
             return self._of_own_columns(self.column_partition, self.partition, turned, data)
         if self.partition.numbers is None and self.column_partition.numbers is None:
-            from .transposes import transposed
-
             return transposed(self, conjugate)
         rows = transposed_rows(
             self._links, self.partition, self.column_partition, *self._global_rows()
@@ -364,7 +364,7 @@ class Csr(LinOp):
     ) -> Csr:
         """Return the matrix of a member's rows that have columns of the member alone."""
         indptr, numbers = (here(self.executor, a) for a in (rows.indptr, rows.indices))
-        blocks = Blocks(self.executor, column_partition, indptr, numbers, None)
+        blocks = Blocks(self.executor, column_partition, indptr, numbers, None, self.nnz)
         return Csr(self.executor, partition, column_partition, blocks, data)
 
     @property
@@ -382,16 +382,12 @@ class Csr(LinOp):
     def _after(self, other: LinOp) -> LinOp:
         """Return the product with another operator; that of matrices is a matrix."""
         if isinstance(other, Csr):
-            from .products import matmul
-
             return matmul(self, other)
         return super()._after(other)
 
     def _plus(self, other: LinOp, factor: float = 1.0) -> LinOp:
         """Return the sum with ``factor`` times another operator; that of matrices is a matrix."""
         if isinstance(other, Csr):
-            from .sums import add
-
             return add(self, other, factor)
         return super()._plus(other, factor)
 
@@ -411,8 +407,6 @@ class Csr(LinOp):
         key : slice, array of int or bool, or a pair of them
             Rows and columns, each of them once; a pair of integers asks for one value.
         """
-        from .selection import selected
-
         with self._links.guarded():
             return selected(self, key)
 
@@ -442,8 +436,6 @@ class Csr(LinOp):
 
     def _norm(self, ord: Any, axis: int | None) -> Any:
         """Return a norm of the whole matrix; all must ask. See :func:`wollemi.linalg.norm`."""
-        from .norms import norm
-
         return norm(self, ord, axis)
 
     def to_local(self) -> Any:

@@ -60,7 +60,7 @@ def rows_of_ghosts(
         Where the member's own rows begin, on the host or on its executor: as many rows as it has of
         the vectors that ``A`` is applied to.
     taken : callable
-        Returns the columns and the values of entries of those rows.
+        Returns the columns and the values of entries of these rows.
 
     Returns
     -------

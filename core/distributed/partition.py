@@ -70,7 +70,7 @@ class Partition:
                 )
 
     def reporting(self, make: Callable[[], PartitionReport]) -> Partition:
-        """Return this partition as that of a matrix, whose shares ``make()`` reports."""
+        """Return this partition as that of a matrix; ``make()`` reports its shares."""
         made = copy(self)
         made._make_report = make
         return made

@@ -94,7 +94,7 @@ class Columns:
     beside : array of int64
         The new numbers of the columns of other members.
     below, own : int
-        How many of those come before the member's own columns, and how many are its own.
+        How many of these come before the member's own columns, and how many are its own.
     """
 
     beside: HostArray

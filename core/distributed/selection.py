@@ -26,7 +26,7 @@ def selected(A: Csr, key: Any) -> Any:
     ----------
     A : Csr, shape (m, n)
         The matrix.
-    key : slice, array of int or bool, or a pair of those
+    key : slice, array of int or bool, or a pair of these
         Rows and columns, each of them once; a pair of integers asks for one value.
 
     Raises

@@ -20,6 +20,7 @@ from ..errors import InvalidArgument, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger
 from ..operands import is_array
+from ..progress import Progress
 from ..settings import Configurable
 
 if TYPE_CHECKING:
@@ -343,8 +344,6 @@ def _in_step(options: dict[str, Any], rank: int, group: Group) -> dict[str, Any]
     if made.get("loggers") and rank:
         made["loggers"] = [_Silent(logger) for logger in made["loggers"]]
     if made.get("progress") and rank:
-        from ..progress import Progress
-
         made["progress"] = False
         made["loggers"] = [*made.get("loggers", ()), _Silent(Progress())]
     return made

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .base import Matrix
     from .csr import Csr
 
-#: Bits of an integer that float64 holds next to those above them.
+#: Bits of an integer that float64 holds next to the bits above them.
 _LOW_BITS = 31
 
 

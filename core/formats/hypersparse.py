@@ -1,4 +1,4 @@
-"""Matrices of far more rows or columns than entries: those without entries take no memory."""
+"""Matrices of far more rows or columns than entries: empty ones take no memory."""
 
 from __future__ import annotations
 

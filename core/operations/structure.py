@@ -41,7 +41,7 @@ csr_matmul_values = declare(
     "csr.matmul_values",
     "A: in Csr[m,p], B: in Csr[p,n], C: in Csr[m,n]",
     "returns data (alone in a tuple) of the product A B with the pattern of C; the sums are "
-    "those of csr.matmul",
+    "the sums of csr.matmul",
 )
 
 csr_add = declare(

@@ -109,5 +109,5 @@ print(f"{100 * train(model, x, known, steps=101):.0f} % right")
 model
 
 # %% [markdown]
-# [Machine learning](../machine-learning.md) lists the layers next to those of PyTorch Geometric. `examples/train_models.py` times these
+# [Machine learning](../machine-learning.md) lists the layers next to the layers of PyTorch Geometric. `examples/train_models.py` times these
 # models on a graph of 20,000 nodes, next to PyTorch alone.

@@ -87,8 +87,8 @@ for place in ("reference", "omp"):
 # %% [markdown]
 # ## A backend
 #
-# A backend is a class that says which kernels it has. This one runs NumPy's kernels of `reference`, and counts what was
-# called: a beginning for a device that has an array library of its own.
+# A backend is a class that says which kernels it has. This one runs NumPy's kernels of `reference`, and counts the
+# calls: a beginning for a device that has an array library of its own.
 
 # %%
 from collections import Counter

@@ -155,7 +155,7 @@ class Attempts:
         return None if self.make_pool is None else self.make_pool()
 
     def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
-        """Try candidates until one succeeds: some given ones, those of the pool, and a tail."""
+        """Try candidates until one succeeds: some given ones, the pool, and a tail."""
         for candidate in first:
             self._take_turn(candidate)
         while not self._is_settled() and self.pool is not None:

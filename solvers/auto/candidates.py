@@ -40,7 +40,7 @@ UNKNOWN, OF_BLOCKS = 3.0, 5.0
 #: for diffusion on the same grid, and 230 of 145 on a smaller one.
 OF_WAVES = 5.0
 
-#: How many times as many iterations are expected where a coefficient jumps: 1627 for 285 with jumps
+#: The factor of the expected iterations where a coefficient jumps: 1627 for 285 with jumps
 #: over six magnitudes, 1104 for 285 of a random walker, 2404 for 570 on a larger image.
 OF_JUMPS = 4.0
 
@@ -49,7 +49,7 @@ OF_JUMPS = 4.0
 #: success for 1e8, where a hundred would be expected.
 FEW_MAGNITUDES, MOST_UNSCALED = 10.0, 20.0
 
-#: Iterations with incomplete factors in relation to those with Jacobi.
+#: Iterations with incomplete factors in relation to iterations with Jacobi.
 BY_FACTORS = 0.38
 
 #: The least factor of that for matrices of which the large entries form lines.
@@ -117,7 +117,7 @@ class Candidate:
     trusted : bool
         Whether the number of iterations follows from a property of the matrix.
     alike : bool
-        Whether the iterations grow with those of CG with Jacobi.
+        Whether the iterations grow with the iterations of CG with Jacobi.
     """
 
     method: str
@@ -155,7 +155,7 @@ class Candidate:
         Parameters
         ----------
         slowness : float
-            The iterations that an earlier attempt turned out to need over those expected of it.
+            The iterations that an earlier attempt turned out to need over its expected ones.
         """
         times = slowness if self.alike else 1.0
         return self.setup + times * self.iterations * self.per_iteration
@@ -227,7 +227,7 @@ class Candidates:
         return self.on_host and not constant and self.properties.sample.jumps
 
     def _guessed_levels(self) -> float:
-        """Return the levels of a grid of as many rows, in space if its rows are long."""
+        """Return the levels of a grid with this number of rows, in space if its rows are long."""
         if self.properties.looks_diffusive and self.nnz <= OF_LINE * self.n:
             return float(self.n)
         in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n

@@ -87,7 +87,7 @@ class Patience(Criterion):
     outlook : callable, optional
         Finds the other candidates after :data:`FIRST` iterations or more, by which easy systems are
         solved, for the expected seconds of the rest and the iterations so far. None lets the solve
-        go on; it is asked again after as many iterations.
+        go on; it is asked again after that number of iterations.
     quickest : float
         Seconds that another candidate takes at least: looks are more frequent if these are few.
     """

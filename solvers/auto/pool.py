@@ -80,7 +80,7 @@ class Pool:
     ) -> None:
         self.A, self.properties, self.make, self.first = A, properties, make, first
         self.allows_direct = direct
-        #: The iterations that an attempt needs, by its residual, over those expected of it.
+        #: The iterations that an attempt needs, by its residual, over its expected ones.
         self.slowness = 1.0
         self._taken: set[tuple[Any, ...]] = set()
         self._small_matrix = A.shape[0] < SMALL

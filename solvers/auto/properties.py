@@ -46,8 +46,8 @@ MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 PIVOTED = 2.2
 
 #: Seconds of the order of least degree for each entry, and for each entry and row of a pattern that
-#: spreads fast: its levels are fewer than this multiple of the logarithm of the rows. Those of KKT
-#: systems are 1.2 times as many, of Markov chains 0.4, of circuits and power flows 1.6 to 2.2.
+#: spreads fast: its levels are fewer than this multiple of the logarithm of the rows. KKT systems
+#: have 1.2 times these levels, Markov chains 0.4, circuits and power flows 1.6 to 2.2.
 COUNTED, SPREADING, FEW_LEVELS = 1.2e-6, 3.5e-9, 1.4
 
 #: Entries of factors that are counted at most.
@@ -101,7 +101,7 @@ class Sample:
     def jumps(self) -> bool:
         """Whether entries and values of the diagonal vary over magnitudes.
 
-        Those of diffusion with a coefficient that jumps do.
+        The values of diffusion with a coefficient that jumps do.
         """
         diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
         return _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)

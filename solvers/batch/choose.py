@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from ...core.batch import BatchMatrix, BatchResult, MixedBatch
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ..direct.solver import Direct
 from ..registry import SOLVERS
-
-if TYPE_CHECKING:
-    from .mixed import MixedResult
+from .mixed import MixedResult, MixedSolver
 
 #: Units of rounding, of the largest value of a matrix, by which mirror images may differ.
 SLACK = 8
@@ -74,7 +72,6 @@ def solve_batch(
         )
     chosen = kind is None
     if isinstance(A, MixedBatch):
-        from .mixed import MixedSolver
 
         def made(batch: BatchMatrix, **options: Any) -> Any:
             return _solver(batch, kind, M, options)

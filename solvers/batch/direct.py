@@ -26,6 +26,7 @@ from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, RelativeResidual
 from ..direct.engine import LogDeterminant, chosen_engine
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
+from .mixed import MixedSolver
 from .operands import Operands, operands, tolerances
 from .run import BatchRun, replacement
 
@@ -431,7 +432,5 @@ class _Run(BatchRun):
 def batch_direct(kind: type[Direct], A: Any, **options: Any) -> Any:
     """Return the direct solver of a batch, or of batches of several patterns."""
     if isinstance(A, MixedBatch):
-        from .mixed import MixedSolver
-
         return MixedSolver(lambda batch, **o: kind(batch, **o), A, **options)
     return BatchDirect(kind, A, **options)

@@ -144,7 +144,7 @@ class Member:
             body()
         copies = len(self.matrix._copies) or self.matrix.plan.algorithm.copies
         if (on.systems_by_plans and copies) or "A_T" in vars(work):
-            return None  # copies of the values would stay those of the first matrix
+            return None  # copies of the values would stay the values of the first matrix
         return MemberPrograms(
             values=self.matrix.data,
             b=work.b,

@@ -19,6 +19,7 @@ from ...core.status import Stop
 from ...core.stopping import Criterion
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .member import Member, criterion
+from .mixed import MixedSolver
 from .operands import Operands, operands, tolerances
 from .preconditioner import BatchPreconditioner
 from .run import BatchRun, replacement
@@ -228,7 +229,7 @@ class BatchSolver:
     # ---- members
 
     def _members(self, dtype: np.dtype[Any]) -> list[Member]:
-        """Return the members for a dtype: this executor's, then those of its further executors."""
+        """Return the members for a dtype: this executor's, then its further executors' members."""
         key = (dtype, self.A._changes if self.A.dtype != dtype or self.A.format != "csr" else 0)
         if key not in self._made:
             self._made = {known: m for known, m in self._made.items() if known[0] != dtype}
@@ -363,8 +364,6 @@ class _Run(BatchRun):
 def batch_solver(kind: Any, A: Any, *arguments: Any, **options: Any) -> Any:
     """Return the solver of a class for a batch, or for batches of several patterns."""
     if isinstance(A, MixedBatch):
-        from .mixed import MixedSolver
-
         return MixedSolver(lambda batch, **o: kind(batch, **o), A, *arguments, **options)
     where = options.get("executor")
     if where is not None:

@@ -3,8 +3,8 @@
 With ``f = log |det A|``, the derivative for ``A_ij`` is ``(A^-1)_ji`` (Giles 2008, section 2.2.4),
 and that of ``(A^-1)_ji`` along ``D`` is ``-(A^-1 D A^-1)_ji``. The inverse at the positions of the
 pattern follows from sparse factors by Takahashi's equations (Takahashi, Fagan and Chen 1973;
-Erisman and Tinney, *On computing certain elements of the inverse of a sparse matrix*, 1975), in as
-many operations as the factorization has, in twice as many without symmetry. All of it runs on the
+Erisman and Tinney, *On computing certain elements of the inverse of a sparse matrix*, 1975), in the
+operations of the factorization, in twice that number without symmetry. All of it runs on the
 host, in float64. The factors of the last values are stored with the pattern, for derivatives.
 """
 
@@ -45,7 +45,7 @@ class Factored(NamedTuple):
     lu : scipy.sparse.linalg.SuperLU
         The factors.
     rows, columns : array of int32 or int64
-        Those of the entries.
+        Rows and columns of the entries.
     one_order : bool
         Whether rows and columns have the same order, as Takahashi's equations need.
     symmetric : bool
@@ -86,7 +86,7 @@ def log_determinant(A: Csr, values: Numbers) -> float:
 def inverse_entries(A: Csr, values: Numbers) -> Numbers:
     """Return ``(A^-1)_ji`` for each entry ``(i, j)`` of ``A``.
 
-    Takahashi's equations need factors in one order of rows and columns. Where those are not exact,
+    Takahashi's equations need factors in one order of rows and columns. Where these are not exact,
     which happens for matrices that are neither definite nor dominated by their diagonals, columns
     of the inverse are computed one block after the other.
     """

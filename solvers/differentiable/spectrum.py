@@ -50,12 +50,12 @@ def eigenpairs(A: Csr, how: str) -> Array:
     InvalidMatrix
         If two eigenvalues are nearly equal, one of which is wanted.
     InvalidArgument
-        If there are not so many.
+        If there are fewer pairs.
     """
     told = json.loads(how)
     n, k, which, sigma = A.shape[0], told["k"], told["which"], told["sigma"]
     _require_fewer(k, n)
-    # One more, whose distance from the others tells whether these are simple.
+    # One more: its distance from the others tells whether these are simple.
     values, vectors = eigsh(A, k=min(k + 1, n - 1), which=which, sigma=sigma)
     values = _on_host(A, values)
     measure = _rank(values, which, sigma)
@@ -87,7 +87,7 @@ def singular_triplets(A: Csr, how: str) -> Array:
     u, s, vt = svds(A, k=min(k + 1, min(m, n) - 1), which=which)
     s = _on_host(A, s)
     keep = np.sort(np.argsort(-s if which == "LM" else s, kind="stable")[:k])
-    # Of [[0, A], [A^T, 0]], whose eigenvalues are plus and minus these.
+    # Of [[0, A], [A^T, 0]], which has the eigenvalues plus and minus these.
     ordered = np.sort(np.concatenate([s, -s[keep]]))
     _refuse_degenerate(A, s, ordered, "singular values, or one and 0,")
     xp = A.executor.xp
@@ -117,7 +117,7 @@ def _refuse_degenerate(A: Csr, values: Any, ordered: Any, label: str) -> None:
 
 
 def _packed(A: Csr, vectors: Any, values: Any, keep: Any) -> Array:
-    """Return vectors whose component of largest modulus is positive, and their values."""
+    """Return vectors of which the component of largest modulus is positive, and their values."""
     on = A.executor
     xp = on.xp
     vectors = xp.asarray(vectors)[:, keep]

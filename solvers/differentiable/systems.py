@@ -1,4 +1,4 @@
-"""Systems whose solutions are derivatives: their patterns, and where their values come from.
+"""Systems with derivatives as solutions: their patterns, and where their values come from.
 
 The values of each are sums of given numbers at known positions, so a solve of it has derivatives
 for all of these numbers.

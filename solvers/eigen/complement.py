@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Products with A of a long search. In a space of as many dimensions the search is exact.
+#: Products with A of a long search. In a space of that number of dimensions the search is exact.
 STEPS = 24
 
 

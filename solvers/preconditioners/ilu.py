@@ -332,7 +332,7 @@ class Ilu(Preconditioner):
         if made.change > 0.1:
             self.notes.append(
                 f"{name}: the last sweep changed the factors by {made.change:.0%}: they are far "
-                "from those that elimination gives"
+                "from the factors that elimination gives"
             )
 
     def _choose(self, sweeps: int | str | None, apply: str | None) -> None:

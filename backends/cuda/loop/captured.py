@@ -36,7 +36,7 @@ class CapturableLoop:
         self.graph = Graph(executor, steps, iteration.status)
 
     def run(self, limit: int) -> None:
-        """Run at most ``limit`` iterations, or record a loop of at most as many."""
+        """Run at most ``limit`` iterations, or record a loop of at most that number."""
         capture = self.executor.user_capture
         if capture is None:
             self.graph.run(limit)

@@ -119,7 +119,7 @@ def product_and_rows(
     Parameters
     ----------
     totals : Totals, optional
-        Where the sums of the operation are those of the members of a group.
+        Where the operation adds up the sums of the members of a group.
     exchange : Exchange, optional
         Of the rows of the vector that other members need: the kernel begins with it. The totals
         must meet the other members.

@@ -14,8 +14,8 @@ WL_DEVICE const unsigned char* shared_pointer(u32 offset) {
   return static_cast<const unsigned char*>(__cvta_shared_to_generic(offset));
 }
 
-// One of the sixteen barriers of a block, at which `Threads` threads arrive: those that sync also
-// wait.
+// One of the sixteen barriers of a block, at which `Threads` threads arrive; threads that sync
+// also wait.
 template <int Threads>
 WL_DEVICE void named_barrier_sync(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(Threads) : "memory");

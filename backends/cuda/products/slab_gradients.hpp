@@ -7,7 +7,7 @@
 namespace wl {
 
 // Turns the scores of a batch into weights, 2^(scale score - log_total), and the gradients of
-// weights into those of scores, weight (gradient - mean). Positions without an entry become 0.
+// weights into gradients of scores, weight (gradient - mean). Positions without an entry become 0.
 // `fact_of(j, e)` is the logarithm of the total and the mean of an entry's row.
 template <class Facts>
 WL_DEVICE void weigh_entries(float (&weights)[2][2], float (&gradients)[2][2],

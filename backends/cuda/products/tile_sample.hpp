@@ -28,7 +28,7 @@ struct tile_memory {
   static constexpr int B = 128, sums = B + 2 * of_B, known = sums + 2 * of_sums;
 };
 
-// A load of data that many blocks read.
+// Loads data that a great number of blocks read.
 template <class T>
 WL_DEVICE T read_again(const T* place) {
   return load_pack<T, 1>(place).at[0];

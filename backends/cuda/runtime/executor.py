@@ -26,6 +26,7 @@ from ...gpu.function import address_of
 from ...gpu.scratch import Scratch
 from ..table import algorithms, kernel
 from . import later, nccl
+from .availability import require
 from .capture import Capture, CapturedStream, Captures, allowing_allocations
 from .copies import CudaExchange, Span, padded, side_by_side, spans_of
 from .device import CudaDevice, device
@@ -137,8 +138,6 @@ class CudaExecutor(GpuExecutor):
     dlpack_kinds = (_KDLCUDA, _KDLCUDA_MANAGED)
 
     def __init__(self, device: int = 0) -> None:
-        from .availability import require
-
         require(device)
         super().__init__(device)
         self._pinned, self._later = _Pinned(), later.Copies()

@@ -52,7 +52,7 @@ class Multigrid(Preconditioner):
         The matrices of all levels, the finest first: the operator, the interpolation from the next
         level and the restriction to it. ``R`` may be left out: it is the adjoint of ``P`` then.
         The last level has ``A`` alone.
-    smoother : str, Settings, callable, or a pair of those
+    smoother : str, Settings, callable, or a pair of these
         A preconditioner by name (``"chebyshev:degree=2"``, ``"l1jacobi"``, ``"jacobi"``,
         ``"blockjacobi"``, ``"ilu:factor_sweeps=2,apply=jacobi:2"``), its settings, or a function of
         a level's matrix that makes one. A pair smooths before and after the coarse level; a single

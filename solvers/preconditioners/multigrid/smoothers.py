@@ -85,7 +85,7 @@ def smoothers_of(
     ----------
     A : Matrix
         Of the level.
-    asked : str, Settings, type, callable, or a pair of those
+    asked : str, Settings, type, callable, or a pair of these
         The value of ``smoother=``; a callable makes a preconditioner of ``A``.
     is_hermitian : callable
         Tells whether the matrix of the finest level is Hermitian; asked where that matters.

@@ -203,7 +203,7 @@ class Solver:
     Options, after the prefix of the KSP: ``-ksp_wollemi_type`` with ``auto`` (the default),
     ``direct``, or the name of a Krylov solver and options (``gmres:restart=50``), and
     ``-ksp_wollemi_executor`` with the name of an executor. Tolerances, the limit of iterations and
-    the initial guess are those of the KSP; ``divtol`` has no effect.
+    the initial guess come from the KSP; ``divtol`` has no effect.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Solver:
     With ``auto``, :func:`wollemi.solve` chooses the method and the preconditioner, and the type of
     the PC becomes ``none``, unless it is a :class:`Preconditioner`. A Krylov solver uses the PC: a
     :class:`Preconditioner` without the host, another PC of PETSc by calls from the host. The norms
-    are those of the true residual. Monitors see them after the solve.
+    are norms of the true residual. Monitors see them after the solve.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def causal(
         Columns: keys; as many as rows by default.
     offset : int
         Row ``i`` has columns up to ``i + offset``. With ``m - n`` the last row has them all, as new
-        tokens with those of a cache.
+        tokens with the tokens of a cache.
     dtype, executor
         As for :class:`wollemi.Csr`.
 

@@ -1,6 +1,6 @@
 """Measures the constants of the present device; ``wollemi tune`` stores them in a file.
 
-The constants are those of :mod:`wollemi.core.devices`. :mod:`.experiments` has the measurements,
+The constants are declared in :mod:`wollemi.core.devices`. :mod:`.experiments` has the measurements,
 :mod:`.fit` runs them and writes the file.
 """
 

@@ -89,7 +89,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         return zeros.at[rows, np.asarray(A.indices)].add(self.values)
 
     def transpose(self) -> SparseLinearOperator:
-        """Return the transpose, whose pattern is made once."""
+        """Return the transpose; its pattern is made once."""
         if lx.is_symmetric(self):
             return self
         pattern, order = self.pattern.transposed_pattern()

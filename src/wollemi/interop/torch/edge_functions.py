@@ -264,9 +264,7 @@ def _traced_kernel(
     kernel: str,
 ) -> tuple[Tensor, Tensor]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    out, log_totals = _traced_fake(
-        indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, kernel
-    )
+    out, log_totals = _empty_results(C, D, function)
     given = _given((of_rows, of_columns, of_entries))
     logs = log_totals if program_of(function).final == "softmax" else None
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), *given, (out, 2), (logs, 1)]
@@ -274,24 +272,9 @@ def _traced_kernel(
     return out, log_totals
 
 
-def _traced_fake(
-    indptr: Tensor,
-    indices: Tensor,
-    values: Tensor | None,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    of_rows: Tensor,
-    of_columns: Tensor,
-    of_entries: Tensor,
-    alpha: float,
-    function: str,
-    kernel: str,
-) -> tuple[Tensor, Tensor]:
-    out = C.new_empty((*C.shape[:-1], D.shape[-1]))
-    if program_of(function).final != "softmax":
-        return out, log_totals_like(C[..., :0, :])
-    return out, log_totals_like(C)
+def _empty_results(C: Tensor, D: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    is_softmax = program_of(function).final == "softmax"
+    return operators.attended(C, D), log_totals_like(C if is_softmax else C[..., :0, :])
 
 
 def _weights(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor, bool]:
@@ -364,7 +347,7 @@ _fusedmm_traced: OpOverload = define(
     "Tensor of_rows, Tensor of_columns, Tensor of_entries, float alpha, str function, str kernel) "
     "-> (Tensor, Tensor)",
     kernel=_traced_kernel,
-    fake=_traced_fake,
+    fake=lambda _, indices, values, C, B, D, *others: _empty_results(C, D, others[-2]),
     backward=_traced_backward,
     jvp=_traced_jvp,
     autocast=False,
@@ -410,30 +393,12 @@ def _mask_kernel(
     kernel: str,
 ) -> tuple[Tensor, Tensor]:
     A = masks.mask_of(first, last, B.shape[-2])
-    found = _mask_fake(first, last, C, B, D, of_rows, of_columns, alpha, function, kernel)
-    out, log_totals = found
+    out, log_totals = _empty_results(C, D, function)
     rows, columns, _ = _given((of_rows, of_columns, of_columns))
     logs = log_totals if program_of(function).final == "softmax" else None
     operands = [(C, 2), (B, 2), (D, 2), rows, columns, (out, 2), (logs, 1)]
     run(mask_operations.fusedmm_traced, A, operands, alpha, function, kernel)
-    return found
-
-
-def _mask_fake(
-    first: Tensor,
-    last: Tensor,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    of_rows: Tensor,
-    of_columns: Tensor,
-    alpha: float,
-    function: str,
-    kernel: str,
-) -> tuple[Tensor, Tensor]:
-    return _traced_fake(
-        first, last, None, C, B, D, of_rows, of_columns, of_columns, alpha, function, kernel
-    )
+    return out, log_totals
 
 
 def _listed(inputs: Inputs) -> tuple[Any, ...]:
@@ -462,7 +427,7 @@ _mask_fusedmm_traced: OpOverload = define(
     "Tensor of_rows, Tensor of_columns, float alpha, str function, str kernel) "
     "-> (Tensor, Tensor)",
     kernel=_mask_kernel,
-    fake=_mask_fake,
+    fake=lambda _, last, C, B, D, *others: _empty_results(C, D, others[-2]),
     backward=_mask_backward,
     jvp=_mask_jvp,
     autocast=False,

@@ -95,26 +95,11 @@ def _kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    found = _fake(indptr, indices, values, C, B, D, gradient, edge, alpha, needs)
+    found = _empty_gradients(indices, (C, B, D), needs)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (gradient, 2)]
     made = zip(found_or_none(found, needs), (1, 2, 2, 2), strict=True)
     run(operations.csr_fusedmm_backward, A, [*operands, *made], alpha, edge)
     return found
-
-
-def _fake(
-    indptr: Tensor,
-    indices: Tensor,
-    values: Tensor | None,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    gradient: Tensor,
-    edge: str,
-    alpha: float,
-    needs: list[bool],
-) -> tuple[Tensor, ...]:
-    return _empty_gradients(indices, (C, B, D), needs)
 
 
 def _softmax_kernel(
@@ -138,22 +123,6 @@ def _softmax_kernel(
     return found
 
 
-def _softmax_fake(
-    indptr: Tensor,
-    indices: Tensor,
-    values: Tensor | None,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    gradient: Tensor,
-    out: Tensor,
-    log_totals: Tensor,
-    alpha: float,
-    needs: list[bool],
-) -> tuple[Tensor, ...]:
-    return _empty_gradients(indices, (C, B, D), needs)
-
-
 def _empty_gradients(
     indices: Tensor, operands: tuple[Tensor, ...], needs: list[bool]
 ) -> tuple[Tensor, ...]:
@@ -169,7 +138,9 @@ fusedmm_backward = define_without_derivatives(
     "fusedmm_backward(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, bool[] needs) -> (Tensor, Tensor, Tensor, Tensor)",
     kernel=_kernel,
-    fake=_fake,
+    fake=lambda _, indices, values, C, B, D, *others: _empty_gradients(
+        indices, (C, B, D), others[-1]
+    ),
     optional=True,
 )
 fusedmm_softmax_backward = define_without_derivatives(
@@ -177,6 +148,8 @@ fusedmm_softmax_backward = define_without_derivatives(
     "Tensor D, Tensor gradient, Tensor out, Tensor log_totals, float alpha, bool[] needs) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
     kernel=_softmax_kernel,
-    fake=_softmax_fake,
+    fake=lambda _, indices, values, C, B, D, *others: _empty_gradients(
+        indices, (C, B, D), others[-1]
+    ),
     optional=True,
 )

@@ -20,7 +20,7 @@ from ...core.operations import masks as operations
 from . import operators
 from .blocks import run
 from .captured import refuse_always, refuse_first
-from .gradients import found_or_none, log_totals_like, saves_log_totals
+from .gradients import found_or_none, saves_log_totals
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, numpy_of, tensor_of
 from .patterns import faked, of_one_size, outside_of_transforms, with_id
@@ -151,38 +151,19 @@ def _kernel(
     kernel: str,
 ) -> Tensor:
     A = mask_of(first, last, B.shape[-2])
-    out = _fake(first, last, C, B, D, edge, alpha, kernel)
+    out = operators.attended(C, D)
     run(operations.fusedmm, A, [(x, 2) for x in (C, B, D, out)], alpha, edge, kernel)
     return out
-
-
-def _fake(
-    first: Tensor,
-    last: Tensor,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    edge: str,
-    alpha: float,
-    kernel: str,
-) -> Tensor:
-    return C.new_empty((*C.shape[:-1], D.shape[-1]))
 
 
 def _softmax_kernel(
     first: Tensor, last: Tensor, C: Tensor, B: Tensor, D: Tensor, alpha: float, kernel: str
 ) -> tuple[Tensor, Tensor]:
     A = mask_of(first, last, B.shape[-2])
-    out, log_totals = _softmax_fake(first, last, C, B, D, alpha, kernel)
+    out, log_totals = operators.attended_by_softmax(C, D)
     operands = [*((x, 2) for x in (C, B, D, out)), (log_totals, 1)]
     run(operations.fusedmm_softmax, A, operands, alpha, kernel)
     return out, log_totals
-
-
-def _softmax_fake(
-    first: Tensor, last: Tensor, C: Tensor, B: Tensor, D: Tensor, alpha: float, kernel: str
-) -> tuple[Tensor, Tensor]:
-    return C.new_empty((*C.shape[:-1], D.shape[-1])), log_totals_like(C)
 
 
 def entries_of(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
@@ -250,7 +231,7 @@ fusedmm_softmax: OpOverload = define(
     "mask_fusedmm_softmax(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, float alpha, "
     "str kernel) -> (Tensor, Tensor)",
     kernel=_softmax_kernel,
-    fake=_softmax_fake,
+    fake=lambda _, last, C, B, D, *others: operators.attended_by_softmax(C, D),
     backward=_softmax_backward,
     jvp=_softmax_jvp,
 )
@@ -268,7 +249,7 @@ fusedmm = define(
     "mask_fusedmm(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, str edge, float alpha, "
     "str kernel) -> Tensor",
     kernel=_kernel,
-    fake=_fake,
+    fake=lambda _, last, C, B, D, *others: operators.attended(C, D),
     backward=_backward,
     jvp=_jvp,
     recorded=_recorded,
@@ -288,25 +269,10 @@ def _gradient_kernel(
     needs: list[bool],
 ) -> tuple[Tensor, ...]:
     A = mask_of(first, last, B.shape[-2])
-    found = _gradient_fake(first, last, C, B, D, gradient, edge, alpha, kernel, needs)
+    found = _empty_gradients((C, B, D), needs)
     operands = [(x, 2) for x in (C, B, D, gradient, *found_or_none(found, needs))]
     run(operations.fusedmm_backward, A, operands, alpha, edge, kernel)
     return found
-
-
-def _gradient_fake(
-    first: Tensor,
-    last: Tensor,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    gradient: Tensor,
-    edge: str,
-    alpha: float,
-    kernel: str,
-    needs: list[bool],
-) -> tuple[Tensor, ...]:
-    return _empty_gradients((C, B, D), needs)
 
 
 def _softmax_gradient_kernel(
@@ -330,22 +296,6 @@ def _softmax_gradient_kernel(
     return found
 
 
-def _softmax_gradient_fake(
-    first: Tensor,
-    last: Tensor,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    gradient: Tensor,
-    out: Tensor,
-    log_totals: Tensor,
-    alpha: float,
-    kernel: str,
-    needs: list[bool],
-) -> tuple[Tensor, ...]:
-    return _empty_gradients((C, B, D), needs)
-
-
 def _empty_gradients(operands: tuple[Tensor, ...], needs: list[bool]) -> tuple[Tensor, ...]:
     # an operator returns no None
     return tuple(
@@ -357,7 +307,7 @@ _gradients = define_without_derivatives(
     "mask_fusedmm_backward(Tensor first, Tensor last, Tensor C, Tensor B, Tensor D, "
     "Tensor gradient, str edge, float alpha, str kernel, bool[] needs) -> (Tensor, Tensor, Tensor)",
     kernel=_gradient_kernel,
-    fake=_gradient_fake,
+    fake=lambda _, last, C, B, D, *others: _empty_gradients((C, B, D), others[-1]),
     optional=True,
 )
 _softmax_gradients = define_without_derivatives(
@@ -365,6 +315,6 @@ _softmax_gradients = define_without_derivatives(
     "Tensor gradient, Tensor out, Tensor log_totals, float alpha, str kernel, bool[] needs) "
     "-> (Tensor, Tensor, Tensor)",
     kernel=_softmax_gradient_kernel,
-    fake=_softmax_gradient_fake,
+    fake=lambda _, last, C, B, D, *others: _empty_gradients((C, B, D), others[-1]),
     optional=True,
 )

@@ -76,7 +76,7 @@ def _fusedmm_kernel(
     kernel: str,
 ) -> Tensor:
     A = matrix_of(indptr, indices, B.shape[-2])
-    out = _fusedmm_fake(indptr, indices, values, C, B, D, edge, alpha, kernel)
+    out = attended(C, D)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), (out, 2)]
     run(operations.csr_fusedmm, A, operands, alpha, edge, kernel)
     return out
@@ -93,7 +93,7 @@ def _softmax_kernel(
     kernel: str,
 ) -> tuple[Tensor, Tensor]:
     A = matrix_of(indptr, indices, B.shape[-2])
-    found = _softmax_fake(indptr, indices, values, C, B, D, alpha, kernel)
+    found = attended_by_softmax(C, D)
     operands = [(values, 1), (C, 2), (B, 2), (D, 2), *zip(found, (2, 1), strict=True)]
     run(operations.csr_fusedmm_softmax, A, operands, alpha, kernel)
     return found
@@ -116,31 +116,14 @@ def _sddmm_fake(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, kernel: s
     return C.new_empty((*C.shape[:-2], indices.shape[0]))
 
 
-def _fusedmm_fake(
-    indptr: Tensor,
-    indices: Tensor,
-    values: Tensor | None,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    edge: str,
-    alpha: float,
-    kernel: str,
-) -> Tensor:
+def attended(C: Tensor, D: Tensor) -> Tensor:
+    """Return an empty result of fusedmm."""
     return C.new_empty((*C.shape[:-1], D.shape[-1]))
 
 
-def _softmax_fake(
-    indptr: Tensor,
-    indices: Tensor,
-    values: Tensor | None,
-    C: Tensor,
-    B: Tensor,
-    D: Tensor,
-    alpha: float,
-    kernel: str,
-) -> tuple[Tensor, Tensor]:
-    return C.new_empty((*C.shape[:-1], D.shape[-1])), log_totals_like(C)
+def attended_by_softmax(C: Tensor, D: Tensor) -> tuple[Tensor, Tensor]:
+    """Return an empty result of fusedmm with softmax, and the totals that its derivative needs."""
+    return attended(C, D), log_totals_like(C)
 
 
 # ---- derivatives: y = A(v) B, z = A(v)^T B, s = sampled C B^T are linear in each operand
@@ -403,7 +386,7 @@ fusedmm_softmax: OpOverload = define(
     "fusedmm_softmax(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "float alpha, str kernel) -> (Tensor, Tensor)",
     kernel=_softmax_kernel,
-    fake=_softmax_fake,
+    fake=lambda _, indices, values, C, B, D, *others: attended_by_softmax(C, D),
     backward=_softmax_backward,
     jvp=_softmax_jvp,
 )
@@ -421,7 +404,7 @@ fusedmm = define(
     "fusedmm(Tensor indptr, Tensor indices, Tensor? values, Tensor C, Tensor B, Tensor D, "
     "str edge, float alpha, str kernel) -> Tensor",
     kernel=_fusedmm_kernel,
-    fake=_fusedmm_fake,
+    fake=lambda _, indices, values, C, B, D, *others: attended(C, D),
     backward=fusedmm_backward_of,
     jvp=fusedmm_jvp_of,
     recorded=_recorded,
