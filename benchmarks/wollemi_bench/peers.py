@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, files, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,31 @@ DENSE_ENTRIES, DENSE_ZEROS = 1 << 28, 200
 
 class Absent(Exception):
     """A peer that is not installed, or cannot do the request; the message says why."""
+
+
+class SolveCase(NamedTuple):
+    """A number of iterations from zero, which a solver of a library is to do.
+
+    Attributes
+    ----------
+    method : str
+        ``"cg"``, as the libraries name it.
+    S : csr_array
+        The matrix.
+    b : array, shape (n,)
+        The right-hand side.
+    iterations, restart : int
+        Iterations, and iterations of a cycle of GMRES.
+    tick : callable, optional
+        Called after each iteration, if :meth:`Peer.counts` says so.
+    """
+
+    method: str
+    S: sp.csr_array
+    b: np.ndarray[Any, Any]
+    iterations: int
+    restart: int
+    tick: Callable[..., None] | None = None
 
 
 class Peer(ABC):
@@ -62,20 +87,9 @@ class Peer(ABC):
         """Return a function that computes ``S @ x``."""
         raise Absent("its SpMV is not compared")
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
-        """Return a function that does this number of iterations from zero and returns ``x``.
-
-        ``tick`` is called after each iteration, if :meth:`counts` says so.
-        """
-        raise Absent(f"its {method} is not compared")
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
+        """Return a function that does this number of iterations from zero and returns ``x``."""
+        raise Absent(f"its {case.method} is not compared")
 
     def counts(self, method: str) -> bool:
         """Whether iterations of a method can be counted."""
@@ -156,20 +170,13 @@ class SciPy(Peer):
             calls["dense (numpy)"] = lambda: D @ B
         return calls
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
+        method, S, b = case.method, case.S, case.b
         function = getattr(sla, method)
-        more: dict[str, Any] = {"maxiter": iterations, "callback": tick}
+        more: dict[str, Any] = {"maxiter": case.iterations, "callback": case.tick}
         if method == "gmres":  # it counts cycles
-            more |= {"maxiter": iterations // restart, "restart": restart}
+            more |= {"maxiter": case.iterations // case.restart, "restart": case.restart}
             more |= {"callback_type": "pr_norm"}
 
         def call() -> Any:
@@ -310,24 +317,21 @@ class PyAmg(Peer):
         """Return PyAMG's version."""
         return version_of("pyamg")
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
+        method, S, b = case.method, case.S, case.b
         from pyamg import krylov
 
         if method not in ("cg", "bicgstab", "gmres"):
             raise Absent(f"has no {method}")
         function = getattr(krylov, method)
-        more: dict[str, Any] = {"maxiter": iterations, "callback": tick}
+        more: dict[str, Any] = {"maxiter": case.iterations, "callback": case.tick}
         if method == "gmres":  # by modified Gram-Schmidt, as SciPy's and wollemi's
-            more |= {"maxiter": iterations // restart, "restart": restart, "orthog": "mgs"}
+            more |= {
+                "maxiter": case.iterations // case.restart,
+                "restart": case.restart,
+                "orthog": "mgs",
+            }
 
         def call() -> Any:
             # it says that it did not converge, and NumPy where a residual comes down to nothing

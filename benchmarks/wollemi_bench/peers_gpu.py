@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .clocks import capture_by_cupy, capture_by_torch
 from .memory import Meter, PoolMeter, TorchMeter
-from .peers import Absent, Peer, TorchTensors, version_of, worth_a_dense_product
+from .peers import Absent, Peer, SolveCase, TorchTensors, version_of, worth_a_dense_product
 
 if TYPE_CHECKING:
     from .sides import Side
@@ -68,16 +68,9 @@ class CuPy(Peer):
             calls["dense (cupy)"] = lambda: cupy.matmul(D, rows, out=out)
         return calls
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
+        method, S, b = case.method, case.S, case.b
         import cupy
         import cupyx.scipy.sparse.linalg as namespace
 
@@ -85,9 +78,9 @@ class CuPy(Peer):
             raise Absent(f"has no {method}")
         function = getattr(namespace, method)
         matrix, vector = self._placed(S), cupy.asarray(b)
-        more: dict[str, Any] = {"maxiter": iterations, **without_tolerance(function)}
+        more: dict[str, Any] = {"maxiter": case.iterations, **without_tolerance(function)}
         if method == "gmres":
-            more["restart"] = restart
+            more["restart"] = case.restart
         return lambda: function(matrix, vector, **more)[0]
 
     def side(self) -> Side:
@@ -154,16 +147,9 @@ class Warp(Peer):
         """Return Warp's version."""
         return version_of("warp-lang")
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
+        method, S, b = case.method, case.S, case.b
         import warp
         import warp.optim.linear as linear
         import warp.sparse
@@ -179,12 +165,12 @@ class Warp(Peer):
         warp.sparse.bsr_set_from_triplets(A, rows, columns, values)
         right = warp.array(b, device=device)
         x = warp.zeros_like(right)
-        more: dict[str, Any] = {"restart": restart} if method == "gmres" else {}
+        more: dict[str, Any] = {"restart": case.restart} if method == "gmres" else {}
         function = getattr(linear, method)
 
         def call() -> Any:
             x.zero_()
-            function(A, right, x, tol=0.0, atol=0.0, maxiter=iterations, check_every=0, **more)
+            function(A, right, x, tol=0.0, atol=0.0, maxiter=case.iterations, check_every=0, **more)
             return x
 
         return call
@@ -229,23 +215,16 @@ class Jax(Peer):
         product = jax.jit(lambda A, v: A @ v)
         return lambda: product(A, vector).block_until_ready()
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that cannot converge, so that it does all iterations."""
+        method, S, b = case.method, case.S, case.b
         jax, A = self._placed(S)
         if method not in ("cg", "bicgstab", "gmres"):
             raise Absent(f"has no {method}")
         function = getattr(jax.scipy.sparse.linalg, method)
-        more: dict[str, Any] = {"maxiter": iterations}
+        more: dict[str, Any] = {"maxiter": case.iterations}
         if method == "gmres":
-            more = {"maxiter": iterations // restart, "restart": restart}
+            more = {"maxiter": case.iterations // case.restart, "restart": case.restart}
         right = jax.numpy.asarray(b)
         solve = jax.jit(lambda A, v: function(lambda u: A @ u, v, tol=0.0, atol=0.0, **more)[0])
         return lambda: solve(A, right).block_until_ready()

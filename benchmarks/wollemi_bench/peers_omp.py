@@ -13,7 +13,7 @@ from wollemi.core.executor import Executor
 from wollemi.core.formats import Csr
 from wollemi.core.registry import executor as executor_by_name
 
-from .peers import Absent, Peer
+from .peers import Absent, Peer, SolveCase
 
 if TYPE_CHECKING:
     from .sides import Side
@@ -50,17 +50,10 @@ class Omp(Peer):
 
         return Ours(self._executor())
 
-    def solve(
-        self,
-        method: str,
-        S: sp.csr_array,
-        b: np.ndarray[Any, Any],
-        iterations: int,
-        restart: int,
-        tick: Callable[..., None] | None = None,
-    ) -> Callable[[], Any]:
+    def solve(self, case: SolveCase) -> Callable[[], Any]:
         """Return a solve that does not look at the residual to stop."""
+        method, S, b = case.method, case.S, case.b
         from .solve import exactly, fixed_solve
 
         A = Csr(S, executor=self._executor())
-        return exactly(fixed_solve(method, A, b, iterations), iterations)
+        return exactly(fixed_solve(method, A, b, case.iterations), case.iterations)

@@ -19,7 +19,7 @@ from wollemi.solvers.registry import SOLVERS
 
 from .cases import SEED, Case, stencil5
 from .contest import Outcome
-from .peers import Peer, SciPy
+from .peers import Peer, SciPy, SolveCase
 from .problem import OURS, Facts, Offer, Problem, offer_of
 from .spmv import random_vector
 from .task import Task
@@ -125,7 +125,7 @@ class Solve(Problem):
     ) -> Callable[[], Any]:
         """Return a function that does iterations with a library, in cycles that are no longer."""
         restart = min(RESTART, iterations)
-        return peer.solve(self.method, self.S, b, iterations, restart, tick)
+        return peer.solve(SolveCase(self.method, self.S, b, iterations, restart, tick))
 
     def ours(self, executor: Executor) -> list[Offer]:
         """Return our solver."""
@@ -280,7 +280,7 @@ class Overhead(Problem):
         return [
             offer_of(
                 peer,
-                peer.solve("cg", self.S, self.b, count, RESTART),
+                peer.solve(SolveCase("cg", self.S, self.b, count, RESTART)),
                 f"{peer.name} {count}",
                 capture=None,
                 host_clock=True,

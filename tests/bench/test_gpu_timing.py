@@ -13,7 +13,7 @@ from wollemi_bench import case, ml, spmv
 from wollemi_bench.clocks import Events, Graph, Wall, capture_by_cupy, capture_by_torch, clock_of
 from wollemi_bench.flush import GpuFlush
 from wollemi_bench.memory import PoolMeter, TorchMeter
-from wollemi_bench.peers import Absent
+from wollemi_bench.peers import Absent, SolveCase
 from wollemi_bench.peers_gpu import CuPy, Jax, TorchGpu, Warp
 from wollemi_bench.problem import Library
 from wollemi_bench.runner import Runner
@@ -246,10 +246,10 @@ def test_cupys_solvers_are_called_as_each_version_wants_it(gpu, monkeypatch, key
     monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse", sparse)
     monkeypatch.setitem(sys.modules, "cupyx.scipy.sparse.linalg", linalg)
     S = case("stencil5:3").matrix()
-    CuPy().solve("gmres", S, np.ones(9), 60, 30)()
+    CuPy().solve(SolveCase("gmres", S, np.ones(9), 60, 30))()
     assert given == {"maxiter": 60, "restart": 30, "stop": 0.0}
     with pytest.raises(Absent, match="has no bicgstab"):
-        CuPy().solve("bicgstab", S, np.ones(9), 60, 30)
+        CuPy().solve(SolveCase("bicgstab", S, np.ones(9), 60, 30))
 
 
 def test_peers_without_their_devices_say_so(monkeypatch):

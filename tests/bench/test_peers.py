@@ -11,7 +11,7 @@ import pytest
 import wollemi as wl
 from wollemi.core.errors import InvalidArgument
 from wollemi_bench import case, ml, spmv
-from wollemi_bench.peers import Absent, Mkl, Numba, PyAmg, SciPy, Torch, peers
+from wollemi_bench.peers import Absent, Mkl, Numba, PyAmg, SciPy, SolveCase, Torch, peers
 from wollemi_bench.peers_numba import kernels
 
 REFERENCE = wl.ReferenceExecutor()
@@ -49,7 +49,7 @@ def test_what_a_peer_cannot_do_is_absent():
     S = case("stencil5:3").matrix()
     b = np.ones(9)
     with pytest.raises(Absent, match="its cg is not compared"):
-        Mkl(1).solve("cg", S, b, 3, 30)
+        Mkl(1).solve(SolveCase("cg", S, b, 3, 30))
     with pytest.raises(Absent, match="its SpMV is not compared"):
         PyAmg().spmv(S, b)
     with pytest.raises(Absent, match="its spmm is not compared"):
@@ -66,12 +66,12 @@ def test_pyamg_solves_where_it_is(monkeypatch):
     krylov = SimpleNamespace(cg=method, gmres=method)
     monkeypatch.setitem(sys.modules, "pyamg", SimpleNamespace(krylov=krylov))
     S = case("stencil5:3").matrix()
-    assert np.array_equal(PyAmg().solve("cg", S, np.ones(9), 3, 30)(), 2 * np.ones(9))
+    assert np.array_equal(PyAmg().solve(SolveCase("cg", S, np.ones(9), 3, 30))(), 2 * np.ones(9))
     assert called == {"tol": 0.0, "maxiter": 3, "callback": None}
-    PyAmg().solve("gmres", S, np.ones(9), 60, 30)()
+    PyAmg().solve(SolveCase("gmres", S, np.ones(9), 60, 30))()
     assert (called["maxiter"], called["restart"], called["orthog"]) == (2, 30, "mgs")
     with pytest.raises(Absent, match="has no cgs"):
-        PyAmg().solve("cgs", S, np.ones(9), 3, 30)
+        PyAmg().solve(SolveCase("cgs", S, np.ones(9), 3, 30))
 
 
 def plain_numba(monkeypatch):
