@@ -11,7 +11,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import coarsen as operations
 from .coarsen import count, fill, hashed, size_of, sums_of
 from .rows import entries
-from .table import kernel
+from .table import Rows, kernel, kernel_of
 
 #: Keys of rows that are undecided, and of roots, begin here.
 UNDECIDED, ROOT = 1 << 40, 2 << 40
@@ -27,30 +27,19 @@ def _coupled(
     return row, e, (row != column) & (size > 0) & (size * size >= limit)
 
 
-@kernel(operations.count_coupled)
+@kernel_of(operations.count_coupled, Rows)
 def count_coupled(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    d: Array,
-    theta: float,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Rows, d: Array, theta: float, lengths: Array, total: Array
 ) -> None:
     """Count entries that are large relative to both diagonal entries."""
-    row, _, keep = _coupled(begin, end, indices, values, d, theta)
+    row, _, keep = _coupled(A.begin, A.end, A.indices, A.values, d, theta)
     count(row[keep], lengths, total)
 
 
-@kernel(operations.coupled)
+@kernel_of(operations.coupled, Rows)
 def coupled(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
+    A: Rows,
     d: Array,
     theta: float,
     target: Array,
@@ -58,8 +47,8 @@ def coupled(
     new_values: Array,
 ) -> None:
     """Take entries that are large relative to both diagonal entries."""
-    _, e, keep = _coupled(begin, end, indices, values, d, theta)
-    fill(indices[e[keep]], values[e[keep]], new_indices, new_values)
+    _, e, keep = _coupled(A.begin, A.end, A.indices, A.values, d, theta)
+    fill(A.indices[e[keep]], A.values[e[keep]], new_indices, new_values)
 
 
 def _nodes(indptr: Array, indices: Array, values: Array, size: int, rows: int) -> Any:
@@ -131,25 +120,16 @@ def decide(executor: Executor, key: Array, spread: Array, next: Array, undecided
     undecided[0] = np.count_nonzero(open_ & ~root & ~out)
 
 
-@kernel(operations.join)
-def join(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    label: Array,
-    next: Array,
-    total: Array,
-) -> None:
+@kernel_of(operations.join, Rows)
+def join(executor: Executor, A: Rows, label: Array, next: Array, total: Array) -> None:
     """Take the label of the most strongly coupled neighbour that has one."""
     next[:] = label
     for i in np.flatnonzero(label < 0):
         best = -1.0
-        for e in range(begin[i], end[i]):
-            size = size_of(values[e : e + 1])[0]
-            if label[indices[e]] >= 0 and size > best:
-                best, next[i] = size, label[indices[e]]
+        for e in range(A.begin[i], A.end[i]):
+            size = size_of(A.values[e : e + 1])[0]
+            if label[A.indices[e]] >= 0 and size > best:
+                best, next[i] = size, label[A.indices[e]]
     total[0] = np.count_nonzero(next < 0)
 
 

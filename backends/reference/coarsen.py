@@ -10,7 +10,7 @@ from ...core.dtypes import real_dtype
 from ...core.executor import Array, Executor
 from ...core.operations import coarsen as operations
 from .rows import entries
-from .table import kernel
+from .table import Pattern, Rows, kernel, kernel_of
 
 
 def size_of(values: Array) -> Array:
@@ -66,20 +66,12 @@ def absolute_sums(executor: Executor, begin: Array, end: Array, values: Array, y
     y[:] = sums_of(begin.size, row, size_of(values[e]))
 
 
-@kernel(operations.invert_sums)
-def invert_sums(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    inverse: Array,
-    bad: Array,
-) -> None:
+@kernel_of(operations.invert_sums, Rows)
+def invert_sums(executor: Executor, A: Rows, inverse: Array, bad: Array) -> None:
     """Divide the sign of the diagonal by the sum of sizes."""
-    row, e = entries(begin, end)
-    sums = sums_of(begin.size, row, size_of(values[e]))
-    d = diagonal_of(row, indices[e], values[e], begin.size)
+    row, e = entries(A.begin, A.end)
+    sums = sums_of(A.begin.size, row, size_of(A.values[e]))
+    d = diagonal_of(row, A.indices[e], A.values[e], A.begin.size)
     with np.errstate(all="ignore"):
         inverted = sums.dtype.type(1) / sums
         length = np.abs(d)
@@ -100,24 +92,15 @@ def radius(
     y[:] = np.where(d > 0, sums / np.where(d > 0, d, 1), 0)
 
 
-@kernel(operations.balanced)
-def balanced(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    least: float,
-    most: float,
-    balanced: Array,
-) -> None:
+@kernel_of(operations.balanced, Rows)
+def balanced(executor: Executor, A: Rows, least: float, most: float, balanced: Array) -> None:
     """Count rows with entries that nearly add up to zero, most of them below the diagonal."""
-    row, e = entries(begin, end)
-    off, terms = row != indices[e], values[e].real
-    d = sums_of(begin.size, row[~off], terms[~off])
+    row, e = entries(A.begin, A.end)
+    off, terms = row != A.indices[e], A.values[e].real
+    d = sums_of(A.begin.size, row[~off], terms[~off])
     row, terms = row[off], terms[off]
-    negative = sums_of(begin.size, row, np.where(terms < 0, -terms, 0))
-    positive = sums_of(begin.size, row, np.where(terms < 0, 0, terms))
+    negative = sums_of(A.begin.size, row, np.where(terms < 0, -terms, 0))
+    positive = sums_of(A.begin.size, row, np.where(terms < 0, 0, terms))
     with np.errstate(all="ignore"):
         s, half = negative - positive, positive + positive <= negative
         bound = (d > 0) & (s >= d.dtype.type(least) * d) & (s <= d.dtype.type(most) * d)
@@ -158,37 +141,20 @@ def _strong(begin: Array, end: Array, indices: Array, values: Array, theta: floa
     return row, e, (towards > 0) & (towards >= a.real.dtype.type(theta) * largest[row])
 
 
-@kernel(operations.count_strong)
-def count_strong(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    theta: float,
-    lengths: Array,
-    total: Array,
-) -> None:
+@kernel_of(operations.count_strong, Rows)
+def count_strong(executor: Executor, A: Rows, theta: float, lengths: Array, total: Array) -> None:
     """Count entries of at least theta times the largest of the row."""
-    row, _, keep = _strong(begin, end, indices, values, theta)
+    row, _, keep = _strong(A.begin, A.end, A.indices, A.values, theta)
     count(row[keep], lengths, total)
 
 
-@kernel(operations.strong)
+@kernel_of(operations.strong, Rows)
 def strong(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    theta: float,
-    target: Array,
-    new_indices: Array,
-    new_values: Array,
+    executor: Executor, A: Rows, theta: float, target: Array, new_indices: Array, new_values: Array
 ) -> None:
     """Take entries of at least theta times the largest of the row."""
-    _, e, keep = _strong(begin, end, indices, values, theta)
-    fill(indices[e[keep]], values[e[keep]], new_indices, new_values)
+    _, e, keep = _strong(A.begin, A.end, A.indices, A.values, theta)
+    fill(A.indices[e[keep]], A.values[e[keep]], new_indices, new_values)
 
 
 # ---- coarse and fine rows
@@ -211,44 +177,27 @@ def rank(
     undecided[0] = np.count_nonzero(lengths)
 
 
-@kernel(operations.select)
+@kernel_of(operations.select, Pattern, Pattern)
 def select(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    key: Array,
-    state: Array,
-    next: Array,
+    executor: Executor, A: Pattern, B: Pattern, key: Array, state: Array, next: Array
 ) -> None:
     """Choose the rows that are larger than all their undecided neighbours."""
-    rival = np.full(begin.size, -1, np.int64)
-    for first, last, columns in ((begin, end, indices), (other_begin, other_end, other_indices)):
+    rival = np.full(A.begin.size, -1, np.int64)
+    for first, last, columns in ((A.begin, A.end, A.indices), (B.begin, B.end, B.indices)):
         row, e = entries(first, last)
         column = columns[e]
         np.maximum.at(rival, row, np.where(state[column] == 0, key[column], -1))
-    own = state[: begin.size]
-    next[:] = np.where((own == 0) & (key[: begin.size] >= rival), 1, own)
+    own = state[: A.begin.size]
+    next[:] = np.where((own == 0) & (key[: A.begin.size] >= rival), 1, own)
 
 
-@kernel(operations.reject)
-def reject(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    state: Array,
-    next: Array,
-    undecided: Array,
-) -> None:
+@kernel_of(operations.reject, Pattern)
+def reject(executor: Executor, A: Pattern, state: Array, next: Array, undecided: Array) -> None:
     """Make rows fine that depend on a coarse one."""
-    row, e = entries(begin, end)
-    beside = np.zeros(begin.size, bool)
-    np.logical_or.at(beside, row, state[indices[e]] == 1)
-    own = state[: begin.size]
+    row, e = entries(A.begin, A.end)
+    beside = np.zeros(A.begin.size, bool)
+    np.logical_or.at(beside, row, state[A.indices[e]] == 1)
+    own = state[: A.begin.size]
     next[:] = np.where((own == 0) & beside, -1, own)
     undecided[0] = np.count_nonzero(next == 0)
 
@@ -275,30 +224,19 @@ def _nearest(begin: Array, end: Array, indices: Array, state: Array) -> Any:
     return rows[order], places[order]
 
 
-@kernel(operations.count_nearest)
+@kernel_of(operations.count_nearest, Rows)
 def count_nearest(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    state: Array,
-    number: Array,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Rows, state: Array, number: Array, lengths: Array, total: Array
 ) -> None:
     """Count entries in coarse columns."""
-    row, _ = _nearest(begin, end, indices, state)
+    row, _ = _nearest(A.begin, A.end, A.indices, state)
     count(row, lengths, total)
 
 
-@kernel(operations.nearest)
+@kernel_of(operations.nearest, Rows)
 def nearest(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
+    A: Rows,
     state: Array,
     number: Array,
     target: Array,
@@ -306,14 +244,14 @@ def nearest(
     new_values: Array,
 ) -> None:
     """Divide entries in coarse columns by their sum."""
-    row, e = _nearest(begin, end, indices, state)
+    row, e = _nearest(A.begin, A.end, A.indices, state)
     unit = e < 0
     if unit.all():
         fill(number[row], np.ones(row.size, new_values.dtype), new_indices, new_values)
         return
-    a = np.where(unit, values.dtype.type(1), values[e])
-    sums = sums_of(begin.size, row, a)
-    column = np.where(unit, row, indices[e])
+    a = np.where(unit, A.values.dtype.type(1), A.values[e])
+    sums = sums_of(A.begin.size, row, a)
+    column = np.where(unit, row, A.indices[e])
     fill(number[column], a / sums[row], new_indices, new_values)
 
 
@@ -366,37 +304,21 @@ def _weights_of_row(i: int, columns: Array, values: Array, strong: Array, near: 
         return [(j, -a / divisor) for j, a in kept]
 
 
-@kernel(operations.count_weights)
+@kernel_of(operations.count_weights, Rows, Pattern)
 def count_weights(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    strong_begin: Array,
-    strong_end: Array,
-    strong_indices: Array,
-    state: Array,
-    near: Array,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Rows, B: Pattern, state: Array, near: Array, lengths: Array, total: Array
 ) -> None:
     """Count strong columns that interpolate."""
-    pattern = (begin, end, indices, values, strong_begin, strong_end, strong_indices, state, near)
+    pattern = (A.begin, A.end, A.indices, A.values, B.begin, B.end, B.indices, state, near)
     lengths[:] = _weights(*pattern)[1]
     total[0] = lengths.sum(dtype=np.int64)
 
 
-@kernel(operations.weights)
+@kernel_of(operations.weights, Rows, Pattern)
 def weights(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    strong_begin: Array,
-    strong_end: Array,
-    strong_indices: Array,
+    A: Rows,
+    B: Pattern,
     state: Array,
     near: Array,
     target: Array,
@@ -404,7 +326,7 @@ def weights(
     new_values: Array,
 ) -> None:
     """Divide strong entries by all that is left in the row."""
-    pattern = (begin, end, indices, values, strong_begin, strong_end, strong_indices, state, near)
+    pattern = (A.begin, A.end, A.indices, A.values, B.begin, B.end, B.indices, state, near)
     for place, (column, value) in enumerate(_weights(*pattern)[0]):
         new_indices[place], new_values[place] = column, value
 
@@ -424,29 +346,21 @@ def count_largest(
     total[0] = lengths.sum(dtype=np.int64)
 
 
-@kernel(operations.largest)
+@kernel_of(operations.largest, Rows)
 def largest(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    width: int,
-    target: Array,
-    new_indices: Array,
-    new_values: Array,
+    executor: Executor, A: Rows, width: int, target: Array, new_indices: Array, new_values: Array
 ) -> None:
     """Keep the largest entries, and the sum."""
-    for i in range(begin.size):
-        e = np.arange(begin[i], end[i])
+    for i in range(A.begin.size):
+        e = np.arange(A.begin[i], A.end[i])
         kept = e
-        factor = values.dtype.type(1)
+        factor = A.values.dtype.type(1)
         if e.size > width:
-            first = np.argsort(-size_of(values[e]), kind="stable")[:width]
+            first = np.argsort(-size_of(A.values[e]), kind="stable")[:width]
             kept = e[np.sort(first)]
-            whole = sums_of(1, np.zeros(e.size, np.int64), values[e])[0]
-            part = sums_of(1, np.zeros(kept.size, np.int64), values[kept])[0]
+            whole = sums_of(1, np.zeros(e.size, np.int64), A.values[e])[0]
+            part = sums_of(1, np.zeros(kept.size, np.int64), A.values[kept])[0]
             if size_of(np.asarray(part)) > 1e-3 * size_of(np.asarray(whole)):
                 factor = whole / part
         to = slice(target[i], target[i] + kept.size)
-        new_indices[to], new_values[to] = indices[kept], values[kept] * factor
+        new_indices[to], new_values[to] = A.indices[kept], A.values[kept] * factor

@@ -7,15 +7,13 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import ilu as operations
 from .rows import entries
-from .table import kernel
+from .table import Pattern, Rows, kernel, kernel_of
 
 
-@kernel(operations.locate)
+@kernel_of(operations.locate, Pattern)
 def locate(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
+    A: Pattern,
     diagonal: Array,
     below: Array,
     above: Array,
@@ -24,12 +22,12 @@ def locate(
     upper: Array,
 ) -> None:
     """Count the entries on either side of the diagonal."""
-    row, e = entries(begin, end)
-    column = indices[e]
-    below[:] = np.bincount(row[column < row], minlength=begin.size)
-    above[:] = np.bincount(row[column > row], minlength=begin.size)
-    diagonal[:] = begin + below
-    missing[0] = begin.size - np.unique(row[column == row]).size
+    row, e = entries(A.begin, A.end)
+    column = A.indices[e]
+    below[:] = np.bincount(row[column < row], minlength=A.begin.size)
+    above[:] = np.bincount(row[column > row], minlength=A.begin.size)
+    diagonal[:] = A.begin + below
+    missing[0] = A.begin.size - np.unique(row[column == row]).size
     lower[0], upper[0] = below.sum(dtype=np.int64), above.sum(dtype=np.int64)
 
 
@@ -48,16 +46,11 @@ def part(
     new_indices[to] = indices[e]
 
 
-@kernel(operations.scale)
+@kernel_of(operations.scale, Rows, Pattern)
 def scale(
     executor: Executor,
-    a_begin: Array,
-    a_end: Array,
-    a_indices: Array,
-    a: Array,
-    begin: Array,
-    end: Array,
-    indices: Array,
+    A: Rows,
+    B: Pattern,
     scale: Array,
     phase: Array,
     shift: float,
@@ -65,15 +58,15 @@ def scale(
     outside: Array,
 ) -> None:
     """Look for the entries of the matrix in the pattern."""
-    (of_a, f), (row, e) = entries(a_begin, a_end), entries(begin, end)
-    i, j = row, indices[e].astype(np.int64)
-    width = 1 + max(int(j.max(initial=-1)), int(a_indices.max(initial=-1)))
-    pattern, given = i * width + j, of_a * width + a_indices[f]
+    (of_a, f), (row, e) = entries(A.begin, A.end), entries(B.begin, B.end)
+    i, j = row, B.indices[e].astype(np.int64)
+    width = 1 + max(int(j.max(initial=-1)), int(A.indices.max(initial=-1)))
+    pattern, given = i * width + j, of_a * width + A.indices[f]
     at = np.searchsorted(pattern, given)
     inside = at < pattern.size
     inside[inside] = pattern[at[inside]] == given[inside]
     value = np.zeros(pattern.size, v.dtype)
-    value[at[inside]] = a[f[inside]]
+    value[at[inside]] = A.values[f[inside]]
     value = value * scale[i] * scale[j]
     own = i == j
     value[own] += v.dtype.type(shift) * phase[i[own]]
@@ -148,17 +141,11 @@ def _lost(made: Array, given: Array) -> int:
     return int(np.count_nonzero(~np.isfinite(made) | ((made == 0) != (given == 0))))
 
 
-@kernel(operations.join)
+@kernel_of(operations.join, Rows, Rows)
 def join(
     executor: Executor,
-    lower_begin: Array,
-    lower_end: Array,
-    lower_indices: Array,
-    lower: Array,
-    upper_begin: Array,
-    upper_end: Array,
-    upper_indices: Array,
-    upper: Array,
+    lower: Rows,
+    upper: Rows,
     inverse: Array,
     left: Array,
     right: Array,
@@ -168,25 +155,21 @@ def join(
     lost: Array,
 ) -> None:
     """Divide the triangles by pivots and scaling."""
-    row, e = entries(lower_begin, lower_end)
-    _, f = entries(upper_begin, upper_end)
+    row, e = entries(lower.begin, lower.end)
+    _, f = entries(upper.begin, upper.end)
     first[:] = inverse * left
-    below[e] = lower[e] / (inverse[lower_indices[e]] * left[row])
-    above[f] = upper[f] / right[upper_indices[f]]
-    lost[0] = _lost(first, inverse) + _lost(below[e], lower[e]) + _lost(above[f], upper[f])
+    below[e] = lower.values[e] / (inverse[lower.indices[e]] * left[row])
+    above[f] = upper.values[f] / right[upper.indices[f]]
+    lost[0] = (
+        _lost(first, inverse) + _lost(below[e], lower.values[e]) + _lost(above[f], upper.values[f])
+    )
 
 
-@kernel(operations.rescale)
+@kernel_of(operations.rescale, Rows, Rows)
 def rescale(
     executor: Executor,
-    lower_begin: Array,
-    lower_end: Array,
-    lower_indices: Array,
-    lower: Array,
-    upper_begin: Array,
-    upper_end: Array,
-    upper_indices: Array,
-    upper: Array,
+    lower: Rows,
+    upper: Rows,
     inverse: Array,
     left: Array,
     right: Array,
@@ -196,9 +179,13 @@ def rescale(
     lost: Array,
 ) -> None:
     """Move the scaling from both sides in between the triangles."""
-    row, e = entries(lower_begin, lower_end)
-    i, f = entries(upper_begin, upper_end)
+    row, e = entries(lower.begin, lower.end)
+    i, f = entries(upper.begin, upper.end)
     between[:] = left * inverse * right
-    below[e] = lower[e] * (left[lower_indices[e]] / left[row])
-    above[f] = upper[f] * (right[i] / right[upper_indices[f]])
-    lost[0] = _lost(between, inverse) + _lost(below[e], lower[e]) + _lost(above[f], upper[f])
+    below[e] = lower.values[e] * (left[lower.indices[e]] / left[row])
+    above[f] = upper.values[f] * (right[i] / right[upper.indices[f]])
+    lost[0] = (
+        _lost(between, inverse)
+        + _lost(below[e], lower.values[e])
+        + _lost(above[f], upper.values[f])
+    )

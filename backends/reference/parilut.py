@@ -12,7 +12,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import parilut as operations
 from .coarsen import hashed
 from .rows import entries
-from .table import kernel
+from .table import Rows, kernel, kernel_of
 
 #: The key of NaN, by the bytes of a real number.
 NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}
@@ -82,26 +82,17 @@ def _diagonal(row: Array, column: Array, values: Array, rows: int) -> Array:
     return d
 
 
-@kernel(operations.scaling)
-def scaling(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    scale: Array,
-    phase: Array,
-    bad: Array,
-) -> None:
+@kernel_of(operations.scaling, Rows)
+def scaling(executor: Executor, A: Rows, scale: Array, phase: Array, bad: Array) -> None:
     """Divide by the roots of the sizes on the diagonal."""
-    row, e = entries(begin, end)
-    d = _diagonal(row, indices[e], values[e], begin.size)
+    row, e = entries(A.begin, A.end)
+    d = _diagonal(row, A.indices[e], A.values[e], A.begin.size)
     size = sizes(d)
     usable = size > 0
     scale[:], phase[:] = 1, 1
     scale[usable] = size.dtype.type(1) / np.sqrt(size[usable])
     phase[usable] = _over(d[usable], size[usable])
-    bad[0] = np.count_nonzero(~np.isfinite(values[e]))
+    bad[0] = np.count_nonzero(~np.isfinite(A.values[e]))
 
 
 def _over(a: Array, b: Array) -> Array:
@@ -113,21 +104,12 @@ def _over(a: Array, b: Array) -> Array:
     return made
 
 
-@kernel(operations.measure)
-def measure(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    drop: float,
-    d: Array,
-    least: Array,
-) -> None:
+@kernel_of(operations.measure, Rows)
+def measure(executor: Executor, A: Rows, drop: float, d: Array, least: Array) -> None:
     """Add up the squares of each row in its order."""
-    row, e = entries(begin, end)
-    d[:] = _diagonal(row, indices[e], values[e], begin.size)
-    size, squares = sizes(values[e]), np.zeros_like(least)
+    row, e = entries(A.begin, A.end)
+    d[:] = _diagonal(row, A.indices[e], A.values[e], A.begin.size)
+    size, squares = sizes(A.values[e]), np.zeros_like(least)
     np.add.at(squares, row, size * size)
     least[:] = least.dtype.type(drop) * np.sqrt(squares)
 
@@ -258,17 +240,11 @@ def sweep(
         next[:] = _less_products(value, before, column, inverse, conjugated)
 
 
-@kernel(operations.pivots)
+@kernel_of(operations.pivots, Rows, Rows)
 def pivots(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other: Array,
+    A: Rows,
+    B: Rows,
     a: Array,
     inverse: Array,
     conjugated: int,
@@ -277,8 +253,8 @@ def pivots(
 ) -> None:
     """Let each row meet the other one."""
     rows, others = (
-        (begin, end, indices, values),
-        (other_begin, other_end, other_indices, other),
+        (A.begin, A.end, A.indices, A.values),
+        (B.begin, B.end, B.indices, B.values),
     )
     with np.errstate(all="ignore"):
         d[:] = _less_products(a, rows, others, inverse, conjugated)

@@ -11,7 +11,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import rows as operations
 from ...core.operations import scan
 from .sums import by_place
-from .table import Pattern, Rows, kernel, kernel_of_two
+from .table import Pattern, Rows, kernel, kernel_of
 
 
 @kernel(scan.pointers)
@@ -94,58 +94,35 @@ def smallest(
     extremes(np.minimum, begin, end, values, width, y)
 
 
-@kernel(operations.diagonal)
-def diagonal(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    offset: int,
-    d: Array,
-) -> None:
+@kernel_of(operations.diagonal, Rows)
+def diagonal(executor: Executor, A: Rows, offset: int, d: Array) -> None:
     """Set d_i = the sum of the entries of row i in column i + offset."""
-    row, e = entries(begin, end)
-    on = indices[e] == row + offset
-    first, sums = by_place(values[e[on]], row[on])
+    row, e = entries(A.begin, A.end)
+    on = A.indices[e] == row + offset
+    first, sums = by_place(A.values[e[on]], row[on])
     d[:] = 0
     d[row[on][first]] = sums
 
 
-@kernel(operations.set_diagonal)
+@kernel_of(operations.set_diagonal, Pattern)
 def set_diagonal(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    given: Array,
-    offset: int,
-    values: Array,
-    stored: Array,
+    executor: Executor, A: Pattern, given: Array, offset: int, values: Array, stored: Array
 ) -> None:
     """Overwrite the entries of a diagonal."""
-    row, e = entries(begin, end)
-    on = indices[e] == row + offset
+    row, e = entries(A.begin, A.end)
+    on = A.indices[e] == row + offset
     values[e[on]] = given[row[on]]
     stored[0] = np.count_nonzero(on)
 
 
-@kernel(operations.scale)
+@kernel_of(operations.scale, Rows)
 def scale(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    dense: Array,
-    row_step: int,
-    column_step: int,
-    result: Array,
+    executor: Executor, A: Rows, dense: Array, row_step: int, column_step: int, result: Array
 ) -> None:
     """Multiply each entry by the number of ``dense`` at its position."""
-    row, e = entries(begin, end)
-    at = row * row_step + indices[e].astype(np.int64) * column_step
-    result[e] = values[e] * dense[at]
+    row, e = entries(A.begin, A.end)
+    at = row * row_step + A.indices[e].astype(np.int64) * column_step
+    result[e] = A.values[e] * dense[at]
 
 
 @kernel(operations.longest)
@@ -184,21 +161,14 @@ def take(
     new_indices[:], new_values[:] = indices[e], values[e]
 
 
-@kernel(operations.drop_zeros)
+@kernel_of(operations.drop_zeros, Rows)
 def drop_zeros(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    target: Array,
-    new_indices: Array,
-    new_values: Array,
+    executor: Executor, A: Rows, target: Array, new_indices: Array, new_values: Array
 ) -> None:
     """Copy the entries that are not 0."""
-    _, e = entries(begin, end)
-    kept = e[values[e] != 0]
-    new_indices[:], new_values[:] = indices[kept], values[kept]
+    _, e = entries(A.begin, A.end)
+    kept = e[A.values[e] != 0]
+    new_indices[:], new_values[:] = A.indices[kept], A.values[kept]
 
 
 def union(one: Pattern, two: Pattern) -> tuple[Array, Array, list[tuple[Array, Array]]]:
@@ -237,7 +207,7 @@ def products(one: Rows, two: Rows) -> tuple[Array, Array, Array]:
     return row[kept], column[kept], product[kept]
 
 
-@kernel_of_two(operations.count_products)
+@kernel_of(operations.count_products, Rows, Rows)
 def count_products(executor: Executor, one: Rows, two: Rows, lengths: Array, total: Array) -> None:
     """Count the products of each row that are not 0."""
     row, _, _ = products(one, two)
@@ -245,7 +215,7 @@ def count_products(executor: Executor, one: Rows, two: Rows, lengths: Array, tot
     total[0] = row.size
 
 
-@kernel_of_two(operations.multiply)
+@kernel_of(operations.multiply, Rows, Rows)
 def multiply(
     executor: Executor,
     one: Rows,
@@ -258,7 +228,7 @@ def multiply(
     _, new_indices[:], new_values[:] = products(one, two)
 
 
-@kernel_of_two(operations.count_union, Pattern)
+@kernel_of(operations.count_union, Pattern, Pattern)
 def count_union(
     executor: Executor, one: Pattern, two: Pattern, lengths: Array, total: Array
 ) -> None:
@@ -268,7 +238,7 @@ def count_union(
     total[0] = row.size
 
 
-@kernel_of_two(operations.add)
+@kernel_of(operations.add, Rows, Rows)
 def add(
     executor: Executor,
     one: Rows,
@@ -288,7 +258,7 @@ def add(
     new_values[other_at] += scalar(beta) * two.values[f]
 
 
-@kernel_of_two(operations.merge, Pattern)
+@kernel_of(operations.merge, Pattern, Pattern)
 def merge(
     executor: Executor,
     one: Pattern,
@@ -311,27 +281,19 @@ def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
     total[0] = np.count_nonzero(kept)
 
 
-@kernel(operations.count_picked)
+@kernel_of(operations.count_picked, Pattern)
 def count_picked(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    numbers: Array,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Pattern, numbers: Array, lengths: Array, total: Array
 ) -> None:
     """Count the entries of columns that have a number."""
-    row, e = entries(begin, end)
-    selected(lengths, total, row, numbers[indices[e]] >= 0)
+    row, e = entries(A.begin, A.end)
+    selected(lengths, total, row, numbers[A.indices[e]] >= 0)
 
 
-@kernel(operations.pick)
+@kernel_of(operations.pick, Pattern)
 def pick(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
+    A: Pattern,
     numbers: Array,
     values: Array,
     target: Array,
@@ -339,9 +301,9 @@ def pick(
     new_values: Array,
 ) -> None:
     """Copy the entries of columns that have a number."""
-    _, e = entries(begin, end)
-    kept = e[numbers[indices[e]] >= 0]
-    new_indices[:], new_values[:] = numbers[indices[kept]], values[kept]
+    _, e = entries(A.begin, A.end)
+    kept = e[numbers[A.indices[e]] >= 0]
+    new_indices[:], new_values[:] = numbers[A.indices[kept]], values[kept]
 
 
 def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
@@ -350,28 +312,19 @@ def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
     return (diagonals >= lower) & (diagonals <= upper)
 
 
-@kernel(operations.count_between)
+@kernel_of(operations.count_between, Pattern)
 def count_between(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    first: int,
-    last: int,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Pattern, first: int, last: int, lengths: Array, total: Array
 ) -> None:
     """Count the entries in adjacent columns."""
-    row, e = entries(begin, end)
-    selected(lengths, total, row, (first <= indices[e]) & (indices[e] < last))
+    row, e = entries(A.begin, A.end)
+    selected(lengths, total, row, (first <= A.indices[e]) & (A.indices[e] < last))
 
 
-@kernel(operations.between)
+@kernel_of(operations.between, Pattern)
 def between(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
+    A: Pattern,
     first: int,
     last: int,
     values: Array,
@@ -380,33 +333,24 @@ def between(
     new_values: Array,
 ) -> None:
     """Copy the entries in adjacent columns."""
-    _, e = entries(begin, end)
-    kept = e[(first <= indices[e]) & (indices[e] < last)]
-    new_indices[:], new_values[:] = indices[kept] - first, values[kept]
+    _, e = entries(A.begin, A.end)
+    kept = e[(first <= A.indices[e]) & (A.indices[e] < last)]
+    new_indices[:], new_values[:] = A.indices[kept] - first, values[kept]
 
 
-@kernel(operations.count_band)
+@kernel_of(operations.count_band, Pattern)
 def count_band(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    lower: int,
-    upper: int,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Pattern, lower: int, upper: int, lengths: Array, total: Array
 ) -> None:
     """Count the entries of a band of diagonals."""
-    row, e = entries(begin, end)
-    selected(lengths, total, row, within(row, indices[e], lower, upper))
+    row, e = entries(A.begin, A.end)
+    selected(lengths, total, row, within(row, A.indices[e], lower, upper))
 
 
-@kernel(operations.band)
+@kernel_of(operations.band, Pattern)
 def band(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
+    A: Pattern,
     lower: int,
     upper: int,
     values: Array,
@@ -415,27 +359,19 @@ def band(
     new_values: Array,
 ) -> None:
     """Copy the entries of a band of diagonals."""
-    row, e = entries(begin, end)
-    kept = e[within(row, indices[e], lower, upper)]
-    new_indices[:], new_values[:] = indices[kept], values[kept]
+    row, e = entries(A.begin, A.end)
+    kept = e[within(row, A.indices[e], lower, upper)]
+    new_indices[:], new_values[:] = A.indices[kept], values[kept]
 
 
-@kernel(operations.put)
+@kernel_of(operations.put, Rows)
 def put(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    offset: int,
-    target: Array,
-    new_indices: Array,
-    new_values: Array,
+    executor: Executor, A: Rows, offset: int, target: Array, new_indices: Array, new_values: Array
 ) -> None:
     """Copy the entries of each row to their positions."""
-    row, e = entries(begin, end)
-    to = e - begin[row] + target[row]
-    new_indices[to], new_values[to] = indices[e] + offset, values[e]
+    row, e = entries(A.begin, A.end)
+    to = e - A.begin[row] + target[row]
+    new_indices[to], new_values[to] = A.indices[e] + offset, A.values[e]
 
 
 def compared(comparison: int, a: Array, b: Any) -> Array:
@@ -450,7 +386,7 @@ def compared(comparison: int, a: Array, b: Any) -> Array:
     return least | (a == b) if name.endswith("equal") else least
 
 
-@kernel_of_two(operations.count_compared)
+@kernel_of(operations.count_compared, Rows, Rows)
 def count_compared(
     executor: Executor, one: Rows, two: Rows, comparison: int, lengths: Array, total: Array
 ) -> None:
@@ -459,7 +395,7 @@ def count_compared(
     selected(lengths, total, row, compared(comparison, a, b))
 
 
-@kernel_of_two(operations.compare)
+@kernel_of(operations.compare, Rows, Rows)
 def compare(
     executor: Executor, one: Rows, two: Rows, comparison: int, target: Array, new_indices: Array
 ) -> None:
@@ -474,7 +410,7 @@ def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
     return made
 
 
-@kernel_of_two(operations.count_extremes)
+@kernel_of(operations.count_extremes, Rows, Rows)
 def count_extremes(
     executor: Executor, one: Rows, two: Rows, larger: int, lengths: Array, total: Array
 ) -> None:
@@ -483,7 +419,7 @@ def count_extremes(
     selected(lengths, total, row, larger_or_smaller(larger, a, b) != 0)
 
 
-@kernel_of_two(operations.extremes)
+@kernel_of(operations.extremes, Rows, Rows)
 def extremes_of_both(
     executor: Executor,
     one: Rows,
@@ -516,38 +452,22 @@ def at(
     np.add.at(y, row[here], values[e[here]])
 
 
-@kernel(operations.count_compared_number)
+@kernel_of(operations.count_compared_number, Rows)
 def count_compared_number(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    number: complex,
-    comparison: int,
-    lengths: Array,
-    total: Array,
+    executor: Executor, A: Rows, number: complex, comparison: int, lengths: Array, total: Array
 ) -> None:
     """Count the entries of which the comparison is true."""
-    row, e = entries(begin, end)
-    selected(lengths, total, row, compared(comparison, values[e], values.dtype.type(number)))
+    row, e = entries(A.begin, A.end)
+    selected(lengths, total, row, compared(comparison, A.values[e], A.values.dtype.type(number)))
 
 
-@kernel(operations.compare_number)
+@kernel_of(operations.compare_number, Rows)
 def compare_number(
-    executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    number: complex,
-    comparison: int,
-    target: Array,
-    new_indices: Array,
+    executor: Executor, A: Rows, number: complex, comparison: int, target: Array, new_indices: Array
 ) -> None:
     """List the columns of the entries of which the comparison is true."""
-    _, e = entries(begin, end)
-    new_indices[:] = indices[e[compared(comparison, values[e], values.dtype.type(number))]]
+    _, e = entries(A.begin, A.end)
+    new_indices[:] = A.indices[e[compared(comparison, A.values[e], A.values.dtype.type(number))]]
 
 
 @kernel(operations.kron_pointers)
@@ -584,17 +504,11 @@ def contract(
     sums[row[found]] = totals
 
 
-@kernel(operations.kron)
+@kernel_of(operations.kron, Rows, Rows)
 def kron(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
-    other_begin: Array,
-    other_end: Array,
-    other_indices: Array,
-    other_values: Array,
+    A: Rows,
+    B: Rows,
     other_rows: int,
     width: int,
     target: Array,
@@ -603,18 +517,18 @@ def kron(
 ) -> None:
     """Multiply each entry of a row by all entries of a row of the other matrix."""
     i, k = np.divmod(np.arange(target.size), max(other_rows, 1))
-    factors, e = entries(begin[i], end[i])
-    long = (other_end - other_begin)[k[factors]].astype(np.int64)
-    pair, f = entries(other_begin[k[factors]], other_begin[k[factors]] + long)
+    factors, e = entries(A.begin[i], A.end[i])
+    long = (B.end - B.begin)[k[factors]].astype(np.int64)
+    pair, f = entries(B.begin[k[factors]], B.begin[k[factors]] + long)
     order = np.arange(pair.size)
     row = factors[pair]
     first = np.cumsum(np.bincount(row, minlength=target.size)) - np.bincount(
         row, minlength=target.size
     )
     to = order - first[row] + target[row]
-    new_indices[to] = indices[e[pair]].astype(np.int64) * width + other_indices[f]
+    new_indices[to] = A.indices[e[pair]].astype(np.int64) * width + B.indices[f]
     with np.errstate(invalid="ignore", over="ignore"):
-        new_values[to] = values[e[pair]] * other_values[f]
+        new_values[to] = A.values[e[pair]] * B.values[f]
 
 
 def blocks(

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import spgemm as operations
 from .rows import entries
-from .table import kernel
+from .table import Rows, kernel_of
 
 
 def _terms(
@@ -34,13 +34,10 @@ def _merged(rows: int, terms: tuple[Array, Array, Array]) -> tuple[Array, Array,
     return np.bincount(row[new], minlength=rows), column[new], sums
 
 
-@kernel(operations.count)
+@kernel_of(operations.count, Rows)
 def count(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
+    A: Rows,
     other_indptr: Array,
     other_indices: Array,
     other_values: Array,
@@ -48,18 +45,15 @@ def count(
     total: Array,
 ) -> None:
     """Count the columns of each row."""
-    terms = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
-    lengths[:] = _merged(begin.size, terms)[0]
+    terms = _terms(A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values)
+    lengths[:] = _merged(A.begin.size, terms)[0]
     total[0] = lengths.sum(dtype=np.int64)
 
 
-@kernel(operations.fill)
+@kernel_of(operations.fill, Rows)
 def fill(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
+    A: Rows,
     other_indptr: Array,
     other_indices: Array,
     other_values: Array,
@@ -68,17 +62,14 @@ def fill(
     new_values: Array,
 ) -> None:
     """Store the columns and sums of each row."""
-    terms = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
-    _, new_indices[:], new_values[:] = _merged(begin.size, terms)
+    terms = _terms(A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values)
+    _, new_indices[:], new_values[:] = _merged(A.begin.size, terms)
 
 
-@kernel(operations.refill)
+@kernel_of(operations.refill, Rows)
 def refill(
     executor: Executor,
-    begin: Array,
-    end: Array,
-    indices: Array,
-    values: Array,
+    A: Rows,
     other_indptr: Array,
     other_indices: Array,
     other_values: Array,
@@ -87,5 +78,7 @@ def refill(
     new_values: Array,
 ) -> None:
     """Store the sums of each row."""
-    terms: Any = _terms(begin, end, indices, values, other_indptr, other_indices, other_values)
-    new_values[:] = _merged(begin.size, terms)[2]
+    terms: Any = _terms(
+        A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values
+    )
+    new_values[:] = _merged(A.begin.size, terms)[2]

@@ -34,17 +34,20 @@ class Rows(NamedTuple):
         return Pattern(*self[:3])
 
 
-def kernel_of_two(
-    operation: Operation, kind: type[Pattern] | type[Rows] = Rows
+def kernel_of(
+    operation: Operation, *kinds: type[Pattern] | type[Rows]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a kernel of two matrices, which it takes as records before the other arguments."""
-    size = len(kind._fields)
+    """Decorate a kernel that takes the matrices before its other arguments as records."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def call(executor: Any, *arguments: Any) -> None:
-            one, two = kind(*arguments[:size]), kind(*arguments[size : 2 * size])
-            function(executor, one, two, *arguments[2 * size :])
+            matrices: list[Pattern | Rows] = []
+            for kind in kinds:
+                size = len(kind._fields)
+                matrices.append(kind(*arguments[:size]))
+                arguments = arguments[size:]
+            function(executor, *matrices, *arguments)
 
         kernel(operation)(call)
         return function
