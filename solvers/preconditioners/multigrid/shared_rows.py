@@ -131,7 +131,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     beside = distinct_of_sorted(executor, theirs.rows[~found])
     further = None
     if links.any(bool(beside.size)):
-        further = halo_of(executor, links, A.partition, beside)
+        further, _ = halo_of(executor, links, A.partition, beside, entries=0)
     at = np.where(found, at, ghosts.size + np.searchsorted(beside, theirs.rows))
     order = np.argsort(at, kind="stable")
     lengths = np.bincount(at, minlength=ghosts.size + beside.size)
