@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .capture import refuse_making
 
@@ -87,15 +87,8 @@ class PatternStore(Store):
         self.repeats: dict[Hashable, Callable[[Sequence[int]], None] | None] = {}
 
 
-class FollowsValues(Protocol):
-    """Data made from the values of a matrix, and made again when they change."""
-
-    def update_values(self, matrix: Any) -> None:
-        """Take over the values of ``matrix``; its pattern is as before."""
-
-
 class ValueStore(Store):
-    """Data made from the values of one matrix; every object in it :class:`FollowsValues`."""
+    """Data made from the values of one matrix; objects in it have ``update_values(matrix)``."""
 
     def update_values(self, matrix: Any) -> None:
         """Bring everything in line with the new values of ``matrix``."""

@@ -72,7 +72,7 @@ def declared(operation: Operation) -> str:
     return f"Extent {', '.join(names)};"
 
 
-def reading(at: int, parameter: Parameter, in_map: bool) -> str:
+def reading(at: int, parameter: Parameter) -> str:
     """Return the expression that reads an argument."""
     dims = ", ".join(f"of_{d}" if d.isdigit() else d for d in parameter.dims)
     if parameter.is_status:
@@ -128,7 +128,7 @@ def entry(operation: Operation) -> str:
     kinds = [p.kind if p.is_array else "" for p in parameters]
     types = [t for t in ("T", "S", "I") if t in kinds]
     body = f"{symbol}<{', '.join(types)}>"
-    members = [reading(at, p, operation.is_map) for at, p in enumerate(parameters)]
+    members = [reading(at, p) for at, p in enumerate(parameters)]
     if operation.over is not None:
         rows, columns = operation.over
         slots = f", call.slots<real_t<T>>({columns})" if operation.adds_up else ""

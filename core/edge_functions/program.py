@@ -23,9 +23,6 @@ INPUTS = ("of_row", "of_column", "of_entry")
 #: Functions of one value.
 FUNCTIONS = ("abs", "exp", "log", "log1p", "tanh", "sqrt", "sin", "cos")
 ARITHMETIC = ("add", "sub", "mul", "div")
-#: Functions of two integers; the second one is a positive constant.
-DIVISIONS = ("floordiv", "mod")
-EXTREMES = ("minimum", "maximum")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGIC = ("and", "or")
 

@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("wollemi")
 _TOLD: set[str] = set()
 
-#: The inputs of a program, an array for each kind; empty where there is none of it.
-ProgramInputs = tuple[Tensor, Tensor, Tensor]
-
 
 def traced_or_none(
     edge: EdgeFunction | str,
