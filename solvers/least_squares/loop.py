@@ -109,9 +109,11 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         self.sides = RightHandSides(
             self.executor, block, operator_scale=self.work.scales.A, safe=NEAR_ONE
         )
-        #: Powers of two that norms of ``A^H r`` were multiplied by.
-        with np.errstate(over="ignore", under="ignore"):
-            self.normal_scale = self.sides.scale * self.work.scales.A
+        #: Norms of ``A^H r`` were multiplied by powers of two with these exponents. The powers
+        #: themselves may be beyond the range of float64.
+        self.normal_exponents = exponents_of(self.sides.scale) + exponents_of(
+            np.array(self.work.scales.A)
+        )
         self.real = real_dtype(dtype)
         k = self.k = self.work.k
         self.final = np.zeros(k, np.uint8)
@@ -224,10 +226,20 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             self.executor.run(vector.fill, column(self.work.x, c), 0.0)
         self._measure()
 
+    def _in_given_units(self, normal: Numbers, c: int | slice = slice(None)) -> Numbers:
+        """Return norms of ``A^H r``, of all columns or of one, in the units of the arguments."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.ldexp(normal, -self.normal_exponents[c]))
+
+    def _threshold(self) -> Numbers:
+        """Return the norms of ``A^H r`` that rule 2 allows, in the units of the arguments."""
+        return self._in_given_units(self.solver.atol * self.longest * self.norm_r)
+
     def _judge_start(self) -> None:
         self._leave_long_starts()
+        begun = self._in_given_units(self.norm_normal)
         for c in range(self.k):
-            self.history[c].append(float(self.norm_normal[c] / self.normal_scale[c]))
+            self.history[c].append(float(begun[c]))
             if not np.isfinite(self.norm_r[c]) or not np.isfinite(self.norm_normal[c]):
                 self.final[c] = Stop.NOT_FINITE
             elif self.norm_normal[c] == 0:
@@ -312,9 +324,9 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             iteration=self._done,
             limit=self.solver.maxiter,
             norm=np.array([seen[-1] for seen in self.history]),
-            threshold=self.solver.atol * self.longest * self.norm_r / self.normal_scale,
+            threshold=self._threshold(),
             running=self.running,
-            true_norm=None if true is None else true / self.normal_scale,
+            true_norm=None if true is None else self._in_given_units(true),
         )
         for logger in loggers:
             if (method := getattr(logger, event, None)) is not None:
@@ -326,7 +338,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         iterations, ring, running = status.read_together("iterations", "history", "running")
         for c in indices(iterations > self.iterations):
             rows = np.arange(self.iterations[c], iterations[c]) % status.capacity
-            seen = ring[rows, c].astype(np.float64) / self.normal_scale[c]
+            seen = self._in_given_units(ring[rows, c].astype(np.float64), c)
             self.history[c].extend(seen.tolist())
         self.iterations = iterations
         return int(running[0])
@@ -376,7 +388,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         rows = int(self.sides.block.shape[0])
         residual = executor.copy(work.r[:rows])
         upper = norms(executor, residual)
-        normal = norms(executor, work.t) / self.normal_scale
+        normal = self._in_given_units(norms(executor, work.t))
         given = self.sides.given
         self.final = np.where(
             (self.final == Stop.CONVERGED) & ~np.isfinite(largest_values(executor, solution)),
@@ -404,7 +416,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             column_iterations=np.array(self.iterations),
             residual_norm=shaped(given(upper)),
             residuals=residuals[:, 0] if one else residuals,
-            threshold=shaped(self.solver.atol * self.longest * self.norm_r / self.normal_scale),
+            threshold=shaped(self._threshold()),
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -215,3 +217,17 @@ def test_an_ordinary_system_takes_the_same_iterations_at_any_scale(on, solver, p
     assert ordinary.converged and extreme.converged
     assert extreme.iterations == ordinary.iterations
     np.testing.assert_allclose(extreme.x / factor, ordinary.x, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("of_A, of_b", [(1e290, 1e300), (1e-300, 1e-300)])
+@pytest.mark.parametrize("name", ["lsmr", "lsqr"])
+def test_norms_beyond_the_range_of_float64_give_no_warnings(on, name, of_A, of_b):
+    rng = np.random.default_rng(0)
+    D, b = rng.standard_normal((8, 4)), rng.standard_normal(8)
+    A = wl.Csr(of_A * D, executor=on)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = wl.solve(A, of_b * b, method=name, rtol=1e-10)
+    assert result.converged and not np.isnan(result.residuals).any()
+    expected = np.linalg.lstsq(D, b)[0]
+    np.testing.assert_allclose(on.to_host(result.x) * (of_A / of_b), expected, rtol=1e-7)
