@@ -16,7 +16,7 @@ from . import runtime
 from .place import Place
 from .shim import shim
 
-#: By the text of a program, its options and the device.
+#: By the device, the options of the compiler and the text of a program.
 _CODE = CodeCache("dpcpp-code", ".bin")
 
 
@@ -40,21 +40,27 @@ class MachineCode:
         host = f"{processor()}{features()}" if self._place.is_host else ""
         return f"{runtime.version()}{device.name}{device.driver_version}{host}"
 
-    def load(self, text: str) -> int | None:
-        """Return a handle of a program, or None if its machine code was not kept or is refused."""
-        content = _CODE.load(self._device + text) if self._possible else None
+    def load(self, key: str) -> int | None:
+        """Return a handle of a program, or None if its machine code was not kept or is refused.
+
+        Parameters
+        ----------
+        key : str
+            The text of the program and the options of its compiler.
+        """
+        content = _CODE.load(self._device + key) if self._possible else None
         if content is None:
             return None
         return shim().wl_load(self._place.address, content, len(content)) or None
 
-    def keep(self, text: str, program: int) -> None:
+    def keep(self, key: str, program: int) -> None:
         """Keep the machine code of a compiled program, if the driver gives it."""
         code = shim().wl_code_new(program) if self._possible else None
         if code:
             content = ctypes.string_at(shim().wl_code_bytes(code), shim().wl_code_size(code))
             shim().wl_code_free(code)
-            _CODE.save(self._device + text, content)
+            _CODE.save(self._device + key, content)
 
-    def remove(self, text: str) -> None:
+    def remove(self, key: str) -> None:
         """Forget a program."""
-        _CODE.remove(self._device + text)
+        _CODE.remove(self._device + key)

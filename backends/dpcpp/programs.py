@@ -226,18 +226,19 @@ class Programs:
                 self._note(label, text)
 
     def _note(self, label: str, text: str) -> None:
-        program = self._code.load(text)
+        key = f"{OPTIONS}{text}"
+        program = self._code.load(key)
         if program is not None:
             try:
                 self._kernels.update(_kernels_of(program, text))
                 return
             except RuntimeError:
-                self._code.remove(text)
+                self._code.remove(key)
         program = build_program(
             self.place.address, text, OPTIONS, f"the kernels of {label} on {self.facts.name}"
         )
         self._kernels.update(_kernels_of(program, text))
-        self._code.keep(text, program)
+        self._code.keep(key, program)
 
 
 def _kernels_of(program: int, text: str) -> dict[str, Kernel]:

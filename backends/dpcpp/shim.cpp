@@ -74,8 +74,8 @@ private:
 struct place {
   sycl::queue queue;
   std::shared_ptr<late_errors> late;
-  // Held while a thread submits: drivers mix up the arguments of kernels that threads submit at the
-  // same time, and end the process if a program is built meanwhile.
+  // Held while a thread submits. Where threads submitted to the CPU driver at the same time, solves
+  // of one solver did not converge, and some ended the process.
   std::mutex submitting;
 
   explicit place(const sycl::queue& like) : late(std::make_shared<late_errors>()) {
