@@ -92,7 +92,8 @@ def public_call() -> str:
     """Return the name of the call by which the stack entered this package."""
     frame, name = sys._getframe(1), "this call"
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith("wollemi."):
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("wollemi."):
             found = frame.f_code.co_qualname
             owner = frame.f_locals.get("self")
             method = frame.f_code.co_name
@@ -100,7 +101,7 @@ def public_call() -> str:
                 frame = frame.f_back  # type: ignore[assignment]
                 continue  # a decorator around the call
             name = found if owner is None else f"{type(owner).__name__}.{method}"
-        elif name != "this call":
-            break
+        elif name != "this call" and not module.startswith("torch."):
+            break  # PyTorch calls the kernels of operators
         frame = frame.f_back  # type: ignore[assignment]
     return name

@@ -265,6 +265,7 @@ def _matrices(given: Iterable[Any], executor: Executor | str | None, who: str) -
     for item in given:
         matrix = item if isinstance(item, Matrix) else Csr(item, executor=executor)
         where = executor if executor is not None else made[0].executor if made else None
+        matrix.executor.refuse_capture(MAKES)
         made.append(matrix if where is None else matrix.to(where))
     if not made:
         raise InvalidArgument(f"{who}: expected at least one matrix, got none")

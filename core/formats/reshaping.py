@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..capture import MAKES
 from ..dtypes import COMPUTED, index_dtype, is_complex
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..operands import native
@@ -122,6 +123,7 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
             f"setdiag: expected k between {1 - m} and {n - 1} for a matrix of shape {(m, n)}, "
             f"got {k!r}"
         )
+    matrix.executor.refuse_capture(MAKES)
     csr, first = canonical_rows(matrix), (max(-int(k), 0), max(int(k), 0))
     length = min(m - first[0], n - first[1])
     executor, xp = csr.executor, csr.executor.xp

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from wollemi.core.errors import CaptureRefused, InvalidArgument, InvalidMatrix, ShapeMismatch
 
 from ..backends.needs import package
 
 torch = package("torch")
+refuse_first_call = package("wollemi.interop.torch.captured").refuse_first_call
 close = torch.testing.assert_close
 
 SOURCES = [0, 3, 1, 1, 4, 0, 2, 3]
@@ -286,3 +287,26 @@ def test_graphs_without_edges_or_nodes() -> None:
         got = wl.graph.gspmm(none, "copy_lhs", reduce_op, leaf(3, 0), None)
         assert got.shape == (3, 0)
     assert wl.graph.edge_softmax(none, torch.zeros(0, 4)).shape == (0, 4)
+
+
+class OnGpu(torch.Tensor):
+    """A tensor of the host that says that it is on a GPU."""
+
+    is_cuda = True
+
+
+def test_calls_within_a_capture_need_a_first_call_of_their_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    captured: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: bool(captured))
+    places = tuple(torch.zeros(3, dtype=torch.int64).as_subclass(OnGpu) for _ in range(2))
+    x, leaf = torch.ones(3, 2), torch.ones(3, 2, requires_grad=True)
+    refuse_first_call(places, "the call", x, None)
+    captured.append(True)
+    refuse_first_call(places, "the call", x, None)
+    for other in ((x.double(), None), (x[:2], None), (leaf, None)):
+        with pytest.raises(CaptureRefused, match=r"^the call: .*once before the capture"):
+            refuse_first_call(places, "the call", *other)
+    with pytest.raises(CaptureRefused, match=r"^another call: "):
+        refuse_first_call(places, "another call", x, None)

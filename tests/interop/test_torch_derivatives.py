@@ -97,6 +97,59 @@ def test_log_determinants_have_two_derivatives(on: Any, array: Any) -> None:
     both_orders(lambda v: wt.log_determinant(A, values=v), values)
 
 
+#: Functions of values, and their values.
+OF_VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "matmul": (
+        lambda a, b: wt.matmul(R, Q, A_values=a, B_values=b).values,
+        (values_of(RECTANGLE), values_of(OTHER)),
+    ),
+    "galerkin": (
+        lambda a, p: wt.galerkin(S, R, A_values=a, P_values=p).values,
+        (values_of(SQUARE), values_of(RECTANGLE)),
+    ),
+    "log_determinant": (lambda v: wt.log_determinant(S, values=v), (values_of(SQUARE),)),
+    "estimate": (
+        lambda v: wt.log_determinant(Y, values=v, method="lanczos", rtol=1e-12),
+        (values_of(SYMMETRIC),),
+    ),
+    "eigsh": (lambda v: wt.eigsh(Y, k=2, which="LA", values=v), (values_of(SYMMETRIC),)),
+    "svds": (lambda v: wt.svds(R, k=2, values=v), (values_of(RECTANGLE),)),
+    "least_squares": (
+        lambda v, b: wt.least_squares(R, b, values=v),
+        (values_of(RECTANGLE), torch.linspace(-1.0, 2.0, 6, dtype=torch.float64)),
+    ),
+}
+R, Q, S, Y = (wl.Csr(array) for array in (RECTANGLE, OTHER, SQUARE, SYMMETRIC))
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_functions_of_values_go_through_transforms(name: str) -> None:
+    function, leaves = OF_VALUES[name]
+    given = tuple(x.detach() for x in leaves)
+    every = tuple(range(len(given)))
+
+    def loss(*x: Any) -> Any:
+        made = function(*x)
+        return sum((part**3).sum() for part in (made if isinstance(made, tuple) else (made,)))
+
+    gradients = torch.func.grad(loss, every)(*given)
+    leaves = tuple(x.clone().requires_grad_() for x in given)
+    close(gradients, torch.autograd.grad(loss(*leaves), leaves))
+    _, tangent = torch.func.jvp(loss, given, given)
+    close(tangent, sum((g * x).sum() for g, x in zip(gradients, given, strict=True)))
+    batch = tuple(torch.stack([x, 1.1 * x]) for x in given)
+    many = torch.vmap(torch.func.grad(loss, every))(*batch)
+    close(tuple(x[0] for x in many), gradients)
+    close(tuple(x[1] for x in many), torch.func.grad(loss, every)(*(1.1 * x for x in given)))
+    if name != "least_squares":  # right-hand sides have axes of their own
+        first = lambda made: made[0] if isinstance(made, tuple) else made  # noqa: E731
+        close(first(function(*batch))[1], first(function(*(1.1 * x for x in given))))
+    if name != "estimate":
+        hessian = torch.func.hessian(loss)(*given)
+        assert hessian.isfinite().all()
+        close(hessian, hessian.mT)
+
+
 def test_third_derivatives_and_singular_matrices_are_refused() -> None:
     A, values = wl.Csr(SQUARE), values_of(SQUARE)
     (first,) = torch.autograd.grad(wt.log_determinant(A, values=values), values, create_graph=True)
@@ -111,8 +164,9 @@ def test_third_derivatives_and_singular_matrices_are_refused() -> None:
         wt.log_determinant(A, method="guess")
     with pytest.raises(UnsupportedDtype, match="float32 or float64"):
         wt.log_determinant(A, values=values.half())
-    with pytest.raises(ShapeMismatch, match="values of one matrix"):
-        wt.log_determinant(A, values=torch.stack([values, values]))
+    with pytest.raises(ShapeMismatch, match="matrices of one pattern"):
+        batch = torch.stack([torch.eye(2), torch.eye(2).flip(0)]).to_sparse_coo()
+        wt.log_determinant(batch)
 
 
 def test_estimates_of_log_determinants_are_near_with_gradients() -> None:

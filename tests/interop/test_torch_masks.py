@@ -213,3 +213,25 @@ def test_unions_and_masks_of_heads_have_gradients() -> None:
             torch.autograd.grad((got * weights).sum(), x),
             torch.autograd.grad((want * weights).sum(), x),
         )
+
+
+def test_every_function_of_scores_is_compiled_or_breaks_the_graph() -> None:
+    masks = wl.masks
+    sinks = masks.intervals([0] * 12, 2, 12) & masks.causal(12)
+    union = masks.sliding_window(12, 4) | sinks
+    x = [torch.randn(2, 12, 4, dtype=torch.float64).requires_grad_() for _ in range(3)]
+
+    def leaky(s: Any, entries: Any) -> Any:
+        return entries.softmax(torch.where(s > 0, s, 0.2 * s))
+
+    for A in (masks.causal(12), union, [masks.causal(12), masks.sliding_window(12, 3)]):
+        for options in ({"edge": "scaled"}, {"edge": leaky}, {"edge": "softmax", "softcap": 2.0}):
+
+            def f(*x: Any, A: Any = A, options: Any = options) -> Any:
+                return fusedmm(A, *x, **options)
+
+            compiled = torch.compile(f, backend="aot_eager")
+            got, want = (torch.autograd.grad(g(*x).sin().sum(), x) for g in (compiled, f))
+            torch.testing.assert_close(got, want)
+    scaled = fusedmm(union, *x, edge="scaled")
+    torch.testing.assert_close(scaled, fusedmm(union.tocsr(), *x, edge="scaled"))

@@ -279,3 +279,45 @@ def test_derivatives_of_one_sample_each() -> None:
     one = torch.func.grad(lambda b: wt.fusedmm(A, C, b, D, edge="softmax").pow(2).sum())
     batch = torch.stack([B, 2 * B])
     close(torch.func.vmap(one)(batch), torch.stack([one(B), one(2 * B)]))
+
+
+@pytest.mark.parametrize("edge", ["identity", "softmax"])
+def test_a_graph_of_the_compiler_may_have_several_matrices(edge: str) -> None:
+    other = wl.Csr(np.eye(6, 5) + np.eye(6, 5, k=2), executor="omp:2")
+
+    def f(c: Any, b: Any, d: Any) -> Any:
+        both = wt.fusedmm(A, c, b, d, edge=edge) + wt.fusedmm(other, c, b, d, edge=edge)
+        return both + wt.spmm(other, d) - wt.spmm(A, d)
+
+    compiled = torch.compile(f, backend="aot_eager", fullgraph=True)
+    close(compiled(C, B, D), f(C, B, D))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
+def test_transforms_take_constant_sparse_tensors(layout: str) -> None:
+    dense = torch.from_numpy(np.where(A.to_dense() != 0, 1.0, 0.0))[:4, :4].contiguous()
+    sparse = getattr(dense, f"to_sparse_{layout}")(*([(2, 2)] if layout == "bsr" else []))
+    x = leaf(4, 3)
+
+    def f(x: Any) -> Any:
+        return wt.spmm(sparse, x).sin()
+
+    def g(x: Any) -> Any:
+        return (dense @ x).sin()
+
+    close(torch.func.jacrev(f)(x), torch.func.jacrev(g)(x))
+    close(torch.vmap(f)(torch.stack([x, 2 * x]))[1], g(2 * x))
+    close(torch.func.jvp(f, (x,), (x,))[1], torch.func.jvp(g, (x,), (x,))[1])
+
+
+def test_logarithms_of_totals_have_gradients_in_transforms_and_compiled_functions() -> None:
+    def f(c: Any, b: Any) -> Any:
+        out, logs = wt.fusedmm(A, c, b, D, edge="softmax", return_lse=True)
+        return out.sum(-1) + torch.where(logs.isinf(), 0, logs)
+
+    plain = torch.func.grad(lambda c, b: f(c, b).sin().sum(), (0, 1))(C, B)
+    batched = torch.func.grad(lambda c, b: torch.vmap(f)(c[None], b[None]).sin().sum(), (0, 1))
+    close(batched(C, B), plain)
+    leaves = (C.clone().requires_grad_(), B.clone().requires_grad_())
+    compiled = torch.compile(f, backend="aot_eager", fullgraph=True)
+    close(torch.autograd.grad(compiled(*leaves).sin().sum(), leaves), plain)

@@ -19,6 +19,7 @@ from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ..core.formats.mask import Mask
 from ..core.io import read
 from ..interop.torch import masks, operators
+from ..interop.torch.captured import refuse_first_call
 from ..interop.torch.functions import fusedmm
 from ..interop.torch.layouts import sparse_of
 from ..interop.torch.patterns import Pattern
@@ -278,8 +279,9 @@ class GraphConv(nn.Module):
             In the order of the edges; of a matrix in the order of its entries.
         """
         graph = _graph_of(graph, x, self.linear)
-        x = self.linear(x)
         indptr, indices, shape = graph.pattern
+        refuse_first_call((indptr, indices), "GraphConv.forward", x, edge_weight)
+        x = self.linear(x)
         if self.norm == "both":
             # torch.bincount waits for the device, which a CUDA graph cannot record.
             counts = indices.new_zeros(shape[1])
@@ -346,6 +348,7 @@ class GraphAttention(nn.Module):
         x : Tensor, shape (nodes, in_features)
         """
         pattern = _graph_of(graph, x, self.project).pattern
+        refuse_first_call((pattern.indptr, pattern.indices), "GraphAttention.forward", x)
         h = self.project(x).unflatten(-1, (-1, self.heads, self._width()))
         if self.scores == "dot":
             q, k, v = h.permute(1, 2, 0, 3)  # heads are strided views
@@ -423,6 +426,8 @@ class SparseAttention(_OfPattern):
                 f"x: expected shape (..., {expected[0]}, {expected[1]}), got {tuple(x.shape)}"
             )
         _require_dtype(x, self.project_in.weight)
+        places = (self.first, self.last) if self._is_mask else (self.indptr, self.indices)
+        refuse_first_call(places, "SparseAttention.forward", x)
         q, k, v = (
             part.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
             for part in self.project_in(x).chunk(3, -1)

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..core.formats import Csr, Matrix
 from ..interop.torch import operators
-from ..interop.torch.captured import refuse_always
+from ..interop.torch.captured import refuse_always, refuse_first_call
 from ..interop.torch.identities import Seen
 from ..interop.torch.layouts import check_dense, compress, sparse_of
 from ..interop.torch.patterns import Pattern
@@ -228,6 +228,7 @@ def edge_softmax(graph: Any, scores: Tensor) -> Tensor:
     """
     pattern, order, inverse = pattern_of(graph)
     _check("scores", scores, pattern.nnz)
+    refuse_first_call(_places(pattern), "wollemi.graph.edge_softmax", scores)
     scores = _last(_in_order(scores, order))
     found = segment_softmax(*_places(pattern), scores, pattern.shape[1]).movedim(-1, 0)
     return _in_order(found, inverse)
@@ -283,6 +284,8 @@ def additive_attention(
                 f"{name}: expected shape (nodes, heads) for x of shape (nodes, heads, "
                 f"features), got {tuple(given.shape)} for {tuple(x.shape)}"
             )
+    call = "wollemi.graph.additive_attention"
+    refuse_first_call(_places(pattern), call, target, source, x)
     return attend(pattern, target, source, x, float(negative_slope))
 
 
@@ -317,6 +320,7 @@ def gsddmm(
         If there is no such operation, or the number of features is not that of all nodes or edges.
     """
     pattern, order, inverse = pattern_of(graph)
+    refuse_first_call(_places(pattern), f"wollemi.graph.gsddmm of {op}", lhs_data, rhs_data)
     if op in ("copy_lhs", "copy_rhs"):
         x, where = (lhs_data, lhs_target) if op == "copy_lhs" else (rhs_data, rhs_target)
         return _in_order(_of_entries(x, where, pattern, order, op), inverse)
@@ -390,6 +394,8 @@ def gspmm(
         _check("lhs_data", lhs_data, pattern.shape[1])
     if op != "copy_lhs":
         _check("rhs_data", rhs_data, pattern.nnz)
+    call = f"wollemi.graph.gspmm of {op} and {reduce_op}"
+    refuse_first_call(_places(pattern), call, lhs_data, rhs_data)
     if reduce_op in ("max", "min"):
         if op == "copy_lhs":
             return _extremes_of_sources(pattern, lhs_data, reduce_op)

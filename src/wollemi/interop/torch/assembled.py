@@ -17,7 +17,7 @@ from ...solvers.differentiable.terms import Indices
 from .captured import refuse_sharing
 from .layouts import sparse_of
 from .memory import lasting
-from .patterns import matrix_of
+from .patterns import matrix_of, outside_of_transforms
 
 
 class Given(NamedTuple):
@@ -27,7 +27,7 @@ class Given(NamedTuple):
     ----------
     matrix : Csr
         Its pattern.
-    values : Tensor, shape (nnz,)
+    values : Tensor, shape (..., nnz)
         In the order of the pattern.
     """
 
@@ -41,7 +41,7 @@ def given(A: object, values: Tensor | None, function: str, name: str = "values")
     Raises
     ------
     InvalidArgument, ShapeMismatch, UnsupportedDtype
-        If it is something else, a batch, or not of float32 or float64.
+        If it is something else, a batch of patterns, or not of float32 or float64.
     """
     tensor = values if values is not None else A
     device = tensor.device if isinstance(tensor, Tensor) else torch.device("cpu")
@@ -51,10 +51,10 @@ def given(A: object, values: Tensor | None, function: str, name: str = "values")
         )
     sparse = sparse_of(A, device)
     weights = sparse.values() if values is None else sparse.checked(values, name)
-    if weights.dim() != 1 or sparse.compressed.diagonal is not None:
+    if sparse.compressed.diagonal is not None:
         raise ShapeMismatch(
-            f"{name}: {function} expects values of one matrix, shape (nnz,), got "
-            f"{tuple(weights.shape)}; call it for each, or use wollemi.interop.jax and jax.vmap"
+            f"{name}: {function} expects matrices of one pattern, got a batch of different ones; "
+            "call it for each"
         )
     if weights.dtype not in (torch.float32, torch.float64):
         raise UnsupportedDtype(f"{function}: expected float32 or float64, got {weights.dtype}")
@@ -74,7 +74,8 @@ def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: 
 
     def make() -> Tensor:
         found = indices() if callable(indices) else indices
-        return lasting(A.executor, torch.from_numpy(np.asarray(found, np.int64)).to(device))
+        with outside_of_transforms():
+            return lasting(A.executor, torch.from_numpy(np.asarray(found, np.int64)).to(device))
 
     return A._pattern.get(key, make)
 

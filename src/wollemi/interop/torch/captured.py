@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,6 +11,7 @@ from torch import Tensor
 from ...core.capture import public_call
 from ...core.errors import CaptureRefused
 from ...core.executor import Executor
+from .identities import Seen
 
 
 def is_captured(operand: object) -> bool:
@@ -36,6 +39,46 @@ def refuse_first(tensor: Tensor, call: str, part: str) -> None:
         raise CaptureRefused(
             f"{call}: the stream is being captured, and the first call makes kept objects ({part})."
             " Make this call once before the capture, with the same matrix"
+        )
+
+
+#: The calls that were made with two tensors of a pattern or of a mask.
+_CALLED = Seen[set[Hashable]]()
+
+
+def refuse_first_call(places: tuple[Tensor, Tensor], call: str, *operands: Tensor | None) -> None:
+    """Raise CaptureRefused in a capture unless a call like this one was made before.
+
+    Functions that begin with work of PyTorch call this first: a graph would have that work, and
+    lack the kernels that follow it.
+
+    Parameters
+    ----------
+    places : tuple of two tensors
+        Of a pattern or of a mask.
+    call : str
+        The name of the function, with the options that choose kernels.
+    operands : Tensor or None
+        Dense operands.
+    """
+    first, last = places
+    if torch.compiler.is_compiling() or not first.is_cuda or first.is_inference():
+        return
+    if torch._C._len_torch_dispatch_stack():
+        return
+    records = torch.is_grad_enabled()
+    tensors = (x for x in operands if isinstance(x, Tensor))
+    given = [(x.dtype, x.shape, records and x.requires_grad) for x in tensors]
+    key, known = (call, *given), _CALLED.get(first, last, 0)
+    if not torch.cuda.is_current_stream_capturing():
+        if known is None:
+            _CALLED.add(first, last, 0, known := set())
+        known.add(key)
+    elif known is None or key not in known:
+        raise CaptureRefused(
+            f"{call}: the stream is being captured, and the first call makes objects that are kept "
+            "(plans of the pattern). Make this call once before the capture, with operands of the "
+            "same shapes and dtypes"
         )
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr
 from ...core.settings import Settings
 from ...solvers.differentiable import determinant
+from ...solvers.differentiable.description import describe
 from ...solvers.differentiable.systems import mirror
 from .assembled import given, indices_on
 from .captured import refuse_solve
-from .functions import sddmm, spmm
-from .solves import solve
+from .operators import sddmm, spmm
+from .patterns import matrix_of, pattern_tensors
+from .register import Operator, define
+from .solves import solve_system
 
 if TYPE_CHECKING:
-    from torch.autograd.function import FunctionCtx
+    from .types import Gradients, Inputs, Tangents
 
 METHODS = ("factors", "lanczos")
 
@@ -43,7 +46,7 @@ def log_determinant(
     Parameters
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
-    values : Tensor of float32 or float64, shape (nnz,), optional
+    values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A``.
     method : {"factors", "lanczos"}
         ``"factors"`` is exact: sparse factors on the host, derivatives by Takahashi's equations.
@@ -62,7 +65,7 @@ def log_determinant(
 
     Returns
     -------
-    Tensor, shape ()
+    Tensor, shape () or (...)
 
     Raises
     ------
@@ -95,83 +98,179 @@ def log_determinant(
     n = matrix.shape[0]
     if matrix.shape[1] != n:
         raise ShapeMismatch(f"A: expected a square matrix, got shape {matrix.shape}")
+    indptr, indices, _ = pattern_tensors(matrix, weights.device)
     if method == "factors":
-        found: Tensor = _LogDeterminant.apply(weights, matrix)
+        found: Tensor = _logarithm(indptr, indices, weights)
         return found
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
-    mean = (weights + weights[mirrored]) / 2  # symmetric for all values that are given
+    mean = (weights + weights[..., mirrored]) / 2  # symmetric for all values that are given
     Z = torch.from_numpy(np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1)
     if rtol is None and not isinstance(solver, Settings):
         rtol = determinant.ESTIMATED[str(weights.dtype).removeprefix("torch.")]
-    how = {"solver": solver, "M": M, "rtol": rtol}
-    estimate: Tensor = _Estimate.apply(mean, matrix, Z.to(weights), steps, how)
+    how = describe(solver, M, rtol, 0.0, None)
+    probed = Z.to(weights).expand(*mean.shape[:-1], n, probes)
+    estimate: Tensor = _estimate(indptr, indices, mean, probed, steps, how)
     return estimate
 
 
-def _on_the_host(function: Callable[..., Any], A: Csr, *operands: Tensor) -> Tensor:
-    """Return the result of a function of the host, in the dtype and on the device of values."""
-    found = function(A, *(x.detach().cpu().numpy() for x in operands))
-    return torch.as_tensor(found, dtype=operands[0].dtype, device=operands[0].device)
+# ---- by factors
 
 
-class _LogDeterminant(Function):
-    @staticmethod
-    def forward(ctx: FunctionCtx, values: Tensor, A: Csr) -> Tensor:
-        ctx.save_for_backward(values)
-        ctx.matrix = A
-        return _on_the_host(determinant.log_determinant, A, values)
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        return gradients[0] * _Inverse.apply(*ctx.saved_tensors, ctx.matrix), None
+def _for_each(
+    function: Callable[..., Any], A: Csr, shape: Sequence[int], *operands: Tensor
+) -> Tensor:
+    """Return the results of a function of the host for each block, on the device of values."""
+    like, blocks = operands[0], math.prod(operands[0].shape[:-1])
+    given = [x.detach().cpu().reshape(blocks, x.shape[-1]).numpy() for x in operands]
+    found = np.array([function(A, *rows) for rows in zip(*given, strict=True)])
+    return torch.as_tensor(found, dtype=like.dtype, device=like.device).reshape(shape)
 
 
-class _Inverse(Function):
-    """The entries ``(A^-1)_ji``."""
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, values: Tensor, A: Csr) -> Tensor:
-        ctx.save_for_backward(values)
-        ctx.matrix = A
-        return _on_the_host(determinant.inverse_entries, A, values)
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        return -_Derivative.apply(*ctx.saved_tensors, gradients[0], ctx.matrix), None
+def _logarithm_kernel(indptr: Tensor, indices: Tensor, values: Tensor) -> Tensor:
+    A = _square(indptr, indices)
+    return _for_each(determinant.log_determinant, A, values.shape[:-1], values)
 
 
-class _Derivative(Function):
-    """The entries ``(A^-1 D A^-1)_ji``; linear in ``D``, and its own adjoint."""
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, values: Tensor, direction: Tensor, A: Csr) -> Tensor:
-        ctx.save_for_backward(values)
-        ctx.matrix = A
-        return _on_the_host(determinant.inverse_derivative, A, values, direction)
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        if ctx.needs_input_grad[0] and torch.is_grad_enabled():
-            raise UnsupportedOperation("log_determinant has no third derivatives")
-        found = _Derivative.apply(*ctx.saved_tensors, gradients[0], ctx.matrix)
-        return None, found, None
+def _inverse_kernel(indptr: Tensor, indices: Tensor, values: Tensor) -> Tensor:
+    A = _square(indptr, indices)
+    return _for_each(determinant.inverse_entries, A, values.shape, values)
 
 
-class _Estimate(Function):
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx, values: Tensor, A: Csr, Z: Tensor, steps: int, how: Any
-    ) -> Tensor:
-        ctx.save_for_backward(values, Z)
-        ctx.matrix, ctx.how = A, how
-        return quadrature(lambda Q: spmm(A, Q, values=values), Z, steps)
+def _derivative_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, direction: Tensor
+) -> Tensor:
+    A = _square(indptr, indices)
+    return _for_each(determinant.inverse_derivative, A, values.shape, values, direction)
 
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        values, Z = ctx.saved_tensors
-        X = solve(ctx.matrix, Z, values=values, **ctx.how)
-        mean = sddmm(ctx.matrix, X, Z) / Z.shape[1]
-        return gradients[0] * mean, None, None, None, None
+
+def _square(indptr: Tensor, indices: Tensor) -> Csr:
+    return matrix_of(indptr, indices, indptr.shape[0] - 1)
+
+
+def _of_blocks(indptr: Tensor, indices: Tensor, values: Tensor, *others: Any) -> Tensor:
+    return values.new_empty(values.shape[:-1])
+
+
+def _of_entries(indptr: Tensor, indices: Tensor, values: Tensor, *others: Any) -> Tensor:
+    return torch.empty_like(values, memory_format=torch.contiguous_format)
+
+
+def _logarithm_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
+    return None, None, gradient[..., None] * _inverse(*inputs)
+
+
+def _logarithm_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
+    tangent: Tensor = _inverse(*inputs) * tangents[2]
+    return tangent.sum(-1)
+
+
+def _inverse_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
+    return None, None, -_derivative(*inputs, gradient)
+
+
+def _inverse_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
+    tangent: Tensor = -_derivative(*inputs, tangents[2])
+    return tangent
+
+
+def _derivative_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
+    if needs[2]:
+        raise _no_third_derivatives()
+    return None, None, None, _derivative(*inputs[:3], gradient)  # it is its own adjoint
+
+
+def _derivative_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
+    if tangents[2] is not None:
+        raise _no_third_derivatives()
+    tangent: Tensor = _derivative(*inputs[:3], tangents[3])
+    return tangent
+
+
+def _no_third_derivatives() -> UnsupportedOperation:
+    return UnsupportedOperation("log_determinant has no third derivatives")
+
+
+_logarithm: Operator = define(
+    "log_determinant(Tensor indptr, Tensor indices, Tensor values) -> Tensor",
+    kernel=_logarithm_kernel,
+    fake=_of_blocks,
+    backward=_logarithm_backward,
+    jvp=_logarithm_jvp,
+    autocast=False,
+)
+
+#: The entries ``(A^-1)_ji``.
+_inverse: Operator = define(
+    "inverse_entries(Tensor indptr, Tensor indices, Tensor values) -> Tensor",
+    kernel=_inverse_kernel,
+    fake=_of_entries,
+    backward=_inverse_backward,
+    jvp=_inverse_jvp,
+    autocast=False,
+)
+
+#: The entries ``(A^-1 D A^-1)_ji``; linear in ``D``.
+_derivative: Operator = define(
+    "inverse_derivative(Tensor indptr, Tensor indices, Tensor values, Tensor direction) -> Tensor",
+    kernel=_derivative_kernel,
+    fake=_of_entries,
+    backward=_derivative_backward,
+    jvp=_derivative_jvp,
+    autocast=False,
+)
+
+
+# ---- by Lanczos processes
+
+
+def _estimate_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, Z: Tensor, steps: int, how: str
+) -> Tensor:
+    lead, blocks = values.shape[:-1], math.prod(values.shape[:-1])
+    every = values.reshape(blocks, values.shape[-1]), Z.reshape(blocks, *Z.shape[-2:])
+
+    def multiply(v: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda Q: spmm(indptr, indices, v, Q, "auto")
+
+    with torch.no_grad():
+        found = [quadrature(multiply(v), z, steps) for v, z in zip(*every, strict=True)]
+    return torch.stack(found).reshape(lead) if found else values.new_empty(lead)
+
+
+def _sampled_mean(inputs: Inputs) -> Tensor:
+    """Return the mean of ``(A^-1 z) z^T`` on the pattern."""
+    indptr, indices, values, Z, _, how = inputs
+    X = solve_system(indptr, indices, values, Z, how)
+    mean: Tensor = sddmm(indptr, indices, X, Z, "auto") / Z.shape[-1]
+    return mean
+
+
+def _estimate_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
+    return None, None, gradient[..., None] * _sampled_mean(inputs), None, None, None
+
+
+def _estimate_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
+    tangent = _sampled_mean(inputs) * tangents[2]
+    return tangent.sum(-1)
+
+
+_estimate: Operator = define(
+    "estimated_log_determinant(Tensor indptr, Tensor indices, Tensor values, Tensor Z, "
+    "SymInt steps, str how) -> Tensor",
+    kernel=_estimate_kernel,
+    fake=_of_blocks,
+    backward=_estimate_backward,
+    jvp=_estimate_jvp,
+    autocast=False,
+)
 
 
 def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> Tensor:

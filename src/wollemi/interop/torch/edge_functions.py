@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from ...core.edge_functions.program import derivatives_of, program_of
 from ...core.edge_functions.symbols import CALLS, Symbol, Untraceable
-from ...core.edge_functions.trace import Entries, Traced, Tracing, trace
+from ...core.edge_functions.trace import Entries, Tracing, trace
 from ...core.errors import UnsupportedOperation
 from ...core.operations import masks as mask_operations
 from ...core.operations import products as operations
@@ -44,6 +44,43 @@ _LOG = logging.getLogger("wollemi")
 _TOLD: set[str] = set()
 
 
+class Inlined(NamedTuple):
+    """An edge function that is a part of the kernel.
+
+    Attributes
+    ----------
+    text : str
+        Its program.
+    softmax : bool
+        Whether that ends with a softmax.
+    of_rows, of_columns, of_entries : list of Tensor
+        Its inputs.
+    """
+
+    text: str
+    softmax: bool
+    of_rows: list[Tensor]
+    of_columns: list[Tensor]
+    of_entries: list[Tensor]
+
+
+def _traced(
+    edge: EdgeFunction,
+    shape: tuple[int, int],
+    of_scores: tuple[int, ...],
+    lists_entries: bool,
+    before: Callable[[Tracing, Symbol], Symbol] | None,
+) -> Inlined:
+    program, *inputs = trace(edge, shape, of_scores, lists_entries=lists_entries, before=before)
+    return Inlined(program.text, program.final == "softmax", *inputs)
+
+
+def inlined_by_name(edge: str, softcap: float | None, bias: Tensor | None) -> Inlined:
+    """Return the program of a named edge function after a cap and a bias."""
+    text = text_of_named(edge, softcap, bias is not None)
+    return Inlined(text, edge == "softmax", [], [], [] if bias is None else [bias])
+
+
 def traced_or_none(
     edge: EdgeFunction | str,
     shape: tuple[int, int],
@@ -51,8 +88,8 @@ def traced_or_none(
     *,
     bias: Tensor | None = None,
     softcap: float | None = None,
-) -> Traced | None:
-    """Return the trace of an edge function after bias and cap, or None and log the reason.
+) -> Inlined | None:
+    """Return the program of an edge function after bias and cap, or None and log the reason.
 
     Parameters
     ----------
@@ -67,10 +104,11 @@ def traced_or_none(
     softcap : float, optional
         The bound of the scores, before the bias.
     """
-    function = edge if callable(edge) else _NAMED[edge]
+    if not callable(edge):
+        return inlined_by_name(edge, softcap, bias)
     before = None if bias is None and softcap is None else _before(bias, softcap)
     try:
-        return trace(function, shape, of_scores, before=before)
+        return _traced(edge, shape, of_scores, True, before)
     except Untraceable as reason:
         told = f"an edge function runs between two kernels: {reason}"
         if told not in _TOLD:
@@ -84,24 +122,36 @@ def traced_of_mask(
     shape: tuple[int, int],
     of_scores: tuple[int, ...],
     softcap: float | None,
-) -> Traced:
-    """Return the trace of an edge function of a mask.
+) -> Inlined:
+    """Return the program of an edge function of a mask.
 
     Raises
     ------
     UnsupportedOperation
         If it cannot be traced: a mask has no array of scores for it.
     """
-    function = edge if callable(edge) else _NAMED[edge]
+    if not callable(edge):
+        return inlined_by_name(edge, softcap, None)
     before = None if softcap is None else _before(None, softcap)
     try:
-        return trace(function, shape, of_scores, lists_entries=False, before=before)
+        return _traced(edge, shape, of_scores, False, before)
     except Untraceable as reason:
         raise UnsupportedOperation(
             f"edge: a mask takes functions that become a part of the kernel, and this one cannot: "
             f"{reason}. Use arithmetic, comparisons and where, or the pattern with entries: "
             "mask.tocsr()"
         ) from None
+
+
+@torch.compiler.assume_constant_result
+def text_of_named(edge: str, softcap: float | None, with_bias: bool) -> str:
+    """Return the program of a named edge function after a cap and a bias.
+
+    The compiler of PyTorch takes it as a constant. Its one input is the bias, if there is one.
+    """
+    bias = torch.zeros(1) if with_bias else None
+    before = None if bias is None and softcap is None else _before(bias, softcap)
+    return trace(_NAMED[edge], (1, 1), (1,), before=before).program.text
 
 
 def _before(bias: Tensor | None, softcap: float | None) -> Callable[[Tracing, Symbol], Symbol]:
@@ -353,8 +403,10 @@ _fusedmm_traced: OpOverload = define(
 
 def _differentiable(*tensors: Tensor | None) -> bool:
     """Return whether derivatives of a result may be asked for."""
-    if forward_ad._current_level >= 0:
-        return True
+    if torch.compiler.is_compiling():
+        return torch.is_grad_enabled()
+    if forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None:
+        return True  # a transform may hold the tensor that has the gradient
     given = [x for x in tensors if x is not None]
     return torch.is_grad_enabled() and any(x.requires_grad for x in given)
 
@@ -434,7 +486,7 @@ _mask_fusedmm_traced: OpOverload = define(
 def mask_fusedmm_traced(
     ends: tuple[Tensor, Tensor],
     operands: tuple[Tensor, Tensor, Tensor],
-    traced: Traced,
+    program: Inlined,
     alpha: float,
     kernel: str,
     *,
@@ -444,10 +496,10 @@ def mask_fusedmm_traced(
     C, B, D = lowered(*operands)
     operands, batch = (C, B, D), tuple(C.shape[:-2])
     inputs = (
-        stacked(traced.of_rows, batch, C.shape[-2], C),
-        stacked(traced.of_columns, batch, B.shape[-2], C),
+        stacked(program.of_rows, batch, C.shape[-2], C),
+        stacked(program.of_columns, batch, B.shape[-2], C),
     )
-    given = (*ends, *operands, *inputs, alpha, traced.program.text, kernel)
+    given = (*ends, *operands, *inputs, alpha, program.text, kernel)
     out, log_totals = _mask_fusedmm_traced(*given)
     if return_lse and _differentiable(C, B, *inputs):
         log_totals = _log_totals(_listed(given))
@@ -458,7 +510,7 @@ def fusedmm_traced(
     pattern: Pattern,
     values: Tensor | None,
     operands: tuple[Tensor, Tensor, Tensor],
-    traced: Traced,
+    program: Inlined,
     alpha: float,
     kernel: str,
     *,
@@ -471,11 +523,11 @@ def fusedmm_traced(
     C, B, D, values = lowered(*operands, values)
     operands, batch, (m, n) = (C, B, D), tuple(C.shape[:-2]), pattern.shape
     inputs = (
-        stacked(traced.of_rows, batch, m, C),
-        stacked(traced.of_columns, batch, n, C),
-        stacked(traced.of_entries, batch, pattern.indices.shape[0], C),
+        stacked(program.of_rows, batch, m, C),
+        stacked(program.of_columns, batch, n, C),
+        stacked(program.of_entries, batch, pattern.indices.shape[0], C),
     )
-    text = traced.program.text
+    text = program.text
     given = (pattern.indptr, pattern.indices, values, *operands, *inputs, alpha, text, kernel)
     out, log_totals = _fusedmm_traced(*given)
     if return_lse and _differentiable(values, C, B, *inputs):

@@ -277,6 +277,12 @@ def fusedmm(
         raise InvalidArgument(
             f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
         )
+    if torch.compiler.is_compiling() and _is_apart(A, edge, softcap, return_lse):
+        found: Tensor | tuple[Tensor, Tensor] = _fusedmm_apart(
+            A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, values=values, bias=bias,
+            softcap=softcap, dropout=dropout, seed=seed, kernel=kernel, return_lse=return_lse,
+        )  # fmt: skip
+        return found
     if isinstance(A, MaskUnion) or is_for_heads(A):
         options = {"edge": edge, "alpha": alpha, "softcap": softcap, "kernel": kernel}
         given = {"values": values, "bias": bias, "dropout": dropout, "use_values": use_values}
@@ -289,6 +295,23 @@ def fusedmm(
         A, C, B, D, edge, alpha, kernel, values, bias, use_values, softcap, dropout, seed,
         return_lse,
     )  # fmt: skip
+
+
+_fusedmm_apart = torch.compiler.disable(
+    fusedmm,
+    reason="wollemi traces the functions of scores of masks and of return_lse, and lists the "
+    "entries of a mask for gradients with a cap or a union",
+)
+
+
+def _is_apart(A: object, edge: object, softcap: float | None, return_lse: bool) -> bool:
+    """Return whether a product is not a part of the graph of a compiled function."""
+    if isinstance(A, MaskUnion):
+        return True
+    if isinstance(A, Mask) or is_for_heads(A):
+        several = not isinstance(A, Mask) and any(isinstance(part, MaskUnion) for part in A)
+        return several or callable(edge) or softcap is not None or return_lse
+    return return_lse and callable(edge)
 
 
 def _fusedmm_of_entries(
@@ -325,16 +348,16 @@ def _fusedmm_of_entries(
     if named and not dropout:
         found = operators.fusedmm(indptr, indices, weights, C, B, D, edge, alpha, kernel)
         return sparse.unfold(found)
-    traced = None
-    if not dropout and not torch.compiler.is_compiling():
+    program = None
+    if not dropout and (return_lse or not torch.compiler.is_compiling()):
         of_scores = (*C.shape[:-2], indices.shape[0])
-        traced = traced_or_none(edge, (rows, columns), of_scores, bias=added, softcap=softcap)
-    if return_lse and (traced is None or traced.program.final != "softmax"):
+        program = traced_or_none(edge, (rows, columns), of_scores, bias=added, softcap=softcap)
+    if return_lse and (program is None or not program.softmax):
         refuse_lse()
-    if traced is not None:
+    if program is not None:
         operands = (C, B, D)
         found, logs = fusedmm_traced(
-            sparse.pattern, weights, operands, traced, alpha, kernel, return_lse=return_lse
+            sparse.pattern, weights, operands, program, alpha, kernel, return_lse=return_lse
         )
         if return_lse:
             return sparse.unfold(found), sparse.unfold(logs[..., None])[..., 0]
@@ -348,10 +371,11 @@ def _fusedmm_of_masks(
     A: SeveralMasks, C: Tensor, B: Tensor, D: Tensor, options: dict[str, Any], return_lse: bool
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the product with a union of masks, or with a mask for each head."""
+    if options["edge"] == "scaled":
+        options |= {"edge": "identity", "alpha": options["alpha"] / max(C.shape[-1], 1) ** 0.5}
     if isinstance(A, MaskUnion):
         edge, softcap = options["edge"], options["softcap"]
-        traced = traced_of_mask(edge, A.shape, (*C.shape[:-2], A.nnz), softcap)
-        softmax = traced.program.final == "softmax"
+        softmax = traced_of_mask(edge, A.shape, (*C.shape[:-2], A.nnz), softcap).softmax
         if return_lse and not softmax:
             refuse_lse()
         found: list[Any] = [
@@ -402,11 +426,11 @@ def _fusedmm_of_mask(
     C, B, D = _one_dtype(C, B, D)
     if isinstance(edge, str) and softcap is None and not return_lse:
         return masks.fusedmm(first, last, C, B, D, edge, alpha, kernel)
-    traced = traced_of_mask(edge, (m, n), (*C.shape[:-2], A.nnz), softcap)
-    if return_lse and traced.program.final != "softmax":
+    program = traced_of_mask(edge, (m, n), (*C.shape[:-2], A.nnz), softcap)
+    if return_lse and not program.softmax:
         refuse_lse()
     found = mask_fusedmm_traced(
-        (first, last), (C, B, D), traced, alpha, kernel, return_lse=return_lse
+        (first, last), (C, B, D), program, alpha, kernel, return_lse=return_lse
     )
     return found if return_lse else found[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
@@ -195,6 +196,19 @@ def compress(
     return Pattern(indptr, col.contiguous(), shape), order, inverse
 
 
+def _readable(A: Tensor) -> AbstractContextManager[Any]:
+    """Return a context in which the arrays of a tensor can be read.
+
+    A transform of ``torch.func`` asks compressed tensors for strides, which they have not. A
+    tensor that it does not transform is read outside of it.
+    """
+    functorch = torch._C._functorch
+    plain = not functorch.is_functorch_wrapped_tensor(A)
+    if plain and functorch.peek_interpreter_stack() is not None:
+        return torch._C._DisableFuncTorch()
+    return nullcontext()
+
+
 # ---- tensors: their patterns are made once, and kept for as long as they live
 
 _compressed: Any = WeakIdKeyDictionary()
@@ -205,12 +219,13 @@ def _of_tensor(A: Tensor) -> Sparse:
     found = _compressed.get(A)
     if found is None or found[0] != A._version:
         refuse_first(A, "a product with a sparse tensor", "its pattern by compressed rows")
-        with torch.no_grad():
+        with torch.no_grad(), _readable(A):
             found = _compressed[A] = (A._version, describe(A))
     compressed: CompressedTensors = found[1]
 
     def ordered() -> Tensor:
-        given = values(A)
+        with _readable(A):
+            given = values(A)
         if compressed.batched:
             return given.reshape(*A.shape[:-2], -1)
         given = given.reshape(-1)

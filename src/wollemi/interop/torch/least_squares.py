@@ -42,7 +42,7 @@ def least_squares(
         Of full rank, unless ``damp`` is positive. With fewer rows than columns the shortest
         solution is returned.
     b : Tensor of float32 or float64, shape (m,), (m, k) or (..., m, k)
-    values : Tensor, shape (nnz,), optional
+    values : Tensor, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A``.
     damp : float
         Not negative.
@@ -87,9 +87,9 @@ def least_squares(
     # With fewer rows than columns the identity belongs to x: x = A^T y, A x + d^2 y = b.
     first, last = (-damp * damp, 1.0) if m < n else (1.0, -damp * damp)
     system = augmented(matrix)
-    numbers = assembled_values(
-        system, weights.new_full((m,), first), weights, weights, weights.new_full((n,), last)
-    )
+    lead = weights.shape[:-1]
+    ends = (weights.new_full((*lead, size), x) for size, x in ((m, first), (n, last)))
+    numbers = assembled_values(system, next(ends), weights, weights, next(ends))
     right = torch.nn.functional.pad(block, (0, 0, 0, n))
     stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
     x = solve(system.pattern, right, values=numbers, solver=solver, M=M, **stop)[..., m:, :]

@@ -20,10 +20,11 @@ from ...core.operations import masks as operations
 from . import operators
 from .blocks import run
 from .captured import refuse_always, refuse_first
+from .constants import constant
 from .gradients import found_or_none, saves_log_totals
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, numpy_of, tensor_of
-from .patterns import faked, of_one_size, outside_of_transforms, with_id
+from .patterns import faked, outside_of_transforms, with_id
 from .register import define, define_without_derivatives
 
 if TYPE_CHECKING:
@@ -106,14 +107,14 @@ def _twin(mask: Mask, first: Tensor, last: Tensor) -> Mask:
     return twin
 
 
-@torch.compiler.assume_constant_result
+@constant
 def _first_of(number: int) -> Tensor:
-    return of_one_size(_tensors_of(cast(Mask, with_id(number)))[0])
+    return _tensors_of(cast(Mask, with_id(number)))[0]
 
 
-@torch.compiler.assume_constant_result
+@constant
 def _last_of(number: int) -> Tensor:
-    return of_one_size(_tensors_of(cast(Mask, with_id(number)))[1])
+    return _tensors_of(cast(Mask, with_id(number)))[1]
 
 
 def mask_tensors(mask: Mask, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -23,11 +23,13 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from ...core.capture import public_call
 from ...core.errors import ExecutorMismatch, InvalidMatrix
 from ...core.executor import Executor
 from ...core.formats import Csr, validate
 from ...core.store import Key, PatternStore
-from .captured import refuse_sharing
+from .captured import refuse_first, refuse_sharing
+from .constants import constant
 from .identities import Seen, identity
 from .memory import borrowed, executor_of, lasting, native_of, numpy_of, tensor_of
 
@@ -89,9 +91,17 @@ def matrix_of(indptr: Tensor, indices: Tensor, columns: int) -> Csr:
     key = (*identity(indptr), *identity(indices), columns)
     known = _known.get(key)
     if known is None or known.lost:
+        refuse_first(indptr, public_call(), "the matrix of a pattern")
         known = _remember(key, executor_of(indptr.device), indptr, indices, columns, None)
     _seen.add(indptr, indices, columns, known.matrix)
     return known.matrix
+
+
+def unwrapped(tensor: Tensor) -> Tensor:
+    """Return a tensor of a pattern without the wrappers of ``torch.func``, which add nothing."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
 
 
 _TRANSPOSED: Key[tuple[Csr, Tensor]] = Key("transpose, with its order as a tensor")
@@ -226,41 +236,28 @@ def tensors_of(A: Csr) -> Tensors:
     return found
 
 
-# PyTorch's compiler inserts the results of these functions as they are. Their arguments are
-# numbers, because the one of PyTorch 2.11 passes no objects on. Where a compiled function takes
-# ``id`` of a matrix, the compiler checks that the matrix is the same. The caller holds the matrix.
-
-
-@torch.compiler.assume_constant_result
+@constant
 def indptr_of(identity: int, pattern: int) -> Tensor:
     """Return where rows begin, for the numbers of a matrix and of its pattern."""
-    return of_one_size(tensors_of(with_id(identity)).pattern.indptr)
+    return tensors_of(with_id(identity)).pattern.indptr
 
 
-@torch.compiler.assume_constant_result
+@constant
 def indices_of(identity: int) -> Tensor:
     """Return the columns of entries, for the number of a matrix."""
-    return of_one_size(tensors_of(with_id(identity)).pattern.indices)
+    return tensors_of(with_id(identity)).pattern.indices
 
 
-@torch.compiler.assume_constant_result
+@constant
 def data_of(identity: int) -> Tensor:
     """Return the values, for the number of a matrix."""
-    return of_one_size(tensors_of(with_id(identity)).values())
+    return tensors_of(with_id(identity)).values()
 
 
 def with_id(identity: int) -> Csr:
     """Return the matrix with this ``id``, which the caller keeps alive."""
     found: Csr = ctypes.cast(identity, ctypes.py_object).value
     return found
-
-
-def of_one_size(tensor: Tensor) -> Tensor:
-    """Return a tensor with a size that the compiler takes for a constant."""
-    # As torch._dynamo.mark_static does, which is of no effect while the compiler traces: with
-    # dynamic=True the compiler would take the size of a constant for one that may change.
-    tensor._dynamo_static_indices = {0}
-    return tensor
 
 
 def pattern_tensors(A: Csr, device: torch.device) -> Pattern:

@@ -110,7 +110,7 @@ def solve(
         raise UnsupportedDtype(f"solve: expected float32 or float64, got {dtype}")
     weights, right = one_batch(values=(weights.to(dtype), 1), b=(right.to(dtype), 2))
     how = _described(solver, M, rtol, atol, maxiter)
-    x = _solve(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
+    x = solve_system(sparse.pattern.indptr, sparse.pattern.indices, weights, right, how)
     return x[..., 0] if vector else x
 
 
@@ -218,7 +218,7 @@ def _adjoint_backward(
     inputs: tuple[Any, ...], needs: Sequence[bool], x: Tensor, gradient: Tensor
 ) -> tuple[Any, ...]:
     indptr, indices, values, _, how = inputs
-    adjoint = _solve(indptr, indices, values, gradient, how)
+    adjoint = solve_system(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, x, adjoint) if needs[2] else None
     return None, None, d_values, adjoint if needs[3] else None, None
 
@@ -229,7 +229,7 @@ def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
     right = torch.zeros_like(b) if t_b is None else t_b
     if t_values is not None:
         right = right - operators.spmm(indptr, indices, t_values, x, "auto")
-    return _solve(indptr, indices, values, right, how)
+    return solve_system(indptr, indices, values, right, how)
 
 
 def _adjoint_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
@@ -242,7 +242,7 @@ def _adjoint_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) ->
     return solve_adjoint(indptr, indices, values, right, how)
 
 
-_solve: Operator = define(
+solve_system: Operator = define(
     "solve(Tensor indptr, Tensor indices, Tensor values, Tensor b, str how) -> Tensor",
     kernel=_solve_kernel,
     fake=_fake,

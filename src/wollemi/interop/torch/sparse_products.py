@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from ...core.formats import Csr
+from ...core.store import Key
 from ...solvers.differentiable.terms import (
     C_VALUES,
     OTHERS,
@@ -18,13 +19,16 @@ from ...solvers.differentiable.terms import (
     terms_of,
     terms_of_transpose,
 )
-from .assembled import given, indices_on
-from .memory import native_of
-from .operators import spmm
-from .patterns import pattern_tensors
+from . import operators
+from .assembled import given
+from .captured import refuse_sharing
+from .functions import one_batch
+from .memory import lasting, native_of, tensor_of
+from .patterns import matrix_of, outside_of_transforms, pattern_tensors
+from .register import Operator, define
 
 if TYPE_CHECKING:
-    from torch.autograd.function import FunctionCtx
+    from .types import Gradients, Inputs, Tangents
 
 
 class SparseProduct(NamedTuple):
@@ -34,7 +38,7 @@ class SparseProduct(NamedTuple):
     ----------
     pattern : Csr
         Where its entries are, by rows, sorted; its values are zeros.
-    values : Tensor, shape (nnz,)
+    values : Tensor, shape (nnz,) or (..., nnz)
         Of the product.
     """
 
@@ -51,7 +55,7 @@ def matmul(
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, p)
     B : the same, shape (p, n)
-    A_values, B_values : Tensor of float32 or float64, shape (nnz,), optional
+    A_values, B_values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A`` and ``B``.
 
     Returns
@@ -91,7 +95,7 @@ def galerkin(
     ----------
     A : wollemi.Csr, sparse torch tensor or Pattern, shape (n, n)
     P : the same, shape (n, k)
-    A_values, P_values : Tensor, shape (nnz,), optional
+    A_values, P_values : Tensor, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A`` and ``P``.
 
     Returns
@@ -107,54 +111,87 @@ def galerkin(
 
 def _product(terms: Terms, a: Tensor, b: Tensor) -> SparseProduct:
     dtype = a.dtype if a.dtype.itemsize >= b.dtype.itemsize else b.dtype
-    return SparseProduct(terms.product, _contract(terms, C_VALUES, a.to(dtype), b.to(dtype)))
+    a, b = one_batch(A_values=(a.to(dtype), 1), B_values=(b.to(dtype), 1))
+    found: Tensor = _contract(*_tensors_of(terms, a.device), a, b, C_VALUES)
+    return SparseProduct(terms.product, found)
 
 
-def _contract(terms: Terms, role: int, x: Tensor, y: Tensor) -> Tensor:
-    made: Tensor = _Contraction.apply(x, y, terms, role)
+_TENSORS: Key[list[Tensor]] = Key("terms in tensors")
+
+
+def _tensors_of(terms: Terms, device: torch.device) -> list[Tensor]:
+    """Return for each matrix of a product where terms begin, and their entries of both others."""
+
+    def make() -> list[Tensor]:
+        found: list[Tensor] = []
+        for contraction in terms.of:
+            A = contraction.pattern
+            refuse_sharing(A.executor)
+            indptr, indices, _ = pattern_tensors(A, device)
+            with outside_of_transforms():
+                first = lasting(A.executor, tensor_of(contraction.first))
+            found += (indptr, first, indices)
+        return found
+
+    return terms.product._pattern.get(_TENSORS, make)
+
+
+# ---- the operator: sums of products of two values each, of the terms of every entry of one matrix
+
+
+def _kernel(*given: Any) -> Tensor:
+    *terms, x, y, role = given
+    indptr, first, indices = terms[3 * role : 3 * role + 3]
+    A = matrix_of(indptr, indices, y.shape[-1])
+    on = A.executor
+    if on.xp is not np:
+        # A user's graph records products.
+        numbers = x.index_select(-1, first)
+        made: Tensor = operators.spmm(indptr, indices, numbers, y[..., None], "auto")
+        return made[..., 0]
+    out = _fake(*given)
+    contraction = Contraction(A, native_of(on, first))
+    for place in np.ndindex(*x.shape[:-1]):
+        vectors = (z[place].contiguous() for z in (x, y, out))
+        contraction.add_up(*(native_of(on, z) for z in vectors))
+    return out
+
+
+def _fake(*given: Any) -> Tensor:
+    *terms, x, _, role = given
+    made: Tensor = x.new_empty((*x.shape[:-1], terms[3 * role].shape[0] - 1))
     return made
 
 
-def _sums(contraction: Contraction, x: Tensor, y: Tensor) -> Tensor:
-    """Return the sums of all entries."""
-    A, device = contraction.pattern, x.device
-    on, pattern = A.executor, pattern_tensors(A, device)
-    if on.xp is np:
-        out = x.new_empty(A.shape[0])
-        contraction.add_up(*(native_of(on, tensor) for tensor in (x, y, out)))
-        return out
-    # A user's graph records products.
-    places = indices_on(A, "first", lambda: on.to_host(contraction.first), device)
-    terms = x.index_select(0, places)
-    indptr, indices, _ = pattern
-    made: Tensor = spmm(indptr, indices, terms, y[:, None], "auto")
-    return made[:, 0]
+def _backward(inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor) -> Gradients:
+    """Return the contraction for each operand: of the gradient and of the other operand."""
+    *terms, x, y, role = inputs
+    found: list[Tensor | None] = [None] * len(inputs)
+    for at, other in enumerate((y, x)):
+        wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
+        operands = {role: gradient, left: other}
+        if needs[len(terms) + at]:
+            pair = (operands[which] for which in OTHERS[wanted])
+            found[len(terms) + at] = _contract(*terms, *pair, wanted)
+    return tuple(found)
 
 
-class _Contraction(Function):
-    """Sums of products of two values each, of the terms of every entry of one matrix."""
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, y: Tensor, terms: Terms, role: int) -> Tensor:
-        ctx.save_for_backward(x, y)
-        ctx.terms, ctx.role = terms, role
-        return _sums(terms.of[role], x.contiguous(), y.contiguous())
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor) -> Any:
-        others = ctx.saved_tensors
-        found = [
-            _gradient(gradients[0], ctx.terms, ctx.role, at, others)
-            if ctx.needs_input_grad[at]
-            else None
-            for at in (0, 1)
-        ]
-        return *found, None, None
+def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Any:
+    *terms, x, y, role = inputs
+    *_, t_x, t_y, _ = tangents
+    return operators.sum_of_given(
+        None if t_x is None else _contract(*terms, t_x, y, role),
+        None if t_y is None else _contract(*terms, x, t_y, role),
+    )
 
 
-def _gradient(g: Tensor, terms: Terms, role: int, at: int, others: Sequence[Tensor]) -> Tensor:
-    """Return the contraction for one operand: of the gradient and of the other operand."""
-    wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
-    operands = {role: g, left: others[1 - at]}
-    x, y = (operands[which] for which in OTHERS[wanted])
-    return _contract(terms, wanted, x, y)
+_contract: Operator = define(
+    "contract(Tensor a_indptr, Tensor b_of_a, Tensor c_of_a, Tensor b_indptr, Tensor a_of_b, "
+    "Tensor c_of_b, Tensor c_indptr, Tensor a_of_c, Tensor b_of_c, Tensor x, Tensor y, int role) "
+    "-> Tensor",
+    kernel=_kernel,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+    autocast=False,
+)

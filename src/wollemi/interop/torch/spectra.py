@@ -9,12 +9,12 @@ eigenvectors*, 1985). The gradient of ``A`` is made of the solution of the adjoi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from ...core.formats import Csr
 from ...solvers.differentiable import spectrum
@@ -24,15 +24,23 @@ from . import operators
 from .assembled import assembled_values, given, indices_on
 from .captured import refuse_solve
 from .memory import native_of, tensor_of
-from .patterns import pattern_tensors
+from .patterns import matrix_of, pattern_tensors, unwrapped
+from .register import Operator, define
 from .solves import solve_adjoint
 
 if TYPE_CHECKING:
-    from torch.autograd.function import FunctionCtx
-
     from ...core.settings import Settings
+    from .types import Gradients, Inputs, Tangents
 
 
+#: The systems of derivatives have patterns that the host makes.
+_eager = torch.compiler.disable(
+    reason="eigenvectors have derivatives by systems that the host makes; call it outside of the "
+    "compiled function"
+)
+
+
+@_eager
 def eigsh(
     A: object,
     k: int = 6,
@@ -56,7 +64,7 @@ def eigsh(
         As for :func:`wollemi.linalg.eigsh`.
     sigma : float, optional
         Near which the eigenvalues are, as for :func:`wollemi.linalg.eigsh`.
-    values : Tensor of float32 or float64, shape (nnz,), optional
+    values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A``.
     solver, M, rtol
         As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
@@ -65,9 +73,9 @@ def eigsh(
 
     Returns
     -------
-    w : Tensor, shape (k,)
+    w : Tensor, shape (k,) or (..., k)
         Eigenvalues in rising order.
-    v : Tensor, shape (n, k)
+    v : Tensor, shape (n, k) or (..., n, k)
         Eigenvectors of length one with a positive component of largest modulus.
 
     Raises
@@ -92,11 +100,13 @@ def eigsh(
     mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
     wanted = spectrum.describe_eigsh(k, which, sigma)
     system = describe_symmetric(solver, M, rtol, matrix.shape[0] + 1)
-    symmetric = (weights + weights[mirrored]) / 2
-    vectors, found = _Pairs.apply(symmetric, matrix, spectrum.eigenpairs, wanted, system)
-    return found, vectors
+    symmetric = (weights + weights[..., mirrored]) / 2
+    indptr, indices, (_, n) = pattern_tensors(matrix, weights.device)
+    vectors, found = _vectors(indptr, indices, symmetric, n, False, wanted, system)
+    return _eigenvalues(indptr, indices, symmetric, vectors, found), vectors
 
 
+@_eager
 def svds(
     A: object,
     k: int = 6,
@@ -116,7 +126,7 @@ def svds(
         Fewer than m and n.
     which : {"LM", "SM"}
         The largest or the smallest.
-    values : Tensor of float32 or float64, shape (nnz,), optional
+    values : Tensor of float32 or float64, shape (nnz,) or (..., nnz), optional
         Used in place of the values of ``A``.
     solver, M, rtol
         As for :func:`solve`, for the systems of the derivatives of vectors; derivatives of values
@@ -125,10 +135,10 @@ def svds(
 
     Returns
     -------
-    u : Tensor, shape (m, k)
-    s : Tensor, shape (k,)
+    u : Tensor, shape (m, k) or (..., m, k)
+    s : Tensor, shape (k,) or (..., k)
         In rising order.
-    vt : Tensor, shape (k, n)
+    vt : Tensor, shape (k, n) or (..., k, n)
         The component of largest modulus of each ``(u, v)`` is positive.
 
     Raises
@@ -142,76 +152,180 @@ def svds(
     matrix, weights = given(A, values, "svds")
     wanted = spectrum.describe_svds(k, which)
     system = describe_symmetric(solver, M, rtol, sum(matrix.shape) + 1)
-    vectors, found = _Pairs.apply(weights, matrix, spectrum.singular_triplets, wanted, system)
-    m, vectors = matrix.shape[0], vectors * 2**0.5
-    return vectors[:m], found, vectors[m:].T
+    indptr, indices, (m, n) = pattern_tensors(matrix, weights.device)
+    vectors, found = _vectors(indptr, indices, weights, n, True, wanted, system)
+    both = jordan(matrix)
+    places = pattern_tensors(both.pattern, weights.device)
+    s = _eigenvalues(*places[:2], assembled_values(both, weights, weights), vectors, found)
+    vectors = vectors * 2**0.5
+    return vectors[..., :m, :], s, vectors[..., m:, :].mT
 
 
-class _Pairs(Function):
-    """Vectors and values: of a symmetric matrix, or of a matrix beside the diagonal."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        values: Tensor,
-        A: Csr,
-        find: Callable[[Csr, str], Any],
-        wanted: str,
-        system: str,
-    ) -> tuple[Tensor, Tensor]:
-        on = A.executor
-        data = native_of(on, values.detach().clone())
-        matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
-        matrix._pattern = A._pattern
-        pairs = tensor_of(find(matrix, wanted))
-        vectors, found = pairs[:-1].contiguous(), pairs[-1].clone()
-        ctx.save_for_backward(values, vectors, found)
-        ctx.set_materialize_grads(False)  # zeros for vectors would take a solve
-        ctx.matrix, ctx.system = A, system
-        ctx.beside = find is spectrum.singular_triplets
-        return vectors, found
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *gradients: Tensor | None) -> Any:
-        values, *pairs = ctx.saved_tensors
-        if all(gradient is None for gradient in gradients):
-            return (None,) * 5
-        if not ctx.beside:
-            found = _gradient(ctx.matrix, values, pairs, gradients, ctx.system)
-            return found, None, None, None, None
-        both = jordan(ctx.matrix)
-        whole = assembled_values(both, values, values)
-        found = _gradient(both.pattern, whole, pairs, gradients, ctx.system)
-        places = indices_on(both.pattern, "places", both.positions, values.device)
-        return found[places].unflatten(0, (2, -1)).sum(0), None, None, None, None
+# ---- eigenvectors: of a symmetric matrix, or of a matrix beside the diagonal
 
 
-def _gradient(
-    A: Csr, values: Tensor, pairs: Sequence[Tensor], gradients: Sequence[Tensor | None], system: str
-) -> Tensor:
-    """Return the gradient of the values of a symmetric matrix."""
-    (vectors, found), (of_vectors, of_values) = pairs, gradients
-    left = None if of_values is None else vectors * of_values
-    if of_vectors is not None:
-        adjoint = _adjoint(A, values, vectors, found, of_vectors, system)
-        left = -adjoint if left is None else left - adjoint
-    assert left is not None  # one of the two gradients is given
+def _vectors_kernel(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor,
+    columns: int,
+    beside: bool,
+    wanted: str,
+    system: str,
+) -> tuple[Tensor, Tensor]:
+    A = matrix_of(indptr, indices, columns)
+    find = spectrum.singular_triplets if beside else spectrum.eigenpairs
+    found = _vectors_fake(indptr, indices, values, columns, beside, wanted, system)
+    for place in np.ndindex(*values.shape[:-1]):
+        pairs = tensor_of(find(_with_values(A, values[place]), wanted))
+        found[0][place].copy_(pairs[:-1])
+        found[1][place].copy_(pairs[-1])
+    return found
+
+
+def _with_values(A: Csr, values: Tensor) -> Csr:
+    """Return a matrix with the pattern of ``A``, and a copy of values."""
+    on = A.executor
+    data = native_of(on, values.detach().clone(memory_format=torch.contiguous_format))
+    matrix = Csr._from_arrays(on, A.shape, data, A.indices, A.indptr)
+    matrix._pattern = A._pattern
+    return matrix
+
+
+def _vectors_fake(
+    indptr: Tensor,
+    indices: Tensor,
+    values: Tensor,
+    columns: int,
+    beside: bool,
+    wanted: str,
+    system: str,
+) -> tuple[Tensor, Tensor]:
+    lead, k = values.shape[:-1], spectrum.count_of(wanted)
+    rows = indptr.shape[0] - 1
+    n = rows + columns if beside else rows
+    return values.new_empty((*lead, n, k)), values.new_empty((*lead, k))
+
+
+class _Symmetric(NamedTuple):
+    """The symmetric matrix that eigenvectors belong to.
+
+    Attributes
+    ----------
+    matrix : Csr
+        Its pattern.
+    indptr, indices : Tensor
+        The same, of the device of the values.
+    values : Tensor, shape (..., nnz)
+        Of its entries.
+    places : Tensor or None
+        Of a matrix beside the diagonal, the entry of each of its values, and of each of the values
+        of its transpose.
+    """
+
+    matrix: Csr
+    indptr: Tensor
+    indices: Tensor
+    values: Tensor
+    places: Tensor | None
+
+
+def _symmetric(inputs: Inputs, values: Tensor) -> _Symmetric:
+    indptr, indices, _, columns, beside, *_ = inputs
+    A, places = matrix_of(unwrapped(indptr), unwrapped(indices), columns), None
+    if beside:
+        both = jordan(A)
+        A, values = both.pattern, assembled_values(both, values, values)
+        places = indices_on(A, "places", both.positions, values.device)
     indptr, indices, _ = pattern_tensors(A, values.device)
-    sampled: Tensor = operators.sddmm(indptr, indices, left.contiguous(), vectors, "auto")
-    return sampled
+    return _Symmetric(A, indptr, indices, values, places)
 
 
-def _adjoint(
-    A: Csr, values: Tensor, vectors: Tensor, found: Tensor, gradient: Tensor, system: str
+def _vectors_backward(
+    inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
+) -> Gradients:
+    S, system = _symmetric(inputs, inputs[2]), inputs[6]
+    adjoint = _bordered_solutions(S, found, gradient, system)
+    sampled: Tensor = operators.sddmm(S.indptr, S.indices, -adjoint, found[0], "auto")
+    if S.places is not None:
+        first, second = S.places.chunk(2)
+        sampled = sampled.index_select(-1, first) + sampled.index_select(-1, second)
+    return None, None, sampled, None, None, None, None
+
+
+def _vectors_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor:
+    S, system = _symmetric(inputs, inputs[2]), inputs[6]
+    moved = _symmetric(inputs, cast(Tensor, tangents[2])).values
+    right = operators.spmm(S.indptr, S.indices, moved, found[0], "auto")
+    return -_bordered_solutions(S, found, right, system)
+
+
+def _bordered_solutions(
+    S: _Symmetric, found: tuple[Tensor, Tensor], right: Tensor, system: str
 ) -> Tensor:
-    """Return the solutions of the adjoint systems of eigenvectors, one for each, shape (n, k)."""
-    n, k = vectors.shape
-    border, V = bordered(A), vectors.T
-    own, shifts = values.expand(k, -1), (-found)[:, None].expand(k, n)
+    """Return the solutions of the bordered systems of eigenvectors, shape (..., n, k)."""
+    *lead, n, k = found[0].shape
+    border, V = bordered(S.matrix), found[0].mT
+    eigenvalues = _eigenvalues(S.indptr, S.indices, S.values, *found)
+    own = S.values[..., None, :].expand(*lead, k, -1)
+    shifts = -eigenvalues[..., None].expand(*lead, k, n)
     with torch.no_grad():  # the solution does not depend on the scale
         none = torch.zeros_like(V)
         scale = assembled_values(border, own, shifts, none, none).abs().amax(-1, keepdim=True)
     numbers = assembled_values(border, own, shifts, scale * V, scale * V)
-    indptr, indices, _ = pattern_tensors(border.pattern, values.device)
-    right = torch.nn.functional.pad(gradient.T, (0, 1))[..., None]
-    return solve_adjoint(indptr, indices, numbers, right, system)[:, :n, 0].T
+    indptr, indices, _ = pattern_tensors(border.pattern, V.device)
+    padded = torch.nn.functional.pad(right.mT, (0, 1))[..., None]
+    return solve_adjoint(indptr, indices, numbers, padded, system)[..., :n, 0].mT
+
+
+_vectors: Operator = define(
+    "eigenvectors(Tensor indptr, Tensor indices, Tensor values, SymInt columns, bool beside, "
+    "str wanted, str system) -> (Tensor, Tensor)",
+    kernel=_vectors_kernel,
+    fake=_vectors_fake,
+    backward=_vectors_backward,
+    jvp=_vectors_jvp,
+    autocast=False,
+)
+
+
+# ---- eigenvalues: derivatives take no solve
+
+
+def _values_kernel(
+    indptr: Tensor, indices: Tensor, values: Tensor, vectors: Tensor, found: Tensor
+) -> Tensor:
+    return found.clone(memory_format=torch.contiguous_format)
+
+
+def _values_fake(
+    indptr: Tensor, indices: Tensor, values: Tensor, vectors: Tensor, found: Tensor
+) -> Tensor:
+    return torch.empty_like(found, memory_format=torch.contiguous_format)
+
+
+def _values_backward(
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
+    indptr, indices, _, vectors, _ = inputs
+    scaled = vectors * gradient[..., None, :]
+    return None, None, operators.sddmm(indptr, indices, scaled, vectors, "auto"), None, None
+
+
+def _values_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
+    indptr, indices, _, vectors, _ = inputs
+    if tangents[2] is None:
+        return None
+    moved: Tensor = operators.spmm(indptr, indices, tangents[2], vectors, "auto")
+    return (vectors * moved).sum(-2)
+
+
+_eigenvalues: Operator = define(
+    "eigenvalues(Tensor indptr, Tensor indices, Tensor values, Tensor vectors, Tensor found) "
+    "-> Tensor",
+    kernel=_values_kernel,
+    fake=_values_fake,
+    backward=_values_backward,
+    jvp=_values_jvp,
+    autocast=False,
+)

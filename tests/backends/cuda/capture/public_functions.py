@@ -82,7 +82,7 @@ def functions_of_arrays() -> dict[str, dict[str, Function]]:
         "wollemi": {
             "as_linop": _on_matrix(wl.as_linop),
             "batch": _on_matrices(wl.batch),
-            "fusedmm": _on_matrix(wl.fusedmm, (N, K), (N, K)),
+            "fusedmm": _on_matrix(wl.fusedmm, (N, K), (N, K), (N, K)),
             "galerkin": _on_two(wl.galerkin),
             "sddmm": _on_matrix(wl.sddmm, (N, K), (N, K)),
             "solve": _on_matrix(wl.solve, (N,)),
