@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -237,7 +237,7 @@ def _of_arrays(
     edge, alpha, use_values, kernel = options
     alpha = real_number(alpha, "alpha", "fusedmm")
     executor, (m, n) = A.executor, A.shape
-    edge = _checked_edge(edge)
+    edge = checked_edge(edge)
     queries, keys = DenseOperand(executor, C, m, "C"), DenseOperand(executor, B, n, "B")
     summed = DenseOperand(executor, D, n, "D")
     require_equal_columns(queries, keys)
@@ -273,11 +273,15 @@ def _of_arrays(
     return found, in_likeness(executor.to_host(totals) if queries.from_host else totals, C, None)
 
 
-def _checked_edge(edge: str | EdgeFunction | None) -> str | EdgeFunction:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def checked_edge(edge: str | Function | None) -> str | Function:
+    """Return an edge function or the name of one; None is ``"identity"``."""
     edge = "identity" if edge is None else edge
     if not callable(edge) and edge not in EDGES:
         raise InvalidArgument(
-            f"edge: expected None, one of {', '.join(EDGES)}, or a function, got {edge!r}"
+            f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
         )
     return edge
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from ...core.deprecation import named_options
-from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
-from ...core.products.fusedmm import EDGES
+from ...core.products.fusedmm import checked_edge
 from .messages import EdgeFunction, Entries
 from .patterns import Sparse, sparse_of
 from .products import edge_weights, fusedmm_p, sddmm_p, spmm_p
@@ -187,11 +187,7 @@ def fusedmm(
            [3.]], dtype=float32)
     """
     sparse, C, B, D = sparse_of(A), jnp.asarray(C), jnp.asarray(B), jnp.asarray(D)
-    edge = "identity" if edge is None else edge
-    if not callable(edge) and edge not in EDGES:
-        raise InvalidArgument(
-            f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
-        )
+    edge = checked_edge(edge)
     check_dense("C", C, sparse.shape[0])
     check_dense("B", B, sparse.shape[1], C.shape[-1])
     check_dense("D", D, sparse.shape[1])

@@ -98,19 +98,14 @@ def log_determinant(
     n = matrix.shape[0]
     if matrix.shape[1] != n:
         raise ShapeMismatch(f"A: expected a square matrix, got shape {matrix.shape}")
-    indptr, indices, _ = pattern_tensors(matrix, weights.device)
     if method == "factors":
+        indptr, indices, _ = pattern_tensors(matrix, weights.device)
         found: Tensor = _logarithm(indptr, indices, weights)
         return found
-    mirrored = indices_on(matrix, "mirror", mirror(matrix), weights.device)
-    mean = (weights + weights[..., mirrored]) / 2  # symmetric for all values that are given
-    Z = torch.from_numpy(np.random.default_rng(seed).integers(0, 2, (n, probes)) * 2 - 1)
     if rtol is None and not isinstance(solver, Settings):
         rtol = determinant.ESTIMATED[str(weights.dtype).removeprefix("torch.")]
     how = describe(solver, M, rtol, 0.0, None)
-    probed = Z.to(weights).expand(*mean.shape[:-1], n, probes)
-    estimate: Tensor = _estimate(indptr, indices, mean, probed, steps, how)
-    return estimate
+    return _estimated(matrix, weights, np.random.default_rng(seed), probes, steps, how)
 
 
 # ---- by factors
@@ -271,6 +266,19 @@ _estimate: Operator = define(
     jvp=_estimate_jvp,
     autocast=False,
 )
+
+
+def _estimated(
+    A: Csr, values: Tensor, rng: np.random.Generator, probes: int, steps: int, how: str
+) -> Tensor:
+    """Return the estimate of the symmetric part."""
+    n, mirrored = A.shape[0], indices_on(A, "mirror", mirror(A), values.device)
+    mean = (values + values[..., mirrored]) / 2  # symmetric for all values that are given
+    signs = torch.from_numpy(rng.integers(0, 2, (n, probes)) * 2 - 1).to(values)
+    indptr, indices, _ = pattern_tensors(A, values.device)
+    Z = signs.expand(*mean.shape[:-1], n, probes)
+    found: Tensor = _estimate(indptr, indices, mean, Z, steps, how)
+    return found
 
 
 def quadrature(multiply: Callable[[Tensor], Tensor], Z: Tensor, steps: int) -> Tensor:

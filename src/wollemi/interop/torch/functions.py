@@ -19,7 +19,7 @@ from ...core.formats import Csr
 from ...core.formats.mask import Mask, refuse_without_entries
 from ...core.formats.mask_union import MaskUnion
 from ...core.libraries import graph_handler
-from ...core.products.fusedmm import EDGES, refuse_lse
+from ...core.products.fusedmm import checked_edge, refuse_lse
 from ...core.products.mask_parts import SeveralMasks, is_for_heads, merged, runs_of
 from . import masks, operators
 from .edge_functions import (
@@ -234,9 +234,8 @@ def fusedmm(
     The forward pass never stores the sampled matrix, nor does the backward pass on GPUs where no
     row and no column is long; else it has a few arrays of ``nnz`` numbers, on the CPU two for all
     heads. A function of your own, a bias and a cap are traced and become a part of the kernel; the
-    gradients then have a few arrays of ``nnz`` numbers. With dropout, in ``torch.compile``, and for
-    functions that cannot be traced, the scores are stored and the function is called with them;
-    the logger ``wollemi`` tells the reason.
+    gradients then have such arrays. With dropout, in ``torch.compile``, and for functions that
+    cannot be traced (the logger ``wollemi`` tells the reason), the scores are stored.
 
     Parameters
     ----------
@@ -272,22 +271,17 @@ def fusedmm(
     """
     _check_tensor("C", C)
     alpha = _factor(alpha, "fusedmm")
-    edge = "identity" if edge is None else edge
-    if not callable(edge) and edge not in EDGES:
-        raise InvalidArgument(
-            f"edge: expected None, one of {', '.join(EDGES)} or a function, got {edge!r}"
-        )
+    edge = checked_edge(edge)
     if torch.compiler.is_compiling() and _is_apart(A, edge, softcap, return_lse):
-        found: Tensor | tuple[Tensor, Tensor] = _fusedmm_apart(
+        return _fusedmm_apart(
             A, C, B, D, edge=edge, alpha=alpha, use_values=use_values, values=values, bias=bias,
             softcap=softcap, dropout=dropout, seed=seed, kernel=kernel, return_lse=return_lse,
         )  # fmt: skip
-        return found
     if isinstance(A, MaskUnion) or is_for_heads(A):
         options = {"edge": edge, "alpha": alpha, "softcap": softcap, "kernel": kernel}
         given = {"values": values, "bias": bias, "dropout": dropout, "use_values": use_values}
-        refused = {name: value for name, value in given.items() if value}
-        return _fusedmm_of_masks(A, C, B, D, options | refused, return_lse)
+        options |= {name: value for name, value in given.items() if value}
+        return _fusedmm_of_masks(A, C, B, D, options, return_lse)
     if isinstance(A, Mask):
         of_entries = (values, bias, dropout or None)
         return _fusedmm_of_mask(A, C, B, D, edge, alpha, kernel, of_entries, softcap, return_lse)
