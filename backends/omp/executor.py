@@ -17,12 +17,12 @@ from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.foreign import ForeignProduct, Handlers
 from ...core.host import cpu_name, memory
-from ...core.links import drive_alone
+from ...core.links import Links, drive_alone
 from ...core.program import recording
-from . import foreign
+from . import foreign, ranks
 from .batch import solve
 from .batch_direct import factorize, solve_factored
-from .kernels import kernel
+from .kernels import called, kernel
 from .level import level, native
 from .table import algorithms
 from .threads import default_threads
@@ -30,6 +30,7 @@ from .threads import default_threads
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
+    from ...core.distributed.ranks import RankLinks
     from ...core.exchange import Exchange
     from ...core.iteration import Iteration, Replay
     from ...core.operator import LinearOperator
@@ -236,11 +237,16 @@ class OmpExecutor(Executor):
         return found
 
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
-        """Make a total; on a tape it is a call of Python."""
-        if native().recording():
-            native().record_call(function, (array,))
-        else:
+        """Make a total; on a tape it is a call of Python, unless the links have native steps."""
+        links = self.links
+        if isinstance(links, ranks.MemoryLinks) and links.records(function):
             function(array)
+        else:
+            called(function, (array,))
+
+    def link_ranks(self, host: RankLinks) -> Links | None:
+        """Return links by memory that ranks of one host share, or None."""
+        return ranks.joined_by_memory(host)
 
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether compiled loops call the function of an operator; a compiled one alone."""

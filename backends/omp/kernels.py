@@ -51,12 +51,12 @@ def _replayed(function: Function) -> Function:
     """Return a kernel that is called by every replay, where it would only be called once."""
 
     def replayed(executor: Executor, *arguments: Any) -> Any:
-        return _call(function, (executor, *arguments))
+        return called(function, (executor, *arguments))
 
     return update_wrapper(replayed, function)
 
 
-def _call(function: Function, operands: tuple[Any, ...]) -> Any:
+def called(function: Function, operands: tuple[Any, ...]) -> Any:
     """Call a function now, or in every replay of the tape that is being recorded."""
     if not native().recording():
         return function(*operands)

@@ -1,13 +1,16 @@
 // The native module of one instruction-set level, and all that needs pybind11.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 
 #include "omp/batch_lanes.hpp"
 #include "omp/call.hpp"
+#include "omp/rank_memory.hpp"
 #include "omp/stored.hpp"
 #include "omp/tape.hpp"
 #include "omp/team.hpp"
@@ -260,6 +263,87 @@ void add_batch(py::module_& module) {
       "Solve many systems by the tapes of one for each thread, and lanes where it has them.");
 }
 
+// Runs a step now, or when the tape that is being recorded is replayed; the tape keeps objects.
+template <class Step>
+void submit_step(Step step, std::vector<Object> kept) {
+  passing_errors([&] {
+    if (recording() != nullptr) {
+      recording()->append([step](int) { step(); }, std::move(kept));
+      return;
+    }
+    const ReleasedGil released;
+    step();
+  });
+}
+
+u8* bytes_of(const py::array& array) { return static_cast<u8*>(const_cast<void*>(array.data())); }
+
+void add_rank_memory(py::module_& module) {
+  using Bytes = py::array_t<u8, py::array::c_style>;
+  py::class_<RankMemory, std::shared_ptr<RankMemory>>(module, "RankMemory", py::module_local(),
+                                                      "Totals of ranks that share memory.")
+      .def(py::init([](const Bytes& window, int rank, int size, const py::array_t<i64>& requests,
+                       bool crowded, const py::function& look, const py::function& obey) {
+             return std::make_shared<RankMemory>(bytes_of(window), rank, size, requests.data(),
+                                                 crowded, Object::borrow(look.ptr()),
+                                                 Object::borrow(obey.ptr()));
+           }),
+           py::arg("window").noconvert(), py::arg("rank"), py::arg("size"),
+           py::arg("requests").noconvert(), py::arg("crowded"), py::arg("look"), py::arg("obey"),
+           py::keep_alive<1, 2>(), py::keep_alive<1, 5>())
+      .def_static("bytes", &RankMemory::bytes, py::arg("size"), "Return the bytes of a window.")
+      .def_property_readonly_static("most", [](const py::object&) { return RankPost::kBytes; })
+      .def(
+          "total",
+          [](const std::shared_ptr<RankMemory>& memory, const py::array& numbers, int kind) {
+            const auto submit = [&](auto* place) {
+              const auto count = static_cast<i64>(numbers.size());
+              submit_step([=] { memory->total(place, count, RankTotal(kind)); },
+                          {Object::borrow(numbers.ptr())});
+            };
+            u8* const place = bytes_of(numbers);
+            if (numbers.itemsize() == sizeof(double))
+              submit(reinterpret_cast<double*>(place));
+            else
+              submit(reinterpret_cast<float*>(place));
+          },
+          py::arg("numbers"), py::arg("kind"),
+          "Replace float32 or float64 numbers by their sums, maxima or norms over the ranks.");
+
+  py::class_<RankRows, std::shared_ptr<RankRows>>(module, "RankRows", py::module_local(),
+                                                  "Rows that a rank exchanges with others.")
+      .def(
+          py::init([](std::shared_ptr<RankMemory> ranks, int rank, const py::object& mine,
+                      i64 bytes, std::vector<int> targets,
+                      const std::vector<std::array<i64, 3>>& sources, const py::function& connect) {
+            std::vector<RankPart> parts;
+            for (const auto& [from, place, size] : sources)
+              parts.push_back({static_cast<int>(from), place, size});
+            u8* const memory = mine.is_none() ? nullptr : bytes_of(mine.cast<Bytes>());
+            return std::make_shared<RankRows>(std::move(ranks), rank, memory, bytes,
+                                              std::move(targets), std::move(parts),
+                                              Object::borrow(connect.ptr()));
+          }),
+          py::arg("ranks"), py::arg("rank"), py::arg("mine"), py::arg("bytes"), py::arg("targets"),
+          py::arg("sources"), py::arg("connect"), py::keep_alive<1, 4>())
+      .def_static("memory_bytes", &RankRows::memory_bytes, py::arg("size"), py::arg("packed"),
+                  "Return the bytes of the memory of a rank that packs a number of bytes.")
+      .def(
+          "send",
+          [](const std::shared_ptr<RankRows>& rows, const py::array& packed) {
+            const u8* const place = bytes_of(packed);
+            submit_step([rows, place] { rows->send(place); }, {Object::borrow(packed.ptr())});
+          },
+          py::arg("packed"))
+      .def(
+          "receive",
+          [](const std::shared_ptr<RankRows>& rows, const py::array& ghosts) {
+            u8* const place = bytes_of(ghosts);
+            submit_step([rows, place] { rows->receive(place); }, {Object::borrow(ghosts.ptr())});
+          },
+          py::arg("ghosts"));
+}
+
 } // namespace
 
 } // namespace wl
@@ -271,6 +355,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   py::detail::npy_api::get(); // once, where no other thread can wait for it
   wl::add_tape(module);
   wl::add_batch(module);
+  wl::add_rank_memory(module);
   wl::add_generated_entries(module.ptr());
   wl::add_csr_entries(module.ptr());
   wl::add_lane_plan_entries(module.ptr());

@@ -94,15 +94,16 @@ class HostLinks(Links):
         real = host.view(host.real.dtype).ravel()
         seen = self.interrupts()
         found = self.arrays(np.append(real, real.dtype.type(seen)))
-        self._obey(max(int(message[-1]) for message in found))
+        self.obey(max(int(message[-1]) for message in found))
         return [message[:-1].view(host.dtype).reshape(host.shape) for message in found]
 
     def check(self) -> None:
         """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
         found = self.arrays(np.array([self.interrupts()], np.int64))
-        self._obey(max(int(message[-1]) for message in found))
+        self.obey(max(int(message[-1]) for message in found))
 
-    def _obey(self, known: int) -> None:
+    def obey(self, known: int) -> None:
+        """Raise KeyboardInterrupt if there were more requests to stop than before."""
         if known > self.interrupts_seen:
             self.interrupts_seen = known
             raise KeyboardInterrupt

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidArgument, MemberFailed
-from ..executor import Executor
+from ..executor import Array, Executor
 from ..host import cores
 from ..links import Links
 from ..registry import backend, backend_names, host_name
@@ -47,16 +47,35 @@ class RankLinks(HostLinks):
         The reason why the group cannot go on.
     heard : dict
         The messages of the failed ranks, by rank.
-    asked : int
-        How often this rank was asked to stop.
+    requests : array of int64, shape (2,)
+        How often this rank was asked to stop, and how many requests to stop the group has obeyed.
+        Native code reads them.
     """
 
     def __init__(self, executor: Executor, rank: int, size: int, block: int) -> None:
+        self.requests = np.zeros(2, np.int64)
         super().__init__(executor, rank, size, block)
-        self.asked = 0
         self._told = False
         self.failed: str | None = None
         self.heard: dict[int, str] = {}
+
+    @property
+    def asked(self) -> int:
+        """How often this rank was asked to stop."""
+        return int(self.requests[0])
+
+    @asked.setter
+    def asked(self, times: int) -> None:
+        self.requests[0] = times
+
+    @property
+    def interrupts_seen(self) -> int:
+        """How many requests to stop the group has obeyed."""
+        return int(self.requests[1])
+
+    @interrupts_seen.setter
+    def interrupts_seen(self, times: int) -> None:
+        self.requests[1] = times
 
     # methods of a subclass
 
@@ -134,6 +153,40 @@ class RankLinks(HostLinks):
     def interrupts(self) -> int:
         """Return how often this rank was asked to stop."""
         return self.asked
+
+
+class RankTransport(Links):
+    """Links between ranks with a way of their own for totals and rows of vectors.
+
+    Parameters
+    ----------
+    host : RankLinks
+        Carries the messages of the hosts.
+    """
+
+    def __init__(self, host: RankLinks) -> None:
+        self.host = host
+        self.rank, self.size, self.block = host.rank, host.size, host.block
+
+    def all(self, thing: Any) -> list[Any]:
+        """Return the small objects of the host that the ranks hand over, in order of ranks."""
+        return self.host.all(thing)
+
+    def alltoall(self, things: Sequence[Any]) -> list[Any]:
+        """Send ``things[r]`` to rank ``r``; return the objects sent to this one."""
+        return self.host.alltoall(things)
+
+    def gathered(self, blocks: Array) -> Array:
+        """Return the rows of the NumPy arrays of all ranks, one below the other."""
+        return self.host.gathered(blocks)
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt on all ranks if one of them was asked to stop."""
+        self.host.check()
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Return a context in which the other ranks hear of it if this one fails."""
+        return self.host.guarded()
 
 
 class RankGroup:

@@ -188,4 +188,4 @@ class LoneLinks(ThreadLinks):
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a caller has asked the group to stop."""
-        self._obey(self.interrupts())
+        self.obey(self.interrupts())

@@ -143,8 +143,7 @@ class Verification:
         and the first solve in a workspace computes it, so that operators prepare their one-time
         data.
         """
-        replay = self.work.verifying
-        return self.start is None and replay.resident and replay.program not in (None, False)
+        return self.start is None and self.work.verifying.resident and self.work.applied
 
     def _start_codes(self) -> list[int]:
         """Return the codes that the steps of a solver would set for a residual of these norms."""

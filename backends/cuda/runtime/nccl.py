@@ -22,13 +22,14 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....core.distributed.group import PATIENCE
 from ....core.distributed.halo import Halo
+from ....core.distributed.ranks import RankTransport
 from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
@@ -225,7 +226,7 @@ class NcclLinks(Transport, GpuLinks):
             self.communicator.abort()
 
 
-class RankNcclLinks(Transport):
+class RankNcclLinks(Transport, RankTransport):
     """Links by NCCL between the GPUs of processes.
 
     Parameters
@@ -235,8 +236,8 @@ class RankNcclLinks(Transport):
     """
 
     def __init__(self, host: RankLinks, communicator: Any, nccl: Any) -> None:
-        self.host, self.gpu = host, host.executor
-        self.rank, self.size, self.block = host.rank, host.size, host.block
+        RankTransport.__init__(self, host)
+        self.gpu = host.executor
         self.health = _Health()
         self.use(communicator, nccl)
 
@@ -278,14 +279,6 @@ class RankNcclLinks(Transport):
             self.health.aborted = True
             threading.Thread(target=self.communicator.abort, daemon=True).start()
 
-    def all(self, thing: Any) -> list[Any]:
-        """Return the small objects of the host that the ranks hand over, in order of ranks."""
-        return self.host.all(thing)
-
-    def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to rank ``r``; return the objects sent to this one."""
-        return self.host.alltoall(things)
-
     def swap(
         self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
     ) -> list[Array]:
@@ -307,18 +300,6 @@ class RankNcclLinks(Transport):
         self.nccl.groupEnd()
         self.complete()
         return made
-
-    def gathered(self, blocks: Array) -> Array:
-        """Return the rows of the NumPy arrays of all ranks, one below the other."""
-        return self.host.gathered(blocks)
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt on all ranks if one of them was asked to stop."""
-        self.host.check()
-
-    def guarded(self) -> AbstractContextManager[None]:
-        """Return a context in which the other ranks hear of it if this one fails."""
-        return self.host.guarded()
 
 
 def linked_ranks(host: RankLinks) -> RankNcclLinks | None:

@@ -5,6 +5,7 @@ The executor is ``omp:1`` by default; ``own`` is the GPU of each rank.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -104,6 +105,75 @@ def reproducible(group: Any) -> None:
     found = wl.solvers.Cg(wl.distribute(line(n), group), rtol=1e-6).solve(b)
     alone = wl.distribute(line(n), ["omp:1"], reproducible=True)
     np.testing.assert_array_equal(found.x, wl.solvers.Cg(alone, rtol=1e-6).solve(b).x)
+
+
+def memory(group: Any) -> None:
+    """Rows and totals by memory that ranks share: every dtype and width, and products in a row."""
+    assert type(group.links).__name__ == "MemoryLinks", group.links.reason
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        S = line(N, 17).astype(dtype)
+        A, alone = wl.distribute(S, group), wl.Csr(S, executor="omp:1")
+        for shape in ((N,), (N, 1), (N, 3)):
+            X = Y = np.random.default_rng(4).standard_normal(shape).astype(dtype)
+            for _ in range(5):  # no sum in between: buffers must not be overwritten
+                X, Y = A @ X, alone @ Y
+                np.testing.assert_array_equal(X, Y)
+            rtol = 1e-3 if A.dtype in (np.float32, np.complex64) else 1e-9
+            for M in (None, "polynomial"):
+                x = wl.solvers.Gmres(A, M=M, rtol=rtol).solve(Y).x
+                assert abs(S @ x - Y).max() <= 10 * rtol * abs(Y).max() * N
+    observed_by_one(group)
+    totals(group)
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith(group.links.name)]
+
+
+def observed_by_one(group: Any) -> None:
+    """A profiler on one rank, whose loop runs operation by operation, and another's from a tape."""
+    A, b = wl.distribute(line(), group), np.ones(N)
+    cg = wl.solvers.Cg(A, M="polynomial", rtol=1e-10)
+    with wl.profile() if group.rank == 0 else contextlib.nullcontext():
+        found = cg.solve(b)
+    np.testing.assert_array_equal(cg.solve(b).x, found.x)
+
+
+def totals(group: Any) -> None:
+    """Totals of any length and kind, beside NumPy's; NaN stays."""
+    for dtype, count in ((np.float32, 1), (np.float64, 7), (np.float64, 5000)):
+        of_ranks = np.random.default_rng(5).standard_normal((group.size, count)).astype(dtype)
+        of_ranks[-1, 0] = np.nan
+        expected = {
+            "sum": of_ranks.sum(axis=0),
+            "largest": of_ranks.max(axis=0),
+            "norm": np.sqrt((of_ranks**2).sum(axis=0)),
+        }
+        for name, total in expected.items():
+            mine = of_ranks[group.rank].copy()
+            getattr(group.links, name)(mine)
+            np.testing.assert_allclose(mine, total, rtol=1e-5, atol=1e-6)
+
+
+def no_memory(group: Any) -> None:
+    """If one rank cannot share memory, all exchange messages, and say why."""
+    from wollemi.backends.omp import ranks as shared
+
+    shared.PLACES = () if group.rank == 1 else shared.PLACES
+    group = wl.distributed.world("omp:1")
+    assert type(group.links).__name__ != "MemoryLinks"
+    assert "rank 1" in group.links.reason
+    A, b = wl.distribute(line(), group), np.ones(N)
+    np.testing.assert_allclose(line() @ wl.solvers.Cg(A, rtol=1e-10).solve(b).x, b, atol=1e-8)
+
+
+def ended(group: Any) -> None:
+    """A rank ends while another waits for its total."""
+    if group.rank == 1:
+        os._exit(0)
+    try:
+        group.links.sum(np.ones(1))
+    except wl.errors.MemberFailed as error:
+        assert "rank 1 has ended" in str(error)
+        say(group, "heard of it")
+    os._exit(0)
 
 
 def interrupt(group: Any) -> None:

@@ -32,6 +32,12 @@ def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
     require_success(run(ranks, "everything", kind))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks share memory on Linux")
+@pytest.mark.parametrize("program", ["memory", "no_memory"])
+def test_ranks_of_one_host_share_memory_where_they_can(program: str) -> None:
+    require_success(run(2, program))
+
+
 def test_reproducible_sums_have_the_bits_of_one_process() -> None:
     require_success(run(2, "reproducible"))
 

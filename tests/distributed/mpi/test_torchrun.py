@@ -43,6 +43,12 @@ def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
     require_success(run(ranks, "everything", kind))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks share memory on Linux")
+def test_a_rank_that_ends_is_missed_by_one_that_waits_for_its_total() -> None:
+    done = run(2, "ended")
+    assert "heard of it" in done.stdout, done.stderr
+
+
 @pytest.mark.rare
 def test_ctrl_c_on_one_rank_ends_the_solve_on_all() -> None:
     require_interrupted(run(2, "interrupt"))
