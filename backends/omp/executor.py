@@ -17,7 +17,7 @@ from ...core.errors import InvalidArgument
 from ...core.executor import Array, Executor
 from ...core.foreign import ForeignProduct, Handlers
 from ...core.host import cpu_name, memory
-from ...core.links import Links, drive_alone
+from ...core.links import drive_alone
 from ...core.program import recording
 from . import foreign, ranks
 from .batch import solve
@@ -30,7 +30,6 @@ from .threads import default_threads
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
-    from ...core.distributed.ranks import RankLinks
     from ...core.exchange import Exchange
     from ...core.iteration import Iteration, Replay
     from ...core.operator import LinearOperator
@@ -81,6 +80,7 @@ class OmpExecutor(Executor):
 
     kernels = kernel
     algorithms = algorithms
+    link_ranks = staticmethod(ranks.joined_by_memory)
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = default_threads() if threads is None else int(threads)
@@ -243,10 +243,6 @@ class OmpExecutor(Executor):
             function(array)
         else:
             called(function, (array,))
-
-    def link_ranks(self, host: RankLinks) -> Links | None:
-        """Return links by memory that ranks of one host share, or None."""
-        return ranks.joined_by_memory(host)
 
     def takes_function(self, operator: LinearOperator) -> bool:
         """Return whether compiled loops call the function of an operator; a compiled one alone."""

@@ -339,7 +339,7 @@ class Rescaling:
             Whether the scales are others now, so that the solve is worth repeating.
         """
         version = int(getattr(self.A, "_values_version", 0))
-        if not self.RESCALES or not work.n or work.measured == version:
+        if not self.RESCALES or not work.A.shape[0] or work.measured == version:
             return False
         work.measured = version
         M = None if work.M is None or work.M.varies else work.M

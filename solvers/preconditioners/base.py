@@ -310,6 +310,16 @@ def _renewed(value: Any) -> Any:
     return value
 
 
+def transposed(part: Any) -> Any:
+    """Return the transpose of a matrix: a part's by rows, that of a group's as the group has it."""
+    return part.transpose() if isinstance(part, Matrix) else part.T
+
+
+def adjoint(part: Any) -> Any:
+    """Return the conjugate transpose of a matrix, made as :func:`transposed` makes it."""
+    return transposed(part).conj()
+
+
 def require_finite(operator: LinOp, name: str) -> None:
     """Apply an operator to a vector of ones.
 

@@ -12,7 +12,7 @@ from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.triangular import prepare_substitution, substitute
 from ...core.operations import ilu, triangular, vector
 from .application import checked_application, checked_count, temporaries
-from .base import Preconditioner, RecordedRefresh
+from .base import Preconditioner, RecordedRefresh, adjoint, transposed
 from .factor_pattern import FactorPattern
 from .factors import (
     Elimination,
@@ -450,12 +450,12 @@ class Ilu(Preconditioner):
     @property
     def T(self) -> Self:
         """The factors of the transpose."""
-        return self._turned(lambda part: part.transpose())
+        return self._turned(transposed)
 
     @property
     def H(self) -> Self:
         """The factors of the conjugate transpose."""
-        return self._turned(lambda part: part.transpose().conj())
+        return self._turned(adjoint)
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
         made = self._changed(lambda part: turn(part))

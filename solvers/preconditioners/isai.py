@@ -14,7 +14,7 @@ from ...core.formats.arithmetic import add, matmul
 from ...core.formats.rowwise import with_index_dtype
 from ...core.lazy import Temporary
 from ...core.operations import isai
-from .base import Preconditioner, RecordedRefresh, require_finite, update_all
+from .base import Preconditioner, RecordedRefresh, adjoint, require_finite, transposed, update_all
 from .factors import identity, kept, row_of_entries
 
 if TYPE_CHECKING:
@@ -118,12 +118,12 @@ class Isai(Preconditioner):
     @property
     def T(self) -> Isai:
         """The transposed inverse."""
-        return self._remade(lambda part: part.transpose())  # type: ignore[attr-defined]
+        return self._remade(transposed)
 
     @property
     def H(self) -> Isai:
         """The conjugate transpose of the inverse."""
-        return self._remade(lambda part: part.transpose().conj())  # type: ignore[attr-defined]
+        return self._remade(adjoint)
 
 
 class Fsai(Preconditioner):

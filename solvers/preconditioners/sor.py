@@ -15,7 +15,7 @@ from ...core.formats.permuting import permuted
 from ...core.formats.triangular import host_of, prepare_substitution, segments, substitute
 from ...core.lazy import Temporary
 from ...core.operations import ordering, triangular, vector
-from .base import Preconditioner, update_all
+from .base import Preconditioner, adjoint, transposed, update_all
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -206,12 +206,12 @@ class Sor(Preconditioner):
     @property
     def T(self) -> Self:
         """The sweep of the transpose in the opposite order: the transpose of this one."""
-        return self._turned(lambda part: part.transpose())
+        return self._turned(transposed)
 
     @property
     def H(self) -> Self:
         """The sweep of the conjugate transpose in the opposite order."""
-        return self._turned(lambda part: part.transpose().conj())
+        return self._turned(adjoint)
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
         made = self._copied()

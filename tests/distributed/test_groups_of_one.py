@@ -25,6 +25,17 @@ def test_preconditioners_are_those_of_one_executor(kind: str, name: str, rng: An
     np.testing.assert_array_equal(found.residuals, alone.residuals)
 
 
+@pytest.mark.parametrize("name", ["ilu", "isai", "ssor"])
+def test_transposed_preconditioners_are_those_of_one_executor(
+    kind: str, name: str, rng: Any
+) -> None:
+    S, b = line(30, 7), rng.standard_normal(30)
+    alone = wl.solvers.Bicg(wl.Csr(S, executor=kind), M=name, rtol=1e-8).solve(b)
+    found = wl.solvers.Bicg(wl.distribute(S, [kind]), M=name, rtol=1e-8).solve(b)
+    assert found.iterations == alone.iterations
+    np.testing.assert_allclose(found.x, alone.x, atol=1e-7)
+
+
 def test_a_schwarz_preconditioner_with_overlap_has_nothing_to_overlap(kind: str, rng: Any) -> None:
     S, b = grid(9), rng.standard_normal(81)
     schwarz = wl.preconditioners.Schwarz(wl.distribute(S, [kind]), M="ilu", overlap=1)

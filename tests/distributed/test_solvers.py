@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.solvers.preconditioners import BY_NAME
@@ -207,3 +208,12 @@ def test_members_look_for_captures_once(monkeypatch: pytest.MonkeyPatch) -> None
     looks.clear()
     A.group.run(lambda member: None)  # a function of the user may capture
     assert not looks
+
+
+def test_a_member_without_rows_measures_the_scale_of_the_operator_too(kind: str) -> None:
+    """A solve that breaks down asks for the size of ``A``: a product of all members."""
+    S = sp.csr_array(np.diag([1.0, -1.0, 1e-300]))
+    b = np.array([1.0, 1.0, 0.0])
+    alone = wl.solvers.Cg(wl.Csr(S, executor=kind)).solve(b)
+    found = wl.solvers.Cg(wl.distribute(S, [kind, kind], partition=[0, 3, 3])).solve(b)
+    assert found.reason == alone.reason and not found.converged
