@@ -9,7 +9,7 @@ applied.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -209,6 +209,10 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
     def varies(self) -> bool:
         """Whether applying is not one fixed linear map: a solver's iterations depend on ``x``."""
         return False
+
+    def _savepoint(self) -> Callable[[], None]:
+        """Return a function that takes back an update after this call; nothing by default."""
+        return lambda: None
 
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.

@@ -542,6 +542,15 @@ class Csr(LinOp):
         data : array, shape (local_nnz,)
             New values, in the order in which the rows of this member were given.
         """
+        self.executor.copy_into(self.data, self._new_values(data))
+        self._changes += 1
+        self._derived.clear()
+        for part in self._parts:
+            if part is not None:
+                part._tell_sharers()
+
+    def _new_values(self, data: Any) -> Array:
+        """Return new values for this member's rows, in the dtype of the matrix."""
         values = native(self.executor, data, "data")
         if tuple(values.shape) != tuple(self.data.shape):
             raise InvalidMatrix(
@@ -550,12 +559,8 @@ class Csr(LinOp):
             )
         if is_complex(values.dtype) and not is_complex(self.dtype):
             raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
-        self.executor.copy_into(self.data, values.astype(self.dtype))
-        self._changes += 1
-        self._derived.clear()
-        for part in self._parts:
-            if part is not None:
-                part._tell_sharers()
+        found: Array = values.astype(self.dtype)
+        return found
 
     # ---- vectors
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import is_dataclass, replace
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from ..described import facts_table, side_by_side
-from ..errors import InvalidArgument, SolveInterrupted, UnsupportedOperation
+from ..errors import InvalidArgument, MemberFailed, SolveInterrupted, UnsupportedOperation
 from ..linop import LinOp
 from ..loggers import Logger
 from ..operands import is_array
@@ -199,8 +199,14 @@ class Shared(LinOp):
         return functools.partial(self.call, name)
 
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, on every member."""
-        self.call("update", A)
+        """Follow new values of the matrix, on every member; on none if a member refuses them."""
+        saved = self.group.call(lambda member: self.members[member.links.rank]._savepoint())
+        try:
+            self.call("update", A)
+        except BaseException:  # an interruption too: members have to follow the same values
+            with suppress(MemberFailed):  # the group is of no more use then
+                self.group.call(lambda member: saved[member.links.rank]())
+            raise
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values and keep the pattern.
@@ -211,7 +217,8 @@ class Shared(LinOp):
             The new values, in the order of the matrix that was distributed.
         """
         if isinstance(data, Parts):
-            self.call("update_values", data)
+            new = self.call("_new_values", data)  # all members take theirs, or none
+            self.call("update_values", new)
             return
         values = np.asarray(data)
         counts = [part.local_nnz for part in self.members]  # type: ignore[attr-defined]

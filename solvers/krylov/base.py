@@ -42,6 +42,7 @@ from ..driver.scaling import Rescaling, Scales
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
+from ..preconditioners.base import savepoint
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -236,6 +237,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     def settings(self) -> Settings:
         """The class and the options that this solver was made with, without the matrix."""
         return settings_of(self)
+
+    def _savepoint(self) -> Callable[[], None]:
+        return savepoint([self], self.A)
 
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, with the plans and the set-up of the pattern kept.

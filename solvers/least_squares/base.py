@@ -28,6 +28,7 @@ from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
 from ..driver.watching import Watchers
 from ..driver.workspace import Workspace
+from ..preconditioners.base import savepoint
 from .bidiagonal import measure_normal, measure_residual, measured
 from .loop import solve
 
@@ -183,6 +184,9 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
         watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
         return solve(self, b, x0, Watchers(callback, None, watching))
+
+    def _savepoint(self) -> Callable[[], None]:
+        return savepoint([self], self.A)
 
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, or take another operator of the same shape.

@@ -246,6 +246,9 @@ class Preconditioner(LinOp, metaclass=Configurable):
         made._updates += 1
         self.__dict__.update(made.__dict__)
 
+    def _savepoint(self) -> Callable[[], None]:
+        return savepoint([self], self._matrix)
+
     @property
     def _rebuilds(self) -> int:  # type: ignore[override]
         return self._own_rebuilds + sum(part._rebuilds for part in self._operators())

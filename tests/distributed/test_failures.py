@@ -132,3 +132,27 @@ def test_a_value_of_one_member_that_is_not_finite_is_refused_on_all(kind: str) -
     A = wl.distribute(S.tocsr(), [kind] * 3)
     with pytest.raises(wl.errors.InvalidMatrix, match="A has NaN or Inf"):
         wl.solve(A, np.ones(30))
+
+
+def test_values_that_one_member_refuses_are_taken_by_none(kind: str) -> None:
+    S, b = line(40), np.arange(40.0)
+    A = wl.distribute(S, [kind, kind])
+    counts = [part.local_nnz for part in A.members]
+    for second in (np.ones(counts[1] + 1), np.full(counts[1], 1j)):
+        with pytest.raises(wl.errors.InvalidMatrix):
+            A.update_values(wl.distributed.Parts([np.full(counts[0], 7.0), second]))
+        np.testing.assert_allclose(A @ b, S @ b)
+
+
+@pytest.mark.parametrize("M", ["jacobi", "blockjacobi:size=2", "schwarz:inner=ilu"])
+def test_an_update_that_one_member_refuses_leaves_all_as_they_were(kind: str, M: str) -> None:
+    S, b = line(40), np.arange(1.0, 41.0)
+    A = wl.distribute(S, [kind, kind])
+    gmres = wl.solvers.Gmres(A, M=M, rtol=1e-10)
+    before, solution = gmres.M @ b, gmres.solve(b).x
+    A.update_values(np.where(np.arange(S.nnz) == S.nnz - 1, np.nan, 2 * S.data))
+    with pytest.raises(wl.errors.WollemiError):
+        gmres.update()
+    np.testing.assert_array_equal(gmres.M @ b, before)
+    A.update_values(S.data)
+    np.testing.assert_array_equal(gmres.solve(b).x, solution)
