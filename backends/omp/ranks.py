@@ -141,8 +141,8 @@ def is_alive(process: int) -> bool:
     return about.rpartition(")")[2].split()[0] not in "ZX"  # ended, and its parent has not asked
 
 
-class SharedRows:
-    """The rows of one halo, of one width, in shared memory.
+def rows_in_memory(links: MemoryLinks, halo: Halo, width: int, name: str) -> Any:
+    """Return the native exchange of the rows of one halo, of one width.
 
     The memory of a rank that sends rows begins with a line of 64 bytes for itself and one for each
     rank: the turn that this rank has read, where its part begins among the packed bytes, their
@@ -155,27 +155,23 @@ class SharedRows:
     name : str
         Of the rows among all rows of the host; the same on all ranks.
     """
-
-    def __init__(self, links: MemoryLinks, halo: Halo, width: int, name: str) -> None:
-        packed, memory = halo.packed * width, None
-        if packed:
-            size = native().RankRows.memory_bytes(links.size, packed)
-            mine = f"{name}-{links.rank}"
-            memory = SharedFile(mine, size, partial(_describe, halo, width)).memory
-            links.health.names.add(mine)
-        sources = [
-            (rank, begin * width, (end - begin) * width) for rank, begin, end in halo.receives
-        ]
-        names = {rank: f"{name}-{rank}" for rank, _, _ in halo.receives}
-        self.rows = native().RankRows(
-            links.memory,
-            links.rank,
-            memory,
-            packed,
-            [rank for rank, _, _ in halo.sends],
-            sources,
-            partial(_sources, names, links.rank, links.size, links.health.look),
-        )
+    packed, memory = halo.packed * width, None
+    if packed:
+        size = native().RankRows.memory_bytes(links.size, packed)
+        mine = f"{name}-{links.rank}"
+        memory = SharedFile(mine, size, partial(_describe, halo, width)).memory
+        links.health.names.add(mine)
+    sources = [(rank, begin * width, (end - begin) * width) for rank, begin, end in halo.receives]
+    names = {rank: f"{name}-{rank}" for rank, _, _ in halo.receives}
+    return native().RankRows(
+        links.memory,
+        links.rank,
+        memory,
+        packed,
+        [rank for rank, _, _ in halo.sends],
+        sources,
+        partial(_sources, names, links.rank, links.size, links.health.look),
+    )
 
 
 #: Words of a line of a header, and their positions.
@@ -268,8 +264,8 @@ class MemoryLinks(RankTransport):
         width = int(packed.shape[1]) * packed.dtype.itemsize
         if width not in halo.tables:
             self._numbers += 1
-            halo.tables[width] = SharedRows(self, halo, width, f"{self.name}-{self._numbers}")
-        halo.mine = halo.tables[width].rows
+            halo.tables[width] = rows_in_memory(self, halo, width, f"{self.name}-{self._numbers}")
+        halo.mine = halo.tables[width]
         halo.mine.send(packed)
 
     def receive(self, halo: Halo, ghosts: Array) -> None:
