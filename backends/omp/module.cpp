@@ -268,7 +268,9 @@ template <class Step>
 void submit_step(Step step, std::vector<Object> kept) {
   passing_errors([&] {
     if (recording() != nullptr) {
-      recording()->append([step](int) { step(); }, std::move(kept));
+      const auto work = [step](int) { step(); };
+      recording()->append(Work(&work, work_kind<std::remove_const_t<decltype(work)>>),
+                          std::move(kept));
       return;
     }
     const ReleasedGil released;
