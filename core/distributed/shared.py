@@ -200,12 +200,16 @@ class Shared(LinOp):
 
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, on every member; on none if a member refuses them."""
-        saved = self.group.call(lambda member: self.members[member.links.rank]._savepoint())
+        saved = self._run(lambda part: part._savepoint())
+
+        def take_back(member: Any) -> None:
+            saved[member.links.rank]()
+
         try:
             self.call("update", A)
         except BaseException:  # an interruption too: members have to follow the same values
             with suppress(MemberFailed):  # the group is of no more use then
-                self.group.call(lambda member: saved[member.links.rank]())
+                self.group.call(take_back)
             raise
 
     def update_values(self, data: Any) -> None:
