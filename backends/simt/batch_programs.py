@@ -12,6 +12,7 @@ from ...core.operations import matrix as products
 from ...core.program import Call
 from ..unified.wrappers import NARROW_TYPES, VALUE_TYPES
 from . import batch_gmres as basis_steps
+from . import batch_inverse as inverse_steps
 from .batch_shape import Needs, padded
 from .fused import REAL
 from .operands import CODES, address, is_contiguous, is_rowwise, is_vector, row_arrays
@@ -44,9 +45,9 @@ def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
     for name in PROGRAMS:
         program = getattr(member, name)
         found[name] = [] if program is None else list(executor.record(program.body).expanded())
-    cells = numbers_of(found)
+    cells, inverses = numbers_of(found), set(inverse_steps.inverses_of(found))
     for call in (call for calls in found.values() for call in calls):
-        _check(call, member, cells)
+        _check(call, member, cells, inverses)
     return found
 
 
@@ -64,7 +65,7 @@ def numbers_of(programs: dict[str, list[Call]]) -> set[int]:
     }
 
 
-def _check(call: Call, member: MemberPrograms, cells: set[int]) -> None:
+def _check(call: Call, member: MemberPrograms, cells: set[int], inverses: set[int]) -> None:
     operation, arguments = call
     if operation is products.csr_diagonal:
         matrix, vectors = arguments[0], [arguments[1]]
@@ -72,8 +73,16 @@ def _check(call: Call, member: MemberPrograms, cells: set[int]) -> None:
         if basis_steps.adds_vectors(call):
             raise Unsuited(f"{operation.name} of further vectors")
         matrix, vectors = None, [array for array, _ in basis_steps.vectors_of_step(call)]
-    elif operation is products.csr_spmv:
+    elif inverse_steps.is_inversion(call):
+        if address(inverse_steps.named(call)["data"]) != address(member.values):
+            raise Unsuited(f"{operation.name} of another matrix")
+        matrix, vectors = None, []
+    elif inverse_steps.is_product(call):
         matrix, vectors = arguments[0], list(arguments[1:3])
+        if address(matrix.data) in inverses:
+            matrix = None
+        elif operation is not products.csr_spmv:
+            raise Unsuited(operation.name)
     elif is_rowwise(operation):
         matrix = None
         vectors = [array for _, array in row_arrays(call)]
@@ -101,13 +110,15 @@ def is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
 def arrays_of(call: Call) -> Iterator[tuple[Any, bool]]:
     """Yield the vectors of an operation, and whether it writes each."""
     operation, arguments = call
-    if operation is products.csr_spmv:
+    if inverse_steps.is_product(call):
         yield arguments[1], False
         yield arguments[2], True
     elif operation is products.csr_diagonal:
         yield arguments[1], True
     elif basis_steps.is_step(call):
         yield from basis_steps.vectors_of_step(call)
+    elif inverse_steps.is_inversion(call):
+        return
     else:
         for parameter, array in row_arrays(call):
             yield array, parameter.intent != "in"
@@ -127,9 +138,8 @@ def type_of(array: Any) -> str:
 
 def value_of(call: Call, value: str) -> str:
     """Return the code of the dtype that an operation computes in."""
-    operation, arguments = call
-    if operation is products.csr_spmv:
-        return CODES[arguments[1].dtype]
+    if inverse_steps.is_product(call):
+        return CODES[call.arguments[1].dtype]
     for parameter, array in call.named:
         if parameter.is_array and parameter.kind == "T":
             return CODES[array.dtype]
@@ -139,7 +149,7 @@ def value_of(call: Call, value: str) -> str:
 def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
     """Return the addresses of the vectors of which work-items read any element."""
     calls = [call for calls in programs.values() for call in calls]
-    of_products = {address(c.arguments[1]) for c in calls if c.operation is products.csr_spmv}
+    of_products = {address(c.arguments[1]) for c in calls if inverse_steps.is_product(c)}
     steps = (call for call in calls if basis_steps.is_step(call))
     return of_products | {address(v) for c in steps for v in basis_steps.gathered_by_step(c)}
 
@@ -177,16 +187,30 @@ class Part:
         The C type of its elements.
     is_long : bool
         Whether it may be in memory that is not shared.
+    is_far : bool
+        Whether it is never in shared memory, if the vectors are.
     """
 
     nbytes: int
     kind: str
     is_long: bool = False
+    is_far: bool = False
 
 
-def parts_of(programs: dict[str, list[Call]], value: str) -> dict[int | str, Part]:
-    """Return the arrays of a Krylov space, by address, and the kernel's own, by name."""
+def parts_of(programs: dict[str, list[Call]], value: str, block: int = 1) -> dict[int | str, Part]:
+    """Return the arrays of Krylov spaces and of inverses, by address or by name.
+
+    ``block`` is the number of the work-items that have memory of their own.
+    """
     found: dict[int | str, Part] = {}
+    itemsize = np.dtype(value).itemsize
+    for call in (call for calls in programs.values() for call in calls):
+        if inverse_steps.is_inversion(call):
+            known = found[inverse_steps.WORK].nbytes if inverse_steps.WORK in found else 0
+            nbytes = max(known, inverse_steps.work_of(call, block) * itemsize)
+            found[inverse_steps.WORK] = Part(nbytes, VALUE_TYPES[value], is_far=True)
+    for where, w in inverse_steps.inverses_of(programs).items():
+        found[where] = Part(int(w.nbytes), type_of(w), is_long=True)
     for call in (call for calls in programs.values() for call in calls):
         if not basis_steps.is_step(call):
             continue
@@ -194,7 +218,7 @@ def parts_of(programs: dict[str, list[Call]], value: str) -> dict[int | str, Par
             found[address(array)] = Part(int(array.nbytes), type_of(array), is_long)
         own = basis_steps.scratch_of_step(call, VALUE_TYPES[value], REAL[value])
         for name, kind in own.items():
-            nbytes = basis_steps.length_of(call) * np.dtype(value).itemsize
+            nbytes = basis_steps.length_of(call) * itemsize
             found[name] = Part(nbytes, kind)
     return found
 
@@ -205,7 +229,7 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
     vectors = sum(padded(int(array.nbytes)) for array in written)
     parts = parts_of(programs, CODES[member.x.dtype]).values()
-    vectors += sum(padded(part.nbytes) for part in parts if not part.is_long)
+    vectors += sum(padded(p.nbytes) for p in parts if not (p.is_long or p.is_far))
     basis = sum(padded(part.nbytes) for part in parts if part.is_long)
     longest, repeats = _row_facts(member, programs)
     values = member.values
@@ -215,10 +239,16 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     )  # fmt: skip
 
 
+def is_of_matrix(call: Call, member: MemberPrograms) -> bool:
+    """Return whether an operation multiplies by the matrix of a system."""
+    is_product = call.operation is products.csr_spmv
+    return is_product and address(call.arguments[0].data) == address(member.values)
+
+
 def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
     """Return the entries of the longest row, and whether a row has two entries of one column."""
     for call in (call for calls in programs.values() for call in calls):
-        if call.operation is products.csr_spmv:
+        if is_of_matrix(call, member):
             on, matrix = member.status.executor, call.arguments[0]
             indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
             rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))

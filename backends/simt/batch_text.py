@@ -18,6 +18,7 @@ from ...core.operations import matrix as products
 from ...core.program import Call
 from ..unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor
 from . import batch_gmres as basis_steps
+from . import batch_inverse as inverse_steps
 from . import fused
 from .batch_programs import (
     PROGRAMS,
@@ -27,6 +28,7 @@ from .batch_programs import (
     arrays_of,
     gathered_by,
     is_of_cells,
+    is_of_matrix,
     numbers_of,
     parts_of,
     type_of,
@@ -196,7 +198,7 @@ class _Text:
         #: Pointers to vectors, and to the elements of a work-item, by address.
         self.names: dict[int, str] = {}
         self.elements: dict[int, str] = {}
-        #: Pointers to the arrays of a Krylov space, by address or name.
+        #: Pointers to the arrays that are no vectors, by address or name.
         self.parts: dict[int | str, str] = {}
         for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
             name, kind = f"v{at}", type_of(vector.array)
@@ -209,12 +211,13 @@ class _Text:
             # a functor takes pointers that it may write through, also where it only reads
             element = f"const_cast<{kind}*>({self.elements[where]})"
             self.arguments.renamed[where] = (element, "1")
-        for at, (key, part) in enumerate(parts_of(programs, value).items()):
+        for at, (key, part) in enumerate(parts_of(programs, value, shape.block).items()):
             self._define_part(key, part, f"k{at}")
 
     def _define_part(self, key: int | str, part: Part, name: str) -> None:
-        """Define a pointer to an array of a Krylov space."""
-        outside = part.is_long and self.shape.vectors_shared and not self.shape.basis_shared
+        """Define a pointer to an array that is no vector."""
+        may_leave = part.is_far or (part.is_long and not self.shape.basis_shared)
+        outside = may_leave and self.shape.vectors_shared
         place = self._part(part.nbytes, part.kind, outside=outside)
         self.opening.append(f"  {part.kind}* const {name} = {place};\n")
         self.parts[key] = name
@@ -271,7 +274,7 @@ class _Text:
                 lines += ["it.barrier();\n", made, "it.barrier();\n"]
                 written, gathered = set(), set()
                 continue
-            is_product = call.operation is products.csr_spmv
+            is_product = inverse_steps.is_product(call)
             vectors = list(arrays_of(call))
             gathers = {address(call.arguments[1])} if is_product else set()
             writes = {address(a) for a, w in vectors if w}
@@ -305,10 +308,18 @@ class _Text:
     def _statement(self, call: Call) -> str:
         arguments, (operation, given) = self.arguments, call
         real = VALUE_TYPES[arguments.value]
-        if operation is products.csr_spmv:
-            _, x, y, alpha, beta = given
+        if inverse_steps.is_inversion(call):
+            return self._inversion(call)
+        if inverse_steps.is_product(call):
+            matrix, x, y, alpha, beta = given
             numbers = [arguments.number(a, x.dtype) for a in (alpha, beta)]
             source = self.names[address(x)]
+            if not is_of_matrix(call, self.member):
+                constant, size = int(bool(self.shape.held)), inverse_steps.block_size(matrix)
+                data, target = self.parts[address(matrix.data)], self.elements[address(y)]
+                vectors = [data, source, target]
+                taken = ", ".join([self.n, str(size), *self._pattern(matrix), *vectors, *numbers])
+                return f"wl::multiply_inverse<{constant}, {real}>(it, {taken});\n"
             if self.shape.held:
                 taken = ", ".join(["own_row", source, self.elements[address(y)], *numbers])
                 return f"wl::multiply_own_row<{real}>(has_row, {taken});\n"
@@ -328,6 +339,23 @@ class _Text:
             return self._functor(call, run)
         run = "add_up_rows" if operation.sums else "for_rows"
         return self._functor(call, f"{run}(it, {self.n}")
+
+    def _inversion(self, call: Call) -> str:
+        """Return the statement that makes rows of an approximate inverse."""
+
+        def expression(name: str, argument: Any) -> str:
+            if name in self.parts:
+                return self.parts[name]
+            if name == "w":
+                return self.parts[address(argument)]
+            if name == "singular":
+                return self.arguments.cell(argument, "wl::i64")
+            if name == "data":
+                return "values"
+            kind = f"const {INDEX_TYPES[CODES[argument.dtype]]}"
+            return self.arguments.pointer(argument, kind)
+
+        return inverse_steps.inversion(call, expression)
 
     def _step_of_basis(self, call: Call) -> str:
         """Return the statement of a step of GMRES."""
@@ -397,7 +425,7 @@ class _Text:
             call.arguments[0]
             for name in PROGRAMS
             for call in self.programs[name]
-            if call.operation is products.csr_spmv
+            if is_of_matrix(call, self.member)
         )
         kind = "dense_row" if shape.dense else "held_row"
         taken = ["it", self.n, *self._pattern(matrix), "own_values"]
@@ -468,9 +496,8 @@ class _Text:
         )
         failed = "false"
         if member.flags is not None:
-            if int(member.flags.size) != 1:
-                raise Unsuited("several flags")
-            failed = f"*{cell(member.flags, 'wl::i64')} != 0"
+            flags = (member.flags[f : f + 1] for f in range(int(member.flags.size)))
+            failed = " || ".join(f"*{cell(flag, 'wl::i64')} != 0" for flag in flags)
         members, loads = self._cells()
         lambdas = "".join(
             f"  const auto {name}_system = [&] {{\n{body}  }};\n"
@@ -492,8 +519,11 @@ class _Text:
         )  # fmt: skip
         extra = [operand.format(real=self.real) for operand in _OPERANDS]
         headers = ["unified/status.hpp", "unified/precision.hpp", "simt/one_system.hpp"]
-        if self.parts:
+        calls = [call for name in PROGRAMS for call in self.programs[name]]
+        if any(basis_steps.is_step(call) for call in calls):
             headers.append(basis_steps.HEADER)
+        if any(inverse_steps.is_inversion(call) for call in calls):
+            headers.append(inverse_steps.HEADER)
 
         def compose(headers: Sequence[str], texts: Sequence[str]) -> str:
             return self.target.program(headers, texts, shape.block, shape.resident)

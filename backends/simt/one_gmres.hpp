@@ -9,18 +9,6 @@
 
 namespace wl {
 
-// f(row, index of its elements in vectors) for the rows of a work-item.
-template <int OWN_ROW, class F>
-WL_DEVICE void for_rows_of_item(const item& it, i64 n, const F& f) {
-  if constexpr (OWN_ROW) {
-    if (it.thread() < n)
-      f(i64(it.thread()), i64(0));
-  } else {
-    for (i64 row = it.thread(); row < n; row += WL_BLOCK)
-      f(row, row);
-  }
-}
-
 // v = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0.
 template <int OWN_ROW, class T, class S>
 WL_DEVICE void start_basis(const item& it, i64 s, i64 n, const T* r, T* v, S* basis, T* g,

@@ -34,6 +34,19 @@ WL_DEVICE S total_of_block(const item& it, S value) {
   return value;
 }
 
+// f(row, index of its elements in vectors) for the rows of a work-item. OWN_ROW is 1 where it
+// has one row, and the vectors begin at its elements.
+template <int OWN_ROW, class F>
+WL_DEVICE void for_rows_of_item(const item& it, i64 n, const F& f) {
+  if constexpr (OWN_ROW) {
+    if (it.thread() < n)
+      f(i64(it.thread()), i64(0));
+  } else {
+    for (i64 row = it.thread(); row < n; row += WL_BLOCK)
+      f(row, row);
+  }
+}
+
 // A functor on all rows, without a sum.
 template <class F>
 WL_DEVICE void for_rows(const item& it, i64 n, const F& f) {

@@ -24,7 +24,10 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     "`Gmres`, `Fgmres`": {
         "reference": ALONE, "omp": _THREAD, "cuda": _BLOCK, "hip": _BLOCK, "dpcpp": _BLOCK,
     },
-    "`Ilu`, `Ic`, `BlockJacobi`, `Isai` of each matrix": {
+    "`BlockJacobi`, `Isai` of each matrix": {
+        "reference": ALONE, "omp": _THREAD, "cuda": _BLOCK, "hip": _BLOCK, "dpcpp": _BLOCK,
+    },
+    "`Ilu`, `Ic` of each matrix": {
         "reference": ALONE, "omp": _THREAD, "cuda": ALONE, "hip": ALONE, "dpcpp": ALONE,
     },
     "`Bicg`, `Qmr`": {

@@ -65,10 +65,11 @@ def test_one_kernel_solves_all_systems_and_bad_ones_fail_alone(direct, dtype, rn
     assert found.converged.tolist() == [k not in (2, 5) for k in range(count)]
 
 
-def test_gmres_of_a_system_is_in_one_kernel_too(rng) -> None:
+@pytest.mark.parametrize("M", ["isai", pytest.param("blockjacobi", marks=pytest.mark.rare)])
+def test_gmres_and_preconditioners_of_a_system_are_in_one_kernel_too(M, rng) -> None:
     count, n = 5, 20
     a, A, b = systems(rng, n, count, "float64")
-    result = wl.solvers.Gmres(A, M="jacobi", rtol=1e-10, restart=6).solve(b)
+    result = wl.solvers.Gmres(A, M=M, rtol=1e-10, restart=6).solve(b)
     assert result.converged.all()
     assert result.notes == [f"systems solved side by side: {count}"]
     residual = np.linalg.norm(b - np.einsum("kij,kj->ki", a, result.x), axis=1)

@@ -59,19 +59,20 @@ def band(n, width):
 
 
 @pytest.mark.parametrize(
-    ("stored", "name", "dtype", "held"),
+    ("stored", "name", "M", "dtype", "held"),
     [
-        (band(54, 54), "Bicgstab", "float64", 54),
-        (band(200, 1), "Cg", "float64", 3),
-        (band(40, 1), "Gmres", "float64", 3),
-        pytest.param(band(992, 1), "Fgmres", "complex64", 3, marks=pytest.mark.rare),
+        (band(54, 54), "Bicgstab", "jacobi", "float64", 54),
+        (band(200, 1), "Cg", "jacobi", "float64", 3),
+        (band(40, 1), "Gmres", "isai", "float64", 3),
+        (band(40, 1), "Cg", "blockjacobi:size=4", "float32", 3),
+        pytest.param(band(992, 1), "Fgmres", "jacobi", "complex64", 3, marks=pytest.mark.rare),
         # a compilation takes half a minute on a slow processor
-        pytest.param(band(90, 20), "Bicgstab", "complex64", 0, marks=pytest.mark.rare),
-        pytest.param(band(20, 2), "Idr", "float32", 5, marks=pytest.mark.rare),
+        pytest.param(band(90, 20), "Bicgstab", "jacobi", "complex64", 0, marks=pytest.mark.rare),
+        pytest.param(band(20, 2), "Idr", "jacobi", "float32", 5, marks=pytest.mark.rare),
     ],
 )
-def test_the_kernel_of_a_solver_compiles(stored, name, dtype, held, monkeypatch):
-    made = written(monkeypatch, stored, name, dtype, M="jacobi")
+def test_the_kernel_of_a_solver_compiles(stored, name, M, dtype, held, monkeypatch):
+    made = written(monkeypatch, stored, name, dtype, M=M)
     assert made.shape.held == held
     assert compiler.compile_source(made.kernel.source, "sm_90", name)
 

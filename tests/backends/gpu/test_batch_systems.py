@@ -103,6 +103,8 @@ SOLVERS = [
     ("Gmres", {"M": "jacobi", "side": "left"}, "complex64", False),
     ("Gmres", {"M": "jacobi", "basis": "float16"}, "float32", False),
     ("Fgmres", {"M": "jacobi"}, "complex128", False),
+    ("Bicgstab", {"M": "isai"}, "float64", False),
+    ("Gmres", {"M": "blockjacobi:size=4"}, "complex64", False),
 ]
 
 
@@ -140,18 +142,21 @@ def _compare_with_one(name, options, dtype, hermitian, on, rng):
         assert residual <= 1.5 * tolerance * np.linalg.norm(b[k])
 
 
-@pytest.mark.parametrize("kind", [wl.solvers.Cg, wl.solvers.Gmres])
-def test_members_that_fail_leave_the_bits_of_the_others(kind, rng):
+@pytest.mark.parametrize(
+    ("kind", "M"),
+    [(wl.solvers.Cg, "jacobi"), (wl.solvers.Gmres, "jacobi"), (wl.solvers.Bicgstab, "isai")],
+)
+def test_members_that_fail_leave_the_bits_of_the_others(kind, M, rng):
     n, count = 20, 6
     data, indices, indptr = batch(n, count, "float64", rng, hermitian=True)
     b = rng.standard_normal((count, n))
     on = OneBlock(MOST_SHARED)
-    good = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    good = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M=M)
     expected = good.solve(b)
     data[1, 3] = np.nan
     data[2] = 0
     b[4] = 0
-    mixed = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M="jacobi")
+    mixed = kind(wl.Csr((data, indices, indptr), shape=(n, n), executor=on), M=M)
     found = mixed.solve(b)
     assert found.notes == ["systems solved side by side: 4"]
     for k in (0, 3, 5):

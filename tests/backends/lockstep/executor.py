@@ -53,6 +53,7 @@ class Namespace:
 
     def __init__(self, device: LockstepDevice) -> None:
         self.cuda = SimpleNamespace(Stream=lambda non_blocking: Stream(device))
+        self.linalg = SimpleNamespace(inv=lambda array: native(np.linalg.inv(array)))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         function = getattr(np, name)
