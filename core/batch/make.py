@@ -262,7 +262,12 @@ def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
 def _matrices(given: Iterable[Any], executor: Executor | str | None, who: str) -> list[Matrix]:
     """Return the caller's matrices on one executor."""
     made: list[Matrix] = []
-    for item in given:
+    for k, item in enumerate(given):
+        if getattr(item, "_is_batch", False):
+            raise InvalidArgument(
+                f"{who}: item {k} is a batch, and a matrix was expected: pass its matrices, A[k]; "
+                "the data of batches of one pattern are joined by concatenate"
+            )
         matrix = item if isinstance(item, Matrix) else Csr(item, executor=executor)
         where = executor if executor is not None else made[0].executor if made else None
         matrix.executor.refuse_capture(MAKES)

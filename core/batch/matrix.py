@@ -13,7 +13,13 @@ from numpy.typing import DTypeLike
 
 from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, common_dtype, is_complex
-from ..errors import IndexOutOfRange, InvalidArgument, InvalidMatrix, UnsupportedOperation
+from ..errors import (
+    FixedAttribute,
+    IndexOutOfRange,
+    InvalidArgument,
+    InvalidMatrix,
+    UnsupportedOperation,
+)
 from ..factors import number
 from ..formats.base import Matrix
 from ..formats.given import as_source
@@ -27,6 +33,15 @@ if TYPE_CHECKING:
 
 #: The reason that errors about single matrices name.
 ONE_BY_ONE = "a batch has one pattern and many values; A[k] is one matrix with all methods"
+
+
+#: Attributes that a batch never changes, and the alternative for each.
+_FIXED = {
+    "shape": "wl.Csr((data, indices, indptr), shape=shape) is a batch of another shape",
+    "batch_shape": "data with other leading axes makes another batch",
+    "dtype": "A.astype(dtype) is a batch of another dtype",
+    "executor": "A.to(executor) is a batch elsewhere",
+}
 
 
 class UnsupportedOnBatch(UnsupportedOperation, AttributeError):
@@ -83,6 +98,14 @@ class BatchMatrix(ABC):
         xp = one.executor.xp
         made._values = xp.ascontiguousarray(values)  # kernels read rows
         return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute, unless a batch never changes it: kernels trust these."""
+        if name in _FIXED and (name == "dtype" or name in self.__dict__):
+            raise FixedAttribute(
+                f"{name}: a batch cannot change it; {_FIXED[name]} (can't set attribute)"
+            )
+        super().__setattr__(name, value)
 
     # ---- facts
 
@@ -240,7 +263,7 @@ class BatchMatrix(ABC):
     def __truediv__(self, divisor: Any) -> Any:
         if not isinstance(divisor, Number):
             self._refuse("/", "divide by one number, or give data of other values")
-        return self * (1 / divisor)  # type: ignore[operator]
+        return self * (1 / divisor if divisor else np.inf)  # type: ignore[operator]
 
     # ---- positions
 

@@ -111,6 +111,10 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
 def _as_matrix(A: Any) -> Matrix:
     if isinstance(A, Matrix):
         return A
+    if getattr(A, "_is_batch", False):
+        raise UnsupportedOperand(
+            "norm: a batch has no norm of its own; wl.linalg.norm(A[k]) is that of one matrix"
+        )
     if not is_sparse(A):
         raise UnsupportedOperand(
             f"norm: expected a matrix, got {type(A).__name__}; of an array take numpy.linalg.norm"

@@ -13,10 +13,12 @@ from ...core.batch.tolerances import Tolerances
 from ...core.batch.verdicts import Verdicts
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, WollemiError
+from ...core.linop import LinOp
 from ...core.registry import executor as executor_by_name
 from ...core.settings import Settings
 from ...core.status import Stop
 from ...core.stopping import Criterion
+from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .member import Member, criterion
 from .mixed import MixedSolver
@@ -102,6 +104,7 @@ class BatchSolver:
         self._given = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
         if executor is not None and A._follows:
             A = A.to(executor)
+        M = self._checked(M, A)
         self.kind, self.A, self.M, self.stop, self.options = kind, A, M, stop, options
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
         self.tolerances = tolerances(A, rtol, atol)
@@ -111,6 +114,18 @@ class BatchSolver:
         if isinstance(M, (BatchMatrix, BatchPreconditioner)):
             self._check_batch(M)
         self._made: dict[Any, list[Member]] = {}
+
+    @staticmethod
+    def _checked(M: Any, A: BatchMatrix) -> Any:
+        """Return ``M``; one operator for all systems as an operator that fits their matrices."""
+        for_each = (str, Settings, type, BatchPreconditioner, BatchMatrix)
+        if M is None or isinstance(M, for_each) or (callable(M) and not hasattr(M, "shape")):
+            return M
+        if isinstance(M, LinOp):
+            if tuple(M.shape) != A.shape:
+                raise ShapeMismatch(f"M: expected an operator of shape {A.shape}, got {M.shape}")
+            return M
+        return as_preconditioner(M, A.tocsr().pattern)
 
     def _check_batch(self, M: Any) -> None:
         if (M.batch_shape, M.shape) != (self.batch_shape, self.shape):

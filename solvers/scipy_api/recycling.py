@@ -10,10 +10,11 @@ from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.operator import as_linop
 from ...core.suggest import checked_keywords
+from ..batch.choose import is_batch
 from ..krylov.base import KrylovSolver
 from ..krylov.gcrotmk import Gcrotmk
 from ..krylov.lgmres import Lgmres
-from .krylov import Callback, _start, _vector
+from .krylov import Callback, _of_batch, _start, _vector
 
 
 @checked_keywords
@@ -66,6 +67,14 @@ def lgmres(
         raise UnsupportedOperation(
             "lgmres: corrections come after the Krylov vectors; leave prepend_outer_v at False"
         )
+    if is_batch(A):
+        _refuse_kept("outer_v", outer_v)
+        limit = int(maxiter) * max(min(inner_m + outer_k, A.shape[0]), 1)
+        options = {
+            "rtol": rtol, "atol": atol, "restart": inner_m, "augmentation": outer_k,
+            "maxiter": limit,
+        }  # fmt: skip
+        return _of_batch(Lgmres, A, b, x0, M, callback, options)
     operator = as_linop(A)
     n, first = operator.shape[0], len(outer_v or [])
     lengths = [min(inner_m + min(first + i, outer_k), n) for i in range(outer_k + 1)]
@@ -140,6 +149,11 @@ def gcrotmk(
     if truncate != "oldest":
         raise InvalidArgument(f"truncate: expected 'oldest', got {truncate!r}")
     kept = m if k is None else k
+    if is_batch(A):
+        _refuse_kept("CU", CU)
+        limit = int(maxiter) * max(min(m + kept, A.shape[0]), 1)
+        options = {"rtol": rtol, "atol": atol, "restart": m, "k": kept, "maxiter": limit}
+        return _of_batch(Gcrotmk, A, b, x0, M, callback, options)
     operator = as_linop(A)
     n, first = operator.shape[0], len(CU or [])
     lengths = [min(m + max(kept - first - i, 0), n) for i in range(kept + 1)]
@@ -157,6 +171,14 @@ def gcrotmk(
             if c.any():
                 CU.append((None if discard_C else c, u))
     return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
+
+
+def _refuse_kept(name: str, vectors: list[Any] | None) -> None:
+    """Raise InvalidArgument if vectors of earlier systems are given for a batch."""
+    if vectors is not None:
+        raise InvalidArgument(
+            f"{name}: a batch of systems keeps no vectors; leave it out, or solve A[k] with it"
+        )
 
 
 def _iterations(cycles: int, lengths: list[int]) -> int:

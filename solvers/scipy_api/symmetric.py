@@ -108,6 +108,11 @@ def qmr(
     info : int
         As for :func:`cg`.
     """
+    if is_batch(A):
+        if M1 is not None and M2 is not None:
+            raise InvalidArgument("qmr: a batch of systems takes M1 or M2; leave one of them out")
+        M = M2 if M1 is None else M1
+        return _run(Qmr, A, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
     operator = as_linop(A)
     given = [preconditioner(M, operator) for M in (M2, M1)]
     factors = [as_preconditioner(M, operator) for M in given if M is not None]

@@ -88,3 +88,22 @@ def test_options_that_a_batch_does_not_take_are_named(where, rng, name, value):
         wl.solve(A, np.ones((2, 4)), **{name: value})
     with pytest.raises(wl.errors.InvalidArgument, match="callback"):
         wl.linalg.cg(A, np.ones((2, 4)), callback=print)
+
+
+@pytest.mark.parametrize("name", ["qmr", "lgmres", "gcrotmk"])
+def test_functions_that_keep_vectors_take_batches(where, name):
+    data = np.array([[4.0, 1.0, 1.0, 3.0], [2.0, 0.0, 0.0, 5.0]])
+    A = wl.Csr((data, [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2), executor=where)
+    x, info = getattr(wl.linalg, name)(A, np.ones((2, 2)), rtol=1e-10)
+    np.testing.assert_array_equal(info, [0, 0])
+    np.testing.assert_allclose(A @ x, np.ones((2, 2)), rtol=1e-8)
+    kept = {"qmr": {"M1": np.eye(2), "M2": np.eye(2)}, "lgmres": {"outer_v": []}}
+    with pytest.raises(wl.errors.InvalidArgument):
+        getattr(wl.linalg, name)(A, np.ones((2, 2)), **kept.get(name, {"CU": []}))
+
+
+@pytest.mark.parametrize("M", [3, [1.0], np.eye(3)])
+def test_an_operator_that_fits_no_system_is_refused_at_once(where, M):
+    A = wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2), executor=where)
+    with pytest.raises(wl.errors.WollemiError, match="M"):
+        wl.solvers.Cg(A, M=M)

@@ -195,3 +195,19 @@ def test_tensors_of_one_pattern_become_a_batch() -> None:
     A = wl.Csr(tensor)
     assert A.batch_shape == (2,) and A.dtype == np.float32
     np.testing.assert_array_equal(A.to_dense(), tensor.to_dense().numpy())
+
+
+@pytest.mark.parametrize("name", ["shape", "batch_shape", "dtype", "executor"])
+def test_attributes_that_kernels_trust_stay(name) -> None:
+    A = wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2))
+    with pytest.raises(errors.FixedAttribute, match=name):
+        setattr(A, name, getattr(A, name))
+
+
+def test_batches_among_matrices_are_refused() -> None:
+    A = wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2))
+    for join in (wl.stack, wl.batch):
+        with pytest.raises(errors.InvalidArgument, match="item 1 is a batch"):
+            join([A[0], A])
+    with pytest.raises(errors.UnsupportedOperand, match=r"A\[k\]"):
+        wl.linalg.norm(A)
