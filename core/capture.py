@@ -20,9 +20,9 @@ from .errors import CaptureRefused
 PREPARES = frozenset(
     {
         "coarsen", "facts", "ilu", "isai", "ordering", "parilu", "parilut", "rows", "scan",
-        "spgemm", "coo.to_csr", "csr.add", "csr.diagonal", "csr.matmul", "csr.matmul_values",
-        "csr.plan", "csr.sort", "csr.sum_duplicates", "csr.transpose", "triangular.factorize",
-        "triangular.levels", "triangular.threshold",
+        "spgemm", "summary", "coo.to_csr", "csr.add", "csr.diagonal", "csr.matmul",
+        "csr.matmul_values", "csr.plan", "csr.sort", "csr.sum_duplicates", "csr.transpose",
+        "triangular.factorize", "triangular.levels", "triangular.threshold",
     }
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ _ON_HOSTS = {
         _BY_ROWS,
     ),
     "inverse.selected": "factors without row exchanges are on the host, and so are its equations",
+    "summary.square": "it follows a place in each row; devices have facts.mirrored and its like",
     "triangular.lanes": "its blocks of rows are work for threads of a host: devices compute levels",
 }
 _BY_COLUMNS = {

@@ -551,17 +551,22 @@ class Attempts:
         None if none of them is likely to take less than the rest of the first one.
         """
         assert self.pool is not None
-        first = self.pool.first
-        trusted = first.trusted and not self.pool.has_lines
-        if not self.pool.ready:
+        pool, first = self.pool, self.pool.first
+        cheap, least = False, 0.0
+        if not pool.ready:
+            cheap = pool.seconds_of_structure < CHEAP * rest
+            least = EARLY * pool.least_without_structure()
+            if not cheap and rest <= least:  # before any entry is looked at
+                return None
+        trusted = first.trusted and not pool.has_lines
+        if not pool.ready:
             if trusted and done < LONGER * first.iterations:
                 rest = min(rest, (LONGER * first.iterations - done) * first.per_iteration)
-            cheap = not trusted and self.pool.seconds_of_structure < CHEAP * rest
-            if not cheap and rest <= EARLY * self.pool.least_without_structure():
+            if (trusted or not cheap) and rest <= least:
                 return None
         alternative = self._alternative()
         iterations = first.iterations if trusted else 0.0
-        return Outlook(alternative, iterations, self.pool.yields())
+        return Outlook(alternative, iterations, pool.yields())
 
     def _tolerance(self) -> Criterion:
         tolerance = RelativeResidual(self.rtol) | AbsoluteResidual(self.atol)

@@ -212,13 +212,13 @@ class Candidates:
             by_levels *= OF_BLOCKS
         elif not found.looks_diffusive:
             by_levels *= OF_WAVES if found.facts.negative_for_constants else UNKNOWN
-        if self.jumps:
-            by_levels *= OF_JUMPS
-        expected = max(by_levels, 10.0)
+        most = 20.0 * self.n
         if weak < 1:
             condition = (1 + weak) / (1 - weak)
-            expected = min(expected, max(0.5 * sqrt(condition) * self.reduction, 3.0))
-        return min(expected, 20.0 * self.n)
+            most = min(most, max(0.5 * sqrt(condition) * self.reduction, 3.0))
+        if by_levels < most and self.jumps:
+            by_levels *= OF_JUMPS
+        return min(max(by_levels, 10.0), most)
 
     @property
     def jumps(self) -> bool:

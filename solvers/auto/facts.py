@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from ...core.dtypes import real_dtype
 from ...core.executor import Array
 from ...core.formats import Csr, Matrix
-from ...core.formats.rowwise import row_bounds
+from ...core.formats.rowwise import known_canonical, row_bounds
 from ...core.operands import as_column
-from ...core.operations import coarsen, facts, structure, values, vector
+from ...core.operations import coarsen, facts, structure, summary, values, vector
 
 #: How many units of rounding an entry may differ from its mirror image, as ``facts.symmetry`` has
 #: it.
@@ -35,6 +35,9 @@ SUM_SLACK = 4
 
 #: Entries on the host up to which NumPy adds them up: compiled calls take longer.
 FEW_ENTRIES = 50_000
+
+#: Entries up to which one thread of the host looks at them in one pass.
+ONE_PASS = 100_000
 
 #: The operations that compute the properties.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
@@ -64,6 +67,8 @@ class Facts:
         Whether ``x^H A x`` of such a matrix is negative for constant ``x``: it is indefinite.
     constant_diagonal : bool
         Whether all values of the diagonal are equal: Jacobi changes nothing.
+    bound : float or None
+        The largest row sum of ``|D^-1 A|``, where it was found together with the others.
     """
 
     rows: int
@@ -74,6 +79,7 @@ class Facts:
     annihilates_constants: bool = False
     negative_for_constants: bool = False
     constant_diagonal: bool = False
+    bound: float | None = field(default=None, compare=False)
 
     @property
     def may_be_definite(self) -> bool:
@@ -97,20 +103,58 @@ def find_facts(A: Matrix) -> Facts:
     if A.partition is not None:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
-    diagonal = _facts_of_diagonal(rows)
+    found = _in_one_pass(rows) or _one_by_one(rows)
+    if rows is not A and found.bound is not None and A.format == "csc":
+        found = replace(found, bound=None)  # that of columns
+    if not found.may_be_definite or not found.rows:
+        return found
+    annihilates, negative = _on_constants(rows)
+    if not annihilates and not negative:
+        return found
+    return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
+
+
+def _in_one_pass(A: Csr) -> Facts | None:
+    """Return the facts about a matrix of few entries, without the constants.
+
+    None for others, for rows that are not sorted or have duplicates, and for values that are not
+    finite.
+    """
+    executor, real = A.executor, real_dtype(A.dtype)
+    if not 0 < A.nnz <= ONE_PASS or A.dtype.name not in summary.square.dtypes:
+        return None
+    if not executor.supports(summary.square):
+        return None
+    counts, bound = np.empty(7, np.int64), np.empty(1, real)
+    executor.run(summary.square, A.indptr, A.indices, A.data, *BALANCE, counts, bound)
+    disorder, not_finite, differs, not_invertible, positive, repeated, balanced = counts.tolist()
+    if disorder or not_finite:
+        return None
+    rows = known_canonical(A).shape[0]
+    return Facts(
+        rows,
+        not differs,
+        positive,
+        not_invertible,
+        balanced if rows >= LARGE and positive == rows else 0,
+        constant_diagonal=repeated == rows,
+        bound=float(bound[0]),
+    )
+
+
+def _one_by_one(A: Csr) -> Facts:
+    """Return the facts about a matrix, without the constants."""
+    diagonal = _facts_of_diagonal(A)
     found = Facts(
         A.shape[0],
-        is_hermitian(rows),
+        is_hermitian(A),
         diagonal.positive,
         diagonal.not_invertible,
         constant_diagonal=diagonal.constant,
     )
     if found.rows >= LARGE and found.positive == found.rows:
-        found = replace(found, balanced=_balanced(rows))
-    if not found.may_be_definite or not found.rows:
-        return found
-    annihilates, negative = _on_constants(rows)
-    return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
+        found = replace(found, balanced=_balanced(A))
+    return found
 
 
 def _on_constants(A: Csr) -> tuple[bool, bool]:

@@ -107,10 +107,10 @@ class Patience(Criterion):
         self.rtol, self.atol = rtol, atol
         look = FIRST_PART * quickest
         self._looks = LOOKS_OF_SMALL if np.isfinite(quickest) else LOOKS
-        self.every = int(np.clip(min(BETWEEN, look / 2) / max(per_iteration, 1e-9), FEWEST, MOST))
+        self.every = _within(min(BETWEEN, look / 2) / max(per_iteration, 1e-9), FEWEST)
         if outlook is not None:
             first = min(FIRST_SECONDS, look) / max(per_iteration, 1e-9)
-            self._usual, self.every = self.every, int(np.clip(first, FIRST, MOST))
+            self._usual, self.every = self.every, _within(first, FIRST)
         #: Whether this criterion ended the solve.
         self.gave_up = False
         #: The expected seconds of the rest when it was last asked.
@@ -128,7 +128,7 @@ class Patience(Criterion):
         self._look(state.seconds, state.norm / threshold)
         observed = state.seconds / max(state.iteration, 1)
         if self.per_iteration > 0 and state.iteration >= TIMED:
-            self.scale = float(np.clip(observed / self.per_iteration, 0.5, 2.0))
+            self.scale = min(max(observed / self.per_iteration, 0.5), 2.0)
         self.rest = self._expected_rest()
         if self._outlook is not None:
             if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
@@ -154,7 +154,7 @@ class Patience(Criterion):
             return False
         if self.rest <= max(alternative - 0.3 * spent, 0.5 * alternative):
             return False
-        part = np.clip(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART, PART)
+        part = min(max(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART), PART)
         self.gave_up = bool(spent > alternative * part)
         return self.gave_up
 
@@ -173,3 +173,8 @@ class Patience(Criterion):
         gained = self._missing[half] - self._missing[-1]
         took = self._seconds[-1] - self._seconds[half]
         return np.inf if gained <= 0 else max(self._missing[-1], 0.0) * took / gained
+
+
+def _within(count: float, least: int) -> int:
+    """Return a number of iterations between two looks."""
+    return int(min(max(count, least), MOST))

@@ -121,12 +121,14 @@ def planned(operator: LinOp, question: Question) -> Plan:
     key = (question.asked.name, question.asked.M, question.columns, question.rtol,
            question.restart, type(question.restart), question.counted, question.stops,
            question.effort)  # fmt: skip  # True is 1, and not a length
-    found: Plan | None = kept.choices.get(key)
-    if found is None:
-        found = _plan(operator, question)
-        # the plan must not keep the matrix, which keeps the plan
-        kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
-    return replace(found, operator=operator, key=key)
+    known: Plan | None = kept.choices.get(key)
+    if known is not None:
+        return replace(known, operator=operator, key=key)
+    found = _plan(operator, question)
+    # the plan must not keep the matrix, which keeps the plan
+    kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
+    found.key = key
+    return found
 
 
 def _has_finite_entries(A: LinOp) -> bool:
@@ -169,14 +171,14 @@ def _plan(operator: LinOp, question: Question) -> Plan:
         bare = facts.hermitian and facts.positive < facts.rows
         if methods[0] == "minres" and bare:
             about_M = ["M: none at first, since that of minres must be positive definite"]
-    choices = _choices(
-        asked, methods, preconditioners, length, asked_length=restart is not None, bare=bare
-    )
-    about_M += about_restart(choices[0], restart, operator.shape[0])
+    made = partial(_choices, asked, restart=length, asked_length=restart is not None, bare=bare)
+    (first,) = made(methods[:1], preconditioners[:1])
+    about_M += about_restart(first, restart, operator.shape[0])
     notes = [f"{methods[0]}: {about_method}", *about_M]
+    choices = partial(made, methods, preconditioners)
     if not asked.is_auto:
-        return Plan(question, operator, notes, choices, setup_seconds=setup)
-    plan = _in_turn(operator, question, facts, choices, notes, length, automatic=_is_auto(M))
+        return Plan(question, operator, notes, choices(), setup_seconds=setup)
+    plan = _in_turn(operator, question, facts, first, choices, notes, length, _is_auto(M))
     plan.setup_seconds = setup
     return plan
 
@@ -314,8 +316,8 @@ def _choices(
     asked: AskedMethod,
     methods: list[str],
     preconditioners: list[Any],
-    restart: int,
     *,
+    restart: int,
     asked_length: bool,
     bare: bool,
 ) -> list[Candidate]:
@@ -340,13 +342,15 @@ def _in_turn(
     operator: LinOp,
     question: Question,
     facts: Facts | None,
-    choices: list[Candidate],
+    first: Candidate,
+    choices: Callable[[], list[Candidate]],
     notes: list[str],
     length: int,
-    *,
     automatic: bool,
 ) -> Plan:
     """Return the candidates in the order in which they are tried.
+
+    ``choices`` makes all of them, ``first`` is the first one.
 
     Where the entries of the matrix are known and nothing but iterations is limited, they are taken
     by their expected time. Elsewhere candidates that are likely to succeed, with few iterations,
@@ -356,8 +360,8 @@ def _in_turn(
     known = isinstance(operator, Matrix) and operator.partition is None and facts is not None
     tail = partial(_last, max(operator.shape[0], 1), question, choices)
     if known and automatic and not question.stops and facts is not None and facts.rows:
-        return Plan(question, operator, notes, [], tail, (choices[0], length))
-    early = _early(choices, max(operator.shape[0], 1), unlimited=unlimited)
+        return Plan(question, operator, notes, [], tail, (first, length))
+    early = _early(choices(), max(operator.shape[0], 1), unlimited=unlimited)
     direct = [Candidate(DIRECT)] if unlimited and _fits_directly(operator) else []
     if automatic and facts is not None and facts.looks_elliptic:
         early = _with_multigrid(early, facts.rows)
@@ -374,10 +378,11 @@ def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -
     return Pool(kept.twin, properties, make, first, direct=question.unlimited)
 
 
-def _last(n: int, question: Question, choices: list[Candidate]) -> list[Candidate]:
+def _last(n: int, question: Question, make: Callable[[], list[Candidate]]) -> list[Candidate]:
     """Return the candidates that are tried when all others have failed, for n unknowns."""
     if question.effort == "fast":
         return []
+    choices = make()
     columns = question.columns
     last: list[Candidate] = []
     if question.restart is None and n > RESTART and WHOLE_BASIS < n * n * columns <= LAST_BASIS:

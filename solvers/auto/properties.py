@@ -220,7 +220,8 @@ class Properties:
         """The largest sum of a row off the diagonal over the diagonal: below 1 it dominates."""
         if not self.facts.rows or self.facts.not_invertible:
             return np.inf
-        return row_bound(self.A.asformat("csr")) - 1.0
+        bound = self.facts.bound
+        return (row_bound(self.A.asformat("csr")) if bound is None else bound) - 1.0
 
     @cached_property
     def range_of_diagonal(self) -> float:

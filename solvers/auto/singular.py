@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: entries are copied; and up to which rows are compared.
 MOST_ROWS, MOST_ON_DEVICE, MOST_COMPARED = 50_000, 5_000, 2_000
 
+#: The largest row sum of ``|D^-1 A|`` of a real matrix that is regular: its diagonal dominates.
+DOMINATED = 2.0 - 1e-6
+
 #: Pairs of rows with nearly the same product that are compared, and units of rounding of products.
 PAIRS, NEARLY = 32, 64.0
 
@@ -52,6 +55,9 @@ def _sign_of(A: Matrix) -> str | None:
     facts = facts_of(A)
     if facts.may_be_definite:
         return CONSTANTS if facts.annihilates_constants else None
+    dominated = facts.bound is not None and facts.bound < DOMINATED
+    if dominated and A.dtype.kind == "f" and not facts.not_invertible:
+        return None
     rows: Csr = A.asformat("csr").without_duplicates()
     read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
     entries = _Entries(*(np.asarray(a) for a in read))
@@ -106,11 +112,36 @@ class _Entries:
             sums = sums + 1j * np.bincount(self.indices, values.imag, self.n)
         return sums
 
+    @cached_property
+    def slack(self) -> float:
+        """The size of a sum of zero up to which it is rounding."""
+        longest = max(self.data.size / self.n, 1.0)
+        return SUM_SLACK * self.eps * longest * float(np.abs(self.data).max(initial=0.0))
+
     def is_small(self, sums: Numbers) -> bool:
         """Return whether sums are zero to rounding."""
-        longest = max(self.data.size / self.n, 1.0)
-        slack = SUM_SLACK * self.eps * longest * float(np.abs(self.data).max(initial=0.0))
-        return bool(np.abs(sums).max() <= slack)
+        return bool(np.abs(sums).max() <= self.slack)
+
+    @cached_property
+    def marks(self) -> Numbers:
+        """Numbers of 32 bits without a pattern, one for each row: sums of a few tell sets apart."""
+        place = np.arange(1, self.n + 1, dtype=np.uint64)
+        return (
+            (place * place * place + place) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
+        ).astype(float)
+
+    def has_equal_patterns(self, along: Callable[[Numbers], Numbers], across: Numbers) -> bool:
+        """Return whether two rows, or columns, may have entries in the same places.
+
+        Parameters
+        ----------
+        along : callable
+            Sums values of each of them.
+        across : array
+            The column of each entry for rows, its row for columns.
+        """
+        sums = np.sort(along(self.marks[across]))
+        return bool(np.any(sums[1:] == sums[:-1]))
 
     def adjoint(self) -> _Entries:
         """Return the entries of the transpose."""
@@ -131,15 +162,23 @@ class _Entries:
 def _parallel(entries: _Entries) -> str | None:
     """Return whether two rows, or two columns, are multiples of each other.
 
-    The quotients of their products with two vectors are equal then.
+    They have entries in the same places then, and the quotients of their products with two vectors
+    are equal.
     """
+    unclear = not np.all(entries.data)  # a stored zero is no entry
+    by_rows = unclear or entries.has_equal_patterns(entries.along_rows, entries.indices)
+    by_columns = unclear or entries.has_equal_patterns(entries.along_columns, entries.rows)
+    if not by_rows and not by_columns:
+        return None
     probes = np.random.default_rng(entries.n).uniform(0.5, 1.5, (2, entries.n))
-    images = [entries.along_rows(entries.data * y[entries.indices]) for y in probes]
-    if _has_pair(images, lambda: entries, entries.eps):
-        return "A has parallel rows"
-    images = [entries.along_columns(entries.data * y[entries.rows]) for y in probes]
-    if _has_pair(images, entries.adjoint, entries.eps):
-        return "A has parallel columns"
+    if by_rows:
+        images = [entries.along_rows(entries.data * y[entries.indices]) for y in probes]
+        if _has_pair(images, lambda: entries, entries.eps):
+            return "A has parallel rows"
+    if by_columns:
+        images = [entries.along_columns(entries.data * y[entries.rows]) for y in probes]
+        if _has_pair(images, entries.adjoint, entries.eps):
+            return "A has parallel columns"
     return None
 
 

@@ -8,10 +8,13 @@ import numpy as np
 
 from ...core.errors import InvalidMatrix
 from .engine import Engine, Factors, LogDeterminant
+from .row_scaling import scale_of_rows
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
+
+    Numbers = np.ndarray[Any, Any]
 
 
 class SuperLU(Engine):
@@ -28,7 +31,7 @@ class SuperLU(Engine):
     licence = "BSD-3-Clause"
     orderings = ("COLAMD", "MMD_AT_PLUS_A", "MMD_ATA", "NATURAL")
 
-    _columns: np.ndarray[Any, Any] | None = None
+    _columns: Numbers | None = None
 
     @classmethod
     def objection(cls, executor: Executor) -> str:
@@ -55,12 +58,16 @@ class SuperLU(Engine):
         """Factorize; a second matrix of the same pattern takes the columns' order of the first."""
         from scipy.sparse.linalg import splu
 
-        S = A.to_scipy().tocsc()
-        S.sum_duplicates()
+        rows = A.to_scipy()
+        rows.sum_duplicates()
+        symmetric = self._chosen == "MMD_AT_PLUS_A"
+        scale = scale_of_rows(rows, on_diagonal=symmetric)
+        S = rows.tocsc()
+        if scale is not None:
+            S.data *= scale[S.indices]
         known = self._columns is not None
         if known:
             S = S[:, self._columns]
-        symmetric = self._chosen == "MMD_AT_PLUS_A"
         try:
             # SuperLU's symmetric mode prefers the diagonal, for which that order was made
             factorized: Any = splu  # the stubs take the orderings as literals
@@ -83,19 +90,37 @@ class SuperLU(Engine):
         if order is None:
             # lu.perm_c[j] is where column j went: its inverse lists the columns in their new order
             self._columns = np.argsort(lu.perm_c)
-        return SuperLUFactors(lu, order)
+        return SuperLUFactors(lu, order, scale)
 
 
 class SuperLUFactors(Factors):
-    """The factors of SuperLU; ``columns`` is the order in which it was given the columns."""
+    """The factors of SuperLU.
 
-    def __init__(self, lu: Any, columns: np.ndarray[Any, Any] | None) -> None:
-        self.lu, self.columns = lu, columns
+    Parameters
+    ----------
+    lu : SuperLU
+        SciPy's object.
+    columns : array of int, optional
+        The order in which it was given the columns.
+    scale : array, optional
+        The factors of the rows of the matrix that it was given.
+    """
+
+    def __init__(self, lu: Any, columns: Numbers | None, scale: Numbers | None) -> None:
+        self.lu, self.columns, self.scale = lu, columns, scale
         self.nnz = int(lu.nnz)
         self.notes = []
 
     def solve(self, b: Array, transposed: str) -> Array:
         """Return the solution of a block of right-hand sides."""
+        if self.scale is None:
+            return self._solved(b, transposed)
+        scale = self.scale[:, None]
+        if transposed == "N":  # R A x = R b
+            return self._solved(b * scale, transposed)
+        return self._solved(b, transposed) * scale  # A^T R y = b, x = R y
+
+    def _solved(self, b: Array, transposed: str) -> Array:
         if self.columns is None:
             return self.lu.solve(np.ascontiguousarray(b), transposed)
         if transposed == "N":  # (A P) y = b, x = P y
@@ -112,7 +137,10 @@ class SuperLUFactors(Factors):
             if order is not None:
                 sign = sign * parity(order)
         sign = sign if np.iscomplexobj(diagonal) else float(np.real(sign))
-        return LogDeterminant(sign, float(np.sum(np.log(np.abs(diagonal)))))
+        logarithm = float(np.sum(np.log(np.abs(diagonal))))
+        if self.scale is not None:
+            logarithm -= float(np.sum(np.log(self.scale, dtype=np.float64)))
+        return LogDeterminant(sign, logarithm)
 
 
 def parity(permutation: np.ndarray[Any, Any]) -> int:

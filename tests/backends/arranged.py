@@ -312,6 +312,20 @@ def _nearly_symmetric_rows(values: dict[str, Any], extents: dict[str, int]) -> N
     values["indices"], values["values"] = j.astype(index), entries.astype(dtype)
 
 
+def _nearly_symmetric_square(values: dict[str, Any], extents: dict[str, int]) -> None:
+    """Make such a matrix; some have an entry that is not finite, or a row out of order."""
+    m = extents["p"]
+    rows = {name: values[name] for name in ("indices", "values")}
+    _nearly_symmetric_rows(rows, {"m": m})
+    values["indptr"] = np.append(rows["begin"], rows["end"][-1:])
+    values["indices"], values["values"] = rows["indices"], rows["values"]
+    values["least"], values["most"] = 0.5, 1.5
+    if m % 5 == 2:
+        values["values"][m] = np.inf
+    if m % 7 == 3:
+        values["indices"][:2] = values["indices"][1::-1].copy()
+
+
 def _scan(values: dict[str, Any], extents: dict[str, int]) -> None:
     values["lengths"] %= 5
     values["indptr"] = np.full(values["lengths"].size + 1, -77, values["lengths"].dtype)
@@ -478,6 +492,7 @@ ARRANGE: dict[str, Callable[[dict[str, Any], dict[str, int]], None]] = {
     "gmres.augment": _some_are_missing,
     "facts.symmetry": _nearly_symmetric,
     "facts.mirrored": _nearly_symmetric_rows,
+    "summary.square": _nearly_symmetric_square,
     "parilu.sweep": _a_pattern_with_its_diagonal,
     "triangular.factorize": _a_pattern_with_its_diagonal,
     "triangular.levels": _a_triangle,

@@ -57,6 +57,26 @@ def test_the_transposes_have_the_same_factors(on, rng, dtype):
         np.testing.assert_allclose(matrix @ (turned @ b), b, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_very_different_sizes_do_not_fill_the_factors(on, rng, dtype):
+    S = convection(12, dtype)
+    sizes = (10.0 ** rng.uniform(-4, 4, 144)).astype(np.dtype(dtype).type(0).real.dtype)
+    plain = Direct(wl.Csr(S, executor=on))
+    x = block(rng, (144,), dtype)
+    for scaled in (sp.diags_array(sizes) @ S, sp.diags_array(sizes) @ S @ sp.diags_array(sizes)):
+        solver = Direct(wl.Csr(sp.csr_array(scaled), executor=on))
+        assert solver.factors_nnz <= 1.1 * plain.factors_nnz
+        rtol = 1e4 * np.finfo(dtype).eps
+        for turned, matrix in ((solver, scaled), (solver.T, scaled.T), (solver.H, scaled.conj().T)):
+            b = matrix @ x
+            error = np.abs(matrix @ turned.solve(b).x - b)
+            assert np.all(error <= rtol * (np.abs(matrix) @ np.abs(x)).max())
+        sign, logarithm = np.linalg.slogdet(scaled.toarray().astype("complex128"))
+        found = solver.log_determinant()
+        np.testing.assert_allclose(found.sign, sign, atol=1e-3)
+        np.testing.assert_allclose(found.logarithm, logarithm, rtol=1e-4)
+
+
 def test_new_values_are_factorized_in_the_order_of_the_old(on, rng):
     S = random_matrix(rng, 40)
     A = wl.Csr(S.copy(), executor=on)
