@@ -44,6 +44,10 @@ OF_WAVES = 5.0
 #: over six magnitudes, 1104 for 285 of a random walker, 2404 for 570 on a larger image.
 OF_JUMPS = 4.0
 
+#: How many times as many iterations are expected without a matching where rows are out of order:
+#: few of these solves converge.
+UNMATCHED = 10.0
+
 #: Without a preconditioner, the iterations grow with the range of the diagonal: by its fourth root
 #: over the first number, and by the second one at most. MINRES ends after 19840 iterations without
 #: success for 1e8, where a hundred would be expected.
@@ -55,7 +59,11 @@ BY_FACTORS = 0.38
 #: The least factor of that for matrices of which the large entries form lines.
 OF_LINES = 0.15
 
-#: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor.
+#: Iterations with factors that are exact, or nearly so.
+EXACT = 4.0
+
+#: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor, but
+#: for zeros on the diagonal: 113 for 134 expected with matched rows of a KKT system.
 OF_INDEFINITE = 6.0
 
 #: Iterations of BiCGSTAB relative to CG for the same levels.
@@ -226,9 +234,25 @@ class Candidates:
         constant = self.properties.facts.constant_diagonal
         return self.on_host and not constant and self.properties.sample.jumps
 
+    @property
+    def is_along_a_line(self) -> bool:
+        """Whether the matrix is like that of diffusion along a line, or a ring."""
+        return self.nnz <= OF_LINE * self.n and self.properties.looks_diffusive
+
+    @property
+    def unscaled(self) -> float:
+        """How many times as many iterations are expected without a preconditioner.
+
+        It is 1 where Jacobi can be one.
+        """
+        if not self.properties.facts.not_invertible:
+            return 1.0
+        times = self.properties.range_of_diagonal**0.25
+        return min(max(times / FEW_MAGNITUDES, 1.0), MOST_UNSCALED)
+
     def _guessed_levels(self) -> float:
         """Return the levels of a grid with this number of rows, in space if its rows are long."""
-        if self.properties.looks_diffusive and self.nnz <= OF_LINE * self.n:
+        if self.is_along_a_line:
             return float(self.n)
         in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n
         return SPACE_LEVELS * cbrt(self.n) if in_space else PLANE_LEVELS * sqrt(self.n)
@@ -250,9 +274,10 @@ class Candidates:
     def jacobi(self, method: str, M: Any, **more: Any) -> Candidate:
         """Return a method with Jacobi, or with nothing."""
         factor = BICGSTAB if method in ("bicgstab", "cgs") else 1.0
-        if M is None and self.properties.facts.not_invertible:
-            times = self.properties.range_of_diagonal**0.25
-            factor *= min(max(times / FEW_MAGNITUDES, 1.0), MOST_UNSCALED)
+        if M is None:
+            factor *= self.unscaled
+        if self.properties.is_out_of_order:
+            factor *= UNMATCHED
         label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
         plain = M is None or _is(M, Jacobi)
         if method == "cg" and plain and self.on_host:  # a launch for a few scalars is not free
@@ -279,11 +304,14 @@ class Candidates:
         if self.on_host and self.properties.looks_diffusive and not self.jumps:
             # factors without fill of uncoupled lines are exact
             factor *= min(max(2.0 * (1.0 - self.properties.sample.lines), OF_LINES), 1.0)
-        if self.properties.facts.hermitian and method != "cg":  # it is indefinite
+        facts = self.properties.facts
+        if facts.hermitian and method != "cg" and not facts.not_invertible:  # it is indefinite
             factor *= OF_INDEFINITE
+        exact = self.on_host and self.is_along_a_line  # there is no fill
+        iterations = EXACT if exact else self.jacobi_iterations(factor)
         return Candidate(
             method, M, label, self._options(method), setup, self._per_iteration(method, apply),
-            self.jacobi_iterations(factor), patient=True, optional=True, alike=not match, **more,
+            iterations, patient=True, optional=True, alike=not (match or exact), **more,
         )  # fmt: skip
 
     def multigrid(self, method: str, M: Settings, kind: str, **more: Any) -> Candidate:

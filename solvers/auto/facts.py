@@ -39,6 +39,12 @@ FEW_ENTRIES = 50_000
 #: Entries up to which one thread of the host looks at them in one pass.
 ONE_PASS = 100_000
 
+#: Rows below which the structure of a pattern is not looked at: everything is quick.
+SMALL = 1500
+
+#: The largest row sum of ``|D^-1 A|`` from which on the sums of rows are looked at.
+WAVES = 2.002
+
 #: The operations that compute the properties.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
 
@@ -67,6 +73,9 @@ class Facts:
         Whether ``x^H A x`` of such a matrix is negative for constant ``x``: it is indefinite.
     constant_diagonal : bool
         Whether all values of the diagonal are equal: Jacobi changes nothing.
+    leans_indefinite : bool
+        Whether most rows of a small Hermitian matrix with a constant diagonal have a negative sum,
+        as those of waves: it is likely to be indefinite.
     bound : float or None
         The largest row sum of ``|D^-1 A|``, where it was found together with the others.
     """
@@ -79,6 +88,7 @@ class Facts:
     annihilates_constants: bool = False
     negative_for_constants: bool = False
     constant_diagonal: bool = False
+    leans_indefinite: bool = False
     bound: float | None = field(default=None, compare=False)
 
     @property
@@ -110,7 +120,9 @@ def find_facts(A: Matrix) -> Facts:
         return found
     annihilates, negative = _on_constants(rows)
     if not annihilates and not negative:
-        return found
+        leans = found.bound is not None and found.bound > WAVES and found.constant_diagonal
+        leans = leans and LARGE <= found.rows < SMALL and _has_negative_rows(rows)
+        return replace(found, leans_indefinite=True) if leans else found
     return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
 
 
@@ -179,6 +191,12 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
     largest, together, off = (float(np.real(one[0])) for one in found)
     slack = SUM_SLACK * eps * max(A.nnz / n, 1.0) * largest
     return off <= slack, together < -n * max(slack, eps**0.5 * largest)
+
+
+def _has_negative_rows(A: Csr) -> bool:
+    """Return whether most rows have a negative sum, of a matrix on the host without empty rows."""
+    sums = np.add.reduceat(np.asarray(A.data).real, np.asarray(A.indptr)[:-1])
+    return int(np.count_nonzero(sums < 0)) > A.shape[0] // 2
 
 
 def _balanced(A: Csr) -> int:

@@ -229,6 +229,11 @@ def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], 
     hermitian = ["minres", "gmres", "bicgstab"] if whole else ["minres", "bicgstab", "gmres"]
     if not facts.hermitian:
         return ["bicgstab", "gmres", "cgs", "cg"], "the matrix is not symmetric"
+    if facts.leans_indefinite:
+        why = (
+            "the matrix is symmetric and most of its rows have a negative sum: it may be indefinite"
+        )
+        return [hermitian[0], "cg", *hermitian[1:], "cgs"], why
     if facts.may_be_definite:
         why = "the matrix is symmetric and its diagonal positive"
         return ["cg", *hermitian, "cgs"], why

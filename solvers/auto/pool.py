@@ -11,13 +11,11 @@ from ..preconditioners import Amg
 from ..preconditioners.multigrid import rigid_body_modes
 from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, Candidates
 from .costs import least_of_factors
+from .facts import SMALL
 
 if TYPE_CHECKING:
     from ...core.formats import Matrix
     from .properties import Properties
-
-#: Rows below which the structure of a pattern is not looked at: everything is quick.
-SMALL = 1500
 
 #: The fewest iterations of a first candidate.
 FEWEST = 100
@@ -38,6 +36,10 @@ STRUCTURE_CALL, STRUCTURE = 2e-4, 7e-9
 
 #: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
 CLEARLY = 0.8
+
+#: How many times the seconds of the structure the first candidate takes where the others are made
+#: before it begins.
+TIMES_AT_ONCE = 4.0
 
 #: The same for a matrix that is not small, by the estimate of a factorization for small ones.
 HOPELESS = 0.33
@@ -98,7 +100,8 @@ class Pool:
         # BiCGSTAB with Jacobi is quick for a triangular matrix without zeros on the diagonal
         self.substitutes = direct and bool(properties.facts.not_invertible)
         self.substitutes = self.substitutes and properties.is_triangular
-        if properties.has_structure or properties.hints.given or self.hopeless or self.substitutes:
+        known = properties.has_structure or properties.hints.given
+        if known or self.hopeless or self.substitutes or self._is_worth_all():
             self.prepare()
 
     def _estimate_first(self) -> None:
@@ -118,6 +121,21 @@ class Pool:
         if self._small_matrix:
             times = CLEARLY if self.make.on_host else CLEARLY_ON_DEVICE
         return self._small().expected < times * self.seconds(self.first)
+
+    def _is_worth_all(self) -> bool:
+        """Return whether the other candidates are made before the first one begins.
+
+        So where rows are out of order, where the diagonal has zeros and varies over magnitudes, and
+        where incomplete factors are exact: diffusion along a line takes as many iterations as it
+        has rows.
+        """
+        if not self.asks:
+            return False
+        slow = self.first.expected > TIMES_AT_ONCE * self.seconds_of_structure
+        if not slow:
+            return False
+        unscaled = self.first.M is None and self.make.unscaled > 1
+        return unscaled or self.properties.is_out_of_order or self.make.is_along_a_line
 
     def _limit(self, first: Candidate) -> int:
         """Return the iterations of a first candidate that looks at no clock."""
@@ -202,8 +220,8 @@ class Pool:
         if definite:
             minres = make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
             found += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
-        elif not facts.hermitian:
-            found += self._multigrid("gmres")
+        elif not facts.hermitian and not (make.on_host and self.properties.sample.units_vary):
+            found += self._multigrid("gmres")  # it adds rows up: their units must be alike
         if not facts.not_invertible:
             found.append(make.factors("bicgstab", needs_indefinite=definite))
         return [*found, make.factors("gmres", match=True, needs_indefinite=definite)]

@@ -23,6 +23,8 @@ from .structure import UNRELIABLE, Structure, find_structure, is_triangular
 if TYPE_CHECKING:
     from .facts import Facts
 
+    Numbers = np.ndarray[Any, Any]
+
 #: The sum of a row off the diagonal over the diagonal up to which a balanced matrix counts as that
 #: of diffusion: sums are larger where many entries off the diagonal are positive.
 MOST_OF_DIFFUSION = 1.3
@@ -37,6 +39,14 @@ LONGEST = 64
 #: one, and that of the diagonal; the fewest values that show it. Entries of a grid with weak
 #: couplings in one direction vary as much, but its diagonal is constant.
 MAGNITUDES, DIAGONAL_VARIES, FEW = 100.0, 3.0, 16
+
+#: The same of entries in units of the diagonals up to which they are those of a smooth coefficient
+#: in other units, and the part of them at each end that is left out.
+SMOOTH, TAIL = 3.0, 0.02
+
+#: The part of the diagonal without an inverse from which on the rows of a matrix that is not
+#: Hermitian count as out of order.
+OUT_OF_ORDER = 0.1
 
 #: SuperLU's order of least degree, for which factors are counted.
 MINIMUM_DEGREE = "MMD_AT_PLUS_A"
@@ -61,9 +71,12 @@ class Sample:
     ----------
     A : Csr
         The matrix.
+    hermitian : bool
+        Whether it is Hermitian: then units belong to rows and columns, else to rows.
     """
 
-    def __init__(self, A: Csr) -> None:
+    def __init__(self, A: Csr, *, hermitian: bool) -> None:
+        self._A, self._hermitian = A, hermitian
         indptr, indices, data = (np.asarray(a) for a in (A.indptr, A.indices, A.data))
         n = A.shape[0]
         rows = np.arange(0, n, max(n // SAMPLED, 1), dtype=np.int64)[:SAMPLED]
@@ -74,7 +87,8 @@ class Sample:
         entries = np.arange(count) + np.repeat(begin - ends + length, length)
         self._sizes = np.abs(data[entries])
         self._owner = np.repeat(rows, length)
-        self._on_diagonal = indices[entries] == self._owner
+        self._columns = indices[entries]
+        self._on_diagonal = self._columns == self._owner
 
     @cached_property
     def lines(self) -> float:
@@ -104,16 +118,42 @@ class Sample:
         The values of diffusion with a coefficient that jumps do.
         """
         diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
-        return _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
+        varies = _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
+        return varies and _varies(self._relative, SMOOTH, TAIL)
+
+    @cached_property
+    def units_vary(self) -> bool:
+        """Whether values of the diagonal vary over magnitudes."""
+        return _varies(self._sizes[self._on_diagonal], MAGNITUDES)
+
+    @property
+    def _relative(self) -> Numbers:
+        """The entries off the diagonal in the units in which the diagonal is one.
+
+        Units of rows and unknowns change the entries as much as a coefficient that jumps, but no
+        iterations.
+        """
+        off = ~self._on_diagonal
+        diagonal = np.abs(np.asarray(self._A.diagonal()))
+        squares = diagonal[self._owner[off]]
+        if self._hermitian:
+            squares = np.sqrt(squares) * np.sqrt(diagonal[self._columns[off]])
+        with np.errstate(all="ignore"):
+            found = self._sizes[off] / squares
+        return np.where(np.isfinite(found), found, 0)
 
 
-def _varies(sizes: np.ndarray[Any, Any], times: float) -> bool:
-    """Return whether the ninth decile of the sizes that are not 0 is this many times the first."""
+def _varies(sizes: Numbers, times: float, tail: float = 0.1) -> bool:
+    """Return whether the largest of the sizes that are not 0 are this many times the smallest.
+
+    A part of them at each end is left out.
+    """
     ordered = np.sort(sizes[sizes > 0])
     count = ordered.size
     if count < FEW:
         return False
-    return bool(ordered[count - 1 - count // 10] > times * ordered[count // 10])
+    out = int(tail * count)
+    return bool(ordered[count - 1 - out] > times * ordered[out])
 
 
 @dataclass(frozen=True)
@@ -234,12 +274,18 @@ class Properties:
     @cached_property
     def sample(self) -> Sample:
         """The sizes of entries in a sample of rows, of a matrix on the host."""
-        return Sample(self.A.asformat("csr"))
+        return Sample(self.A.asformat("csr"), hermitian=self.facts.hermitian)
 
     @property
     def looks_diffusive(self) -> bool:
         """Whether the matrix is like that of a diffusion equation for one unknown."""
         return self.facts.looks_diffusive and self.dominance < MOST_OF_DIFFUSION
+
+    @property
+    def is_out_of_order(self) -> bool:
+        """Whether rows seem to be in another order than columns: the diagonal is mostly zero."""
+        facts = self.facts
+        return not facts.hermitian and facts.not_invertible > OUT_OF_ORDER * facts.rows
 
     @property
     def fill(self) -> Fill:

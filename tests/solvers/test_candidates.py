@@ -168,10 +168,68 @@ def _grid(n, coefficient):
 def test_a_coefficient_that_jumps_is_seen_in_a_Sample_the_entries():
     rng = np.random.default_rng(3)
     cells = np.kron(10.0 ** rng.uniform(-3, 3, (5, 5)), np.ones((8, 8))).ravel()
-    assert Sample(wl.Csr(_grid(40, cells))).jumps
-    assert not Sample(wl.Csr(_grid(40, np.ones(1600)))).jumps
-    across = Sample(wl.Csr(grid(40, 1e-3)))
+    assert sample_of(_grid(40, cells)).jumps
+    assert not sample_of(_grid(40, np.ones(1600))).jumps
+    across = sample_of(grid(40, 1e-3))
     assert across.lines > 0.99 and not across.jumps
+
+
+def sample_of(S: sp.csr_array) -> Sample:
+    """Return the sample of a symmetric matrix."""
+    return Sample(wl.Csr(S), hermitian=True)
+
+
+def test_units_of_unknowns_and_rows_are_no_coefficient_that_jumps():
+    units = sp.diags_array(10.0 ** np.random.default_rng(4).uniform(-4, 4, 1600))
+    assert not sample_of(sp.csr_array(units @ grid(40) @ units)).jumps
+    rows = Sample(wl.Csr(sp.csr_array(units @ convection(40))), hermitian=False)
+    assert not rows.jumps and rows.units_vary
+
+
+def first_of(S: sp.csr_array) -> str:
+    """Return the method and the preconditioner that come first for a system of a matrix."""
+    A = wl.Csr(S)
+    question = Question(
+        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+    )
+    first = planned(A, question).pool().take(indefinite=False, over=set(), spent=0.0)
+    return f"{first.method} {first.label}".strip()
+
+
+def test_rows_out_of_order_are_matched_or_factorized_first():
+    S = convection(60)
+    order = np.random.default_rng(5).permutation(3600)
+    assert first_of(sp.csr_array(S[order])) in ("direct", "gmres ilu:match")
+    assert first_of(S).startswith("bicgstab")
+
+
+def test_a_ring_has_exact_incomplete_factors_and_is_not_iterated_for_long():
+    A = sp.csr_array(ring(20_000) + 1e-4 * sp.eye_array(20_000))
+    assert first_of(A) == "cg ic"
+
+
+def ring(n: int) -> sp.csr_array:
+    """Return the second difference on a ring of n points."""
+    return sp.csr_array(
+        sp.diags_array(
+            [-1.0, -1.0, 2.0, -1.0, -1.0], offsets=[1 - n, -1, 0, 1, n - 1], shape=(n, n)
+        )
+    )
+
+
+def test_an_optimization_over_magnitudes_starts_with_matched_factors():
+    rng = np.random.default_rng(5)
+    H = sp.diags_array(10.0 ** rng.uniform(-4, 4, 2000))
+    J = sp.random_array((1000, 2000), density=0.002, rng=rng) + sp.eye_array(1000, 2000)
+    S = sp.csr_array(sp.block_array([[H, J.T], [J, None]]))
+    assert first_of(S) in ("gmres ilu:match", "direct")
+
+
+def test_small_waves_start_with_minres():
+    A = wl.Csr(grid(20) - 0.06 * sp.eye_array(400))
+    result = wl.solve(A, np.ones(400), rtol=1e-8)
+    assert result.converged and [a.method for a in result.attempts] == ["minres"]
+    assert "negative sum: it may be indefinite" in result.notes[0]
 
 
 def test_a_small_system_of_a_diagonal_over_magnitudes_is_factorized_at_once():

@@ -144,7 +144,7 @@ def test_factors_of_a_matrix_singular_to_precision_lead_to_the_shortest_solution
     cycle = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(300, 300)).tolil()
     cycle[0, 299] = cycle[299, 0] = -1.0
     scale = sp.diags_array(10.0 ** rng.uniform(-1, 1, 300))
-    S = sp.csr_array(scale @ cycle.tocsr() @ scale)
+    S = sp.csr_array(scale @ cycle.tocsr() @ scale)[rng.permutation(300)]
     b = S @ rng.standard_normal(300)
     result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-10)
     shortest = np.linalg.lstsq(S.toarray(), b, rcond=1e-13)[0]
