@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 #: Names of this package that functions import; the target is a decreasing number.
 LATE_IMPORTS = 88
-#: Modules that import each other in a circle, by imports within functions too; the target is 20.
-LARGEST_CYCLE = 17
+#: Modules that import each other in a circle, by imports within functions too:
+#: formats of matrices and sparse vectors, which are made from each other.
+LARGEST_CYCLE = 20
 #: Functions that take their operands as ``*arguments``: kernels of any operation, and constructors.
 UNTYPED_CALLS = 33
 
