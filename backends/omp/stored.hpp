@@ -44,4 +44,14 @@ bool with_one_of([[maybe_unused]] int type_number, Types<Lower...>, [[maybe_unus
 
 } // namespace detail
 
+// Calls body(S()) with the type of an array of values that are computed in T.
+template <class T, class Body>
+void with_storage_type(const Call& call, const char* name, const ArrayView& a, Body&& body) {
+  using namespace detail;
+  if (a.type_number == number_of<T>)
+    body(T());
+  else if (!with_one_of(a.type_number, typename lower_than<T>::types(), body))
+    call.fail_dtype(name, a, (dtype_name(number_of<T>) + ", or a lower dtype").c_str());
+}
+
 } // namespace wl
