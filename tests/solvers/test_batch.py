@@ -408,4 +408,5 @@ def test_a_side_of_which_the_squares_are_lost_is_not_taken_for_zero(executor) ->
         result = solver.solve(b)
         # 1e-320 has four digits
         assert result.converged.tolist() == [False, True, True]
-        np.testing.assert_allclose(result.x[1], [1e-170, 5e-201], rtol=1e-8)
+        # within the tolerance of the solve, 1e-9 norm(b): iterations end there
+        np.testing.assert_allclose(result.x[1], [1e-170, 5e-201], rtol=1e-8, atol=1e-179)
