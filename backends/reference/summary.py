@@ -8,7 +8,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import summary as operations
 from . import coarsen, facts
 from .matrix import majors
-from .table import kernel
+from .table import Rows, kernel
 
 
 @kernel(operations.square)
@@ -38,7 +38,8 @@ def square(
     d[row[on]] = values[on]
     facts.diagonal(executor, d[:, None], np.empty((n, 1), d.dtype), 1.0, counts[3:4], counts[4:5])
     facts.repeated(executor, d, counts[5:6])
-    coarsen.balanced(executor, begin, end, indices, values, least, most, counts[6:7])
+    rows = Rows(begin, end, indices, values)
+    coarsen.balanced(executor, rows, least, most, counts[6:7])
     radius = np.empty(n, bound.dtype)
     coarsen.radius(executor, begin, end, indices, values, radius)
     bound[0] = radius.max()
