@@ -130,11 +130,24 @@ class Transport(DeviceLinks):
 
     communicator: Any
     nccl: Any
+    health: _Health
+    _aborted: bool
     _buffers: dict[tuple[int, str], Array]
 
-    def use(self, communicator: Any, nccl: Any) -> None:
+    def use(self, communicator: Any, nccl: Any, health: _Health) -> None:
         """Take the communicator of this member; ``nccl`` has NCCL's functions."""
         self.communicator, self.nccl, self._buffers = communicator, nccl, {}
+        self.health, self._aborted = health, False
+
+    def abort(self) -> None:
+        """End device work of this member that waits for a member that will not come.
+
+        Each member aborts its own communicator. NCCL may wait there for the other members of this
+        process, and for graphs that wait for NCCL: a thread makes the call.
+        """
+        if not self._aborted:
+            self._aborted = self.health.aborted = True
+            threading.Thread(target=self.communicator.abort, daemon=True).start()
 
     # ---- totals
 
@@ -216,14 +229,7 @@ class NcclLinks(Transport, GpuLinks):
         health: _Health,
     ) -> None:
         super().__init__(stage, executor, rank)
-        self.use(communicator, nccl)
-        self.health = health
-
-    def abort(self) -> None:
-        """End device work that waits for a member that will not come."""
-        if not self.health.aborted:
-            self.health.aborted = True
-            self.communicator.abort()
+        self.use(communicator, nccl, health)
 
 
 class RankNcclLinks(Transport, RankTransport):
@@ -238,8 +244,7 @@ class RankNcclLinks(Transport, RankTransport):
     def __init__(self, host: RankLinks, communicator: Any, nccl: Any) -> None:
         RankTransport.__init__(self, host)
         self.gpu = host.executor
-        self.health = _Health()
-        self.use(communicator, nccl)
+        self.use(communicator, nccl, _Health())
 
     def complete(self, stream: Any = None) -> None:
         """Wait for a kernel that waits for other ranks, unless one of them has failed."""
@@ -272,12 +277,6 @@ class RankNcclLinks(Transport, RankTransport):
     def is_lost(self) -> bool:
         """Return whether another rank has failed."""
         return self.host.listen()
-
-    def abort(self) -> None:
-        """End device work that waits for a rank that will not come."""
-        if not self.health.aborted:  # in a thread: it may wait for graphs that wait for NCCL
-            self.health.aborted = True
-            threading.Thread(target=self.communicator.abort, daemon=True).start()
 
     def swap(
         self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
