@@ -38,8 +38,10 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
     shape : tuple of int, optional
         The length, ``(n,)``; by default that of ``arg``, or one more than the largest position. A
         sparse argument is continued by zeros.
-    dtype, executor, copy
+    dtype, executor
         As for :class:`Csr`.
+    copy : bool, optional
+        Whether the arrays of a sparse vector are copied; other arguments always are.
 
     Attributes
     ----------

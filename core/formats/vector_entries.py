@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import held_dtype
 from ..errors import InvalidMatrix, UnsupportedOperand
 from ..linop import LinOp
-from ..operands import is_array, to_host
+from ..operands import is_array
 from .coo import Coo
 from .csr import Csr
 from .given import checked_shape, homeless, place
@@ -82,17 +82,17 @@ def _from_tuple(
         )
     (positions,) = coordinates
     n = _one_more(positions) if length is None else length
-    rows = np.zeros(np.shape(positions), np.int32)
     where = place(executor, data, positions)
-    made = Coo((data, (where.from_host(rows), positions)), shape=(1, n), executor=where)
+    rows = where.zeros((len(positions),), np.int32)
+    made = Coo((data, (rows, positions)), shape=(1, n), executor=where)
     csr: Csr = made.asformat("csr")
     return csr
 
 
 def _one_more(positions: Any) -> int:
     """Return the smallest length that has all positions."""
-    host = to_host(positions)
-    return int(np.max(host)) + 1 if np.size(host) else 0
+    array = positions if hasattr(positions, "max") else np.asarray(positions)
+    return int(array.max()) + 1 if len(array) else 0
 
 
 def _from_sparse(arg: Any, length: int | None, executor: Executor | str | None) -> Csr:
@@ -102,7 +102,7 @@ def _from_sparse(arg: Any, length: int | None, executor: Executor | str | None) 
             f"a sparse vector has one dimension, got a matrix of shape {tuple(arg.shape)}: A[i] is "
             "a row of it, A[:, j] a column, A.reshape(-1) all entries"
         )
-    if getattr(arg, "row", None) is not None and isinstance(arg.row, Csr):
+    if isinstance(getattr(arg, "row", None), Csr):
         made = arg.row if executor is None else arg.row.to(executor)
     else:
         entries = arg.tocsr()
