@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import NUMBER_KINDS
-from .errors import GroupMismatch, InvalidArgument, ShapeMismatch
-from .operands import Target, as_block, dimensions, is_host, like, native, plain
+from .errors import GroupMismatch, ShapeMismatch
+from .operands import Target, as_block, dimensions, is_host, like, native, no_numbers, plain
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -188,7 +188,7 @@ def _taken(executor: Executor, array: Any, name: str) -> Any:
         return native(executor, array, name)
     host = np.asarray(plain(array, name))
     if host.dtype.kind not in NUMBER_KINDS:
-        raise InvalidArgument(f"{name}: expected numbers, got an array of dtype {host.dtype}")
+        raise no_numbers(host, name)
     return host
 
 

@@ -16,7 +16,7 @@ class InvalidArgument(WollemiError, ValueError):
     """An argument that the call does not accept."""
 
 
-class NothingToAverage(WollemiError, ZeroDivisionError):
+class NothingToAverage(InvalidArgument, ZeroDivisionError):
     """A mean of no entries, along an axis of length 0."""
 
 

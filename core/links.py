@@ -69,6 +69,10 @@ class Links(ABC):
     block: int = 0
     graph_runs: bool = False
 
+    def records(self, function: Any) -> bool:
+        """Return whether a function is a method of these links that puts native steps on tapes."""
+        return False
+
     def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
         """Run an operation with the totals of all members in its kernel.
 

@@ -89,14 +89,16 @@ def native(executor: Executor, array: object, label: str) -> Array:
     Raises
     ------
     InvalidArgument
-        If it is no array of numbers.
+        If it is no array.
+    UnsupportedDtype
+        If it holds no numbers.
     ExecutorMismatch
         If it lives on another device.
     """
     if executor.owns(array):
         made = plain(array, label)
         if made.dtype.kind not in NUMBER_KINDS and not is_narrow(made.dtype):
-            raise _no_numbers(made, label)
+            raise no_numbers(made, label)
         return made if executor.owns(made) else array  # a subclass may be native here
     array = untracked(array, label)
     if is_host(array):
@@ -104,7 +106,7 @@ def native(executor: Executor, array: object, label: str) -> Array:
         if host.dtype.kind not in NUMBER_KINDS:
             if is_narrow(host.dtype):  # bfloat16, no number to NumPy
                 value_dtype(host.dtype)  # raises
-            raise _no_numbers(host, label)
+            raise no_numbers(host, label)
         return executor.from_host(host)
     device = getattr(array, "__dlpack_device__", None)
     if device is None:
@@ -120,8 +122,11 @@ def native(executor: Executor, array: object, label: str) -> Array:
     return adopted
 
 
-def _no_numbers(array: Array, label: str) -> InvalidArgument:
-    return InvalidArgument(f"{label}: expected numbers, got an array of dtype {array.dtype}")
+def no_numbers(array: Array, label: str) -> UnsupportedDtype:
+    """Return the error of an array of texts, dates, objects or records."""
+    return UnsupportedDtype(
+        f"{label}: expected numbers, got an array of dtype {array.dtype}, which is not supported"
+    )
 
 
 def fits(operator: LinOp, x: object) -> bool:

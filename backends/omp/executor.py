@@ -19,7 +19,7 @@ from ...core.foreign import ForeignProduct, Handlers
 from ...core.host import cpu_name, memory
 from ...core.links import drive_alone
 from ...core.program import recording
-from . import foreign, ranks
+from . import foreign
 from .batch import solve
 from .batch_direct import factorize, solve_factored
 from .kernels import called, kernel
@@ -30,8 +30,10 @@ from .threads import default_threads
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
+    from ...core.distributed.ranks import RankLinks
     from ...core.exchange import Exchange
     from ...core.iteration import Iteration, Replay
+    from ...core.links import Links
     from ...core.operator import LinearOperator
 
 #: Bytes. Vector registers of 64 bytes that begin in the middle of a line touch two:
@@ -43,6 +45,13 @@ SHARED_COPY = 1 << 20
 
 #: The columns that run where a tape is played once, for any status.
 _ONCE = np.ones(1, np.int32)
+
+
+def _links_by_memory(host: RankLinks) -> Links | None:
+    """Return links with the other ranks of this host by shared memory, or None."""
+    from .ranks import joined_by_memory
+
+    return joined_by_memory(host)
 
 
 class OmpExecutor(Executor):
@@ -80,7 +89,7 @@ class OmpExecutor(Executor):
 
     kernels = kernel
     algorithms = algorithms
-    link_ranks = staticmethod(ranks.joined_by_memory)
+    link_ranks = staticmethod(_links_by_memory)
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = default_threads() if threads is None else int(threads)
@@ -238,8 +247,7 @@ class OmpExecutor(Executor):
 
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
         """Make a total; on a tape it is a call of Python, unless the links have native steps."""
-        links = self.links
-        if isinstance(links, ranks.MemoryLinks) and links.records(function):
+        if self.links is not None and self.links.records(function):
             function(array)
         else:
             called(function, (array,))

@@ -232,7 +232,7 @@ class MemoryLinks(RankTransport):
         self._numbers = 0
 
     def records(self, function: Any) -> bool:
-        """Return whether a function is one of the methods that put native steps on tapes."""
+        """Return whether a function is a method of these links; all put native steps on tapes."""
         method = getattr(function, "func", function)
         return getattr(method, "__self__", None) is self
 

@@ -81,6 +81,10 @@ def _from_tuple(
             "wl.Coo takes rows and columns"
         )
     (positions,) = coordinates
+    if np.ndim(positions) != 1:
+        raise InvalidMatrix(
+            f"positions of a sparse vector: expected 1 dimension, got {np.ndim(positions)}"
+        )
     n = _one_more(positions) if length is None else length
     where = place(executor, data, positions)
     rows = where.zeros((len(positions),), np.int32)

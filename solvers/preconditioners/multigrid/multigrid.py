@@ -24,6 +24,7 @@ from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
 from .levels import Level, checked_levels
+from .plot import plot
 from .report import Report, report_of
 from .smoothers import settled, smoothers_of
 
@@ -385,8 +386,6 @@ class Multigrid(Preconditioner):
 
         Needs Matplotlib: ``pip install "wollemi[plot]"``.
         """
-        from .plot import plot
-
         return plot(self, **options)
 
 
