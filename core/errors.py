@@ -48,6 +48,10 @@ class UnsupportedDtype(WollemiError, TypeError):
     """A dtype that no kernel is made for."""
 
 
+class NoNumbers(InvalidArgument, UnsupportedDtype):
+    """An array of texts, dates, objects or records, where numbers are expected."""
+
+
 class UnsupportedOperand(WollemiError, TypeError):
     """Something that an operator of Python's, or a function of NumPy's, has no meaning for here."""
 

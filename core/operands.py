@@ -18,6 +18,7 @@ from .errors import (
     ExecutorMismatch,
     ExecutorUnavailable,
     InvalidArgument,
+    NoNumbers,
     ShapeMismatch,
     UnsupportedDtype,
 )
@@ -90,7 +91,7 @@ def native(executor: Executor, array: object, label: str) -> Array:
     ------
     InvalidArgument
         If it is no array.
-    UnsupportedDtype
+    NoNumbers
         If it holds no numbers.
     ExecutorMismatch
         If it lives on another device.
@@ -122,9 +123,9 @@ def native(executor: Executor, array: object, label: str) -> Array:
     return adopted
 
 
-def no_numbers(array: Array, label: str) -> UnsupportedDtype:
+def no_numbers(array: Array, label: str) -> NoNumbers:
     """Return the error of an array of texts, dates, objects or records."""
-    return UnsupportedDtype(
+    return NoNumbers(
         f"{label}: expected numbers, got an array of dtype {array.dtype}, which is not supported"
     )
 
