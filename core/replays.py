@@ -1,7 +1,7 @@
 """Whether the recorded operations of a user's operator do all the work of its calls.
 
 Solvers record the operations that an operator runs and replay them without Python. Work of array
-functions is not among them. Such an operator would be another one in each replay, without a word.
+functions is not among them: a replay would leave it out, and no error would say so.
 """
 
 from __future__ import annotations

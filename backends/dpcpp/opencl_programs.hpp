@@ -1,6 +1,6 @@
 // Machine code of programs, taken from an OpenCL driver and given back to it by a later process.
 //
-// The functions are those of the OpenCL library that the SYCL runtime has loaded: nothing is
+// The SYCL runtime has loaded the OpenCL library: its functions are looked up there, and nothing is
 // linked.
 #pragma once
 
@@ -42,12 +42,12 @@ public:
     return context.get_backend() == sycl::backend::opencl && context.get_devices().size() == 1;
   }
 
-  // Those that SYCL has compiled.
+  // Programs that SYCL has compiled.
   explicit opencl_programs(const sycl::kernel_bundle<sycl::bundle_state::executable>& compiled)
       : context_(compiled.get_context()),
         programs_(sycl::get_native<sycl::backend::opencl>(compiled)) {}
 
-  // Those in the bytes that `machine_code` has returned.
+  // Programs in the bytes that `machine_code` has returned.
   opencl_programs(const sycl::context& context, const char* bytes, std::size_t size)
       : context_(context) {
     const auto create =

@@ -69,7 +69,7 @@ struct RankPart {
 // and two buffers, which alternate.
 class RankRows {
 public:
-  // `mine` is the rank's own memory, or nullptr if it sends nothing; `bytes` are those of its
+  // `mine` is the rank's own memory, or nullptr if it sends nothing; `bytes` is the size of its
   // packed rows, `targets` the ranks that read them. `connect` is called when rows are first
   // received, and returns the memory of the sources: they need not have it before.
   RankRows(std::shared_ptr<RankMemory> ranks, int rank, u8* mine, i64 bytes,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class VectorReductions:
-    """The methods of a sparse vector that reduce it to a number; those of its row do the work."""
+    """The methods of a sparse vector that reduce it to a number, by the methods of its row."""
 
     row: Csr
 

@@ -11,6 +11,7 @@ from ...core.dtypes import real_dtype
 from ...core.executor import Array
 from ...core.formats import Csr, Matrix
 from ...core.formats.rowwise import known_canonical, row_bounds
+from ...core.host_rows import reduced_rows
 from ...core.operands import as_column
 from ...core.operations import coarsen, facts, structure, summary, values, vector
 
@@ -75,7 +76,7 @@ class Facts:
         Whether all values of the diagonal are equal: Jacobi changes nothing.
     leans_indefinite : bool
         Whether most rows of a small Hermitian matrix with a constant diagonal have a negative sum,
-        as those of waves: it is likely to be indefinite.
+        as the matrices of waves have: it is likely to be indefinite.
     bound : float or None
         The largest row sum of ``|D^-1 A|``, where it was found together with the others.
     """
@@ -194,8 +195,8 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
 
 
 def _has_negative_rows(A: Csr) -> bool:
-    """Return whether most rows have a negative sum, of a matrix on the host without empty rows."""
-    sums = np.add.reduceat(np.asarray(A.data).real, np.asarray(A.indptr)[:-1])
+    """Return whether most rows of a matrix on the host have a negative sum."""
+    sums = reduced_rows(np.add, np.asarray(A.data).real, np.asarray(A.indptr))
     return int(np.count_nonzero(sums < 0)) > A.shape[0] // 2
 
 

@@ -40,8 +40,8 @@ LONGEST = 64
 #: couplings in one direction vary as much, but its diagonal is constant.
 MAGNITUDES, DIAGONAL_VARIES, FEW = 100.0, 3.0, 16
 
-#: The same of entries in units of the diagonals up to which they are those of a smooth coefficient
-#: in other units, and the part of them at each end that is left out.
+#: The largest ratio of entries, in units of the diagonals, that a smooth coefficient in other units
+#: explains, and the part of the entries at each end that is left out.
 SMOOTH, TAIL = 3.0, 0.02
 
 #: The part of the diagonal without an inverse from which on the rows of a matrix that is not

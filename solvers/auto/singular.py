@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.formats import Csr, Matrix
+from ...core.host_rows import reduced_rows
 from .costs import is_on_host
 from .facts import SUM_SLACK
 from .kept import facts_of, kept_with
@@ -99,11 +100,7 @@ class _Entries:
 
     def along_rows(self, values: Numbers) -> Numbers:
         """Return the sum of the values of each row."""
-        sums = np.zeros(self.n, values.dtype)
-        filled = np.flatnonzero(np.diff(self.indptr))
-        if filled.size:
-            sums[filled] = np.add.reduceat(values, self.indptr[filled])
-        return sums
+        return reduced_rows(np.add, values, self.indptr)
 
     def along_columns(self, values: Numbers) -> Numbers:
         """Return the sum of the values of each column."""

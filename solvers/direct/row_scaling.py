@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.host_rows import reduced_rows
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -44,7 +46,7 @@ def scale_of_rows(S: csr_array, *, on_diagonal: bool) -> Numbers | None:
         Whether the order of rows is made for pivots on the diagonal.
     """
     sizes = np.abs(S.data)
-    largest = _largest_of_parts(sizes, S.indptr)
+    largest = reduced_rows(np.maximum, sizes, S.indptr)
     filled = largest[largest > 0]
     if not filled.size or filled.max() <= SIMILAR * filled.min():
         return None
@@ -76,12 +78,3 @@ def _powers(sizes: Numbers, largest: Numbers) -> Numbers:
     _, exponent = np.frexp(known)
     scale: Numbers = np.ldexp(np.ones_like(known), 1 - exponent)
     return scale
-
-
-def _largest_of_parts(values: Numbers, indptr: Numbers) -> Numbers:
-    """Return the largest value of each row, 0 of an empty one."""
-    found = np.zeros(indptr.size - 1, values.dtype)
-    filled = np.flatnonzero(np.diff(indptr))
-    if filled.size:
-        found[filled] = np.maximum.reduceat(values, indptr[filled])
-    return found

@@ -62,7 +62,7 @@ def require_derivatives(
 
 
 def require_gradients_in(dtype: str, got: Any, want: Any) -> None:
-    """Compare gradients of numbers of a dtype with those in float64."""
+    """Compare gradients of numbers of a dtype with gradients in float64."""
     tolerance = 0.1 if dtype in NARROW else 2e-3
     for mine, exact in zip(got, want, strict=True):
         assert dtype in str(mine.dtype)

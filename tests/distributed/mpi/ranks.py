@@ -128,7 +128,7 @@ def memory(group: Any) -> None:
 
 
 def observed_by_one(group: Any) -> None:
-    """A profiler on one rank, whose loop runs operation by operation, and another's from a tape."""
+    """One rank has a profiler and runs operation by operation; the loop of the other is a tape."""
     A, b = wl.distribute(line(), group), np.ones(N)
     cg = wl.solvers.Cg(A, M="polynomial", rtol=1e-10)
     with wl.profile() if group.rank == 0 else contextlib.nullcontext():

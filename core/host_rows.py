@@ -1,0 +1,39 @@
+"""Reductions of the entries of rows in host memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Numbers = np.ndarray[Any, Any]
+
+
+def reduced_rows(reduce: np.ufunc, values: Numbers, indptr: Numbers) -> Numbers:
+    """Return the reduction of the values of each row, 0 of an empty one.
+
+    Parameters
+    ----------
+    reduce : numpy.ufunc
+        ``np.add`` or ``np.maximum``, for example.
+    values : array, shape (nnz,)
+        The values of all rows, one row after the other.
+    indptr : array of int, shape (n + 1,)
+        Where rows begin.
+
+    Returns
+    -------
+    array, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wollemi.core.host_rows import reduced_rows
+    >>> reduced_rows(np.add, np.array([1.0, 2.0, 4.0]), np.array([0, 2, 2, 3]))
+    array([3., 0., 4.])
+    """
+    found = np.zeros(indptr.size - 1, values.dtype)
+    filled = np.flatnonzero(np.diff(indptr))  # reduceat gives empty rows the next value
+    if filled.size:
+        found[filled] = reduce.reduceat(values, indptr[filled])
+    return found
