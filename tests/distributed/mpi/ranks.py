@@ -5,12 +5,14 @@ The executor is ``omp:1`` by default; ``own`` is the GPU of each rank.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,6 +218,34 @@ def uncaught(group: Any) -> None:
     A = wl.distribute(line(), group)
     callback = failing if group.rank == 1 else (lambda x: None)
     wl.solvers.Cg(A, rtol=1e-10).solve(np.ones(N), callback=callback)
+
+
+def threads_of_gloo() -> int:
+    return sum(
+        "gloo_runloop" in name.read_text() for name in Path("/proc/self/task").glob("*/comm")
+    )
+
+
+@atexit.register
+def report_released() -> None:
+    """Handlers run in reverse order: the one that releases process groups has run."""
+    if not threads_of_gloo():
+        print("released", flush=True)
+
+
+def ended_at_once(group: Any) -> None:
+    """The interpreter ends right after a message."""
+    assert group.links.all(group.rank) == [0, 1]
+    assert threads_of_gloo()
+
+
+def ended_by_the_user(group: Any) -> None:
+    """The user has a group of their own, and destroys all process groups."""
+    import torch.distributed as processes
+
+    mine = wl.distributed.from_torch(processes.new_group([0, 1]), "omp:1")
+    assert mine.links.all(group.rank) == [0, 1]
+    processes.destroy_process_group()
 
 
 def outside(group: Any) -> None:

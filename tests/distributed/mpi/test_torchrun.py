@@ -71,6 +71,15 @@ def test_a_process_group_of_the_user(tmp_path: Path) -> None:
     assert done.stdout.count("solved") == 3
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted on Linux")
+@pytest.mark.parametrize("program", ["ended_at_once", "ended_by_the_user"])
+def test_threads_of_gloo_end_before_the_interpreter(program: str) -> None:
+    """The interpreter aborts a thread that waits for its lock, and the process with the thread."""
+    done = run(2, program)
+    require_success(done)
+    assert done.stdout.count("released") == 2
+
+
 def test_without_a_launcher_the_error_says_so(monkeypatch: Any) -> None:
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR"):
         monkeypatch.delenv(name, raising=False)

@@ -6,14 +6,17 @@ group.
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -49,13 +52,70 @@ def _torch() -> Any:
     return found
 
 
+class Processes:
+    """A process group with gloo for tensors of the host, and its messages on the way.
+
+    A thread of gloo that is about to release a tensor needs Python's lock, and an interpreter that
+    ends aborts such a thread, and the process with it. PyTorch joins these threads when the last
+    reference to the process group is gone. So this is the one object that keeps the reference, and
+    :func:`_end` drops it while the interpreter is whole.
+
+    Parameters
+    ----------
+    group : torch.distributed.ProcessGroup
+        The ranks.
+    is_ours : bool
+        Whether this module has made the process group, and so destroys it.
+    """
+
+    def __init__(self, group: ProcessGroup, is_ours: bool) -> None:
+        self.group: ProcessGroup | None = group
+        self.is_ours = is_ours
+        self._on_the_way: set[Work] = set()
+        _IN_USE.add(self)
+        if is_ours:
+            _OURS.append(self)
+
+    def started(self, work: Work) -> Work:
+        """Remember a message that was begun, and return it."""
+        self._on_the_way.add(work)
+        return work
+
+    def finished(self, works: Sequence[Work]) -> None:
+        """Forget messages that have arrived."""
+        self._on_the_way.difference_update(works)
+
+    def end(self) -> None:
+        """Release the process group, unless a message is on its way: that would be waited for."""
+        if not all(work.is_completed() for work in self._on_the_way):
+            return
+        self._on_the_way.clear()
+        group, self.group = self.group, None
+        if self.is_ours:
+            with suppress(ValueError):  # the user has destroyed all process groups
+                _torch().destroy_process_group(group)
+
+
+#: Process groups of groups that exist, and process groups that PyTorch keeps because this module
+#: has made them.
+_IN_USE: WeakSet[Processes] = WeakSet()
+_OURS: list[Processes] = []
+
+
+@atexit.register
+def _end() -> None:
+    """Release the process groups when the program ends."""
+    for processes in list(_IN_USE):
+        processes.end()
+
+
 class TorchLinks(RankLinks):
     """The links of a member that is a rank of a process group of PyTorch.
 
     Parameters
     ----------
-    group : torch.distributed.ProcessGroup
-        With gloo for tensors of the host.
+    processes : Processes
+        The ranks.
     store : torch.distributed.Store
         Where news of failures are.
     executor : Executor
@@ -64,10 +124,11 @@ class TorchLinks(RankLinks):
         Rows of a block of reproducible sums, or 0.
     """
 
-    def __init__(self, group: ProcessGroup, store: Store, executor: Executor, block: int) -> None:
+    def __init__(self, processes: Processes, store: Store, executor: Executor, block: int) -> None:
         self.distributed = _torch()
-        super().__init__(executor, group.rank(), group.size(), block)
-        self.group, self.store = group, store
+        assert processes.group is not None
+        super().__init__(executor, processes.group.rank(), processes.group.size(), block)
+        self.processes, self.store = processes, store
         self._epoch = 0
 
     # ---- waiting, and failing
@@ -95,6 +156,7 @@ class TorchLinks(RankLinks):
             self.listen()
             self.heard.setdefault(-1, f"a connection was lost: {error}")
             self.give_up()
+        self.processes.finished(works)
 
     def listen(self) -> bool:
         """Take the news that have come; return whether a rank has failed."""
@@ -125,7 +187,8 @@ class TorchLinks(RankLinks):
         """Return the bytes of arrays of one size."""
         mine = _tensor(array)
         found = [mine.new_empty(mine.shape) for _ in range(self.size)]
-        self.wait(self.distributed.all_gather(found, mine, group=self.group, async_op=True))
+        work = self.distributed.all_gather(found, mine, group=self.processes.group, async_op=True)
+        self.wait(self.processes.started(work))
         return [one.numpy() for one in found]
 
     def all(self, thing: object) -> list[Any]:
@@ -157,9 +220,15 @@ class TorchLinks(RankLinks):
 
         Gloo's messages from one rank to another cannot be asked whether they have come.
         """
-        return self.distributed.all_to_all_single(
-            _tensor(found), _tensor(mine), arriving, leaving, group=self.group, async_op=True
+        work = self.distributed.all_to_all_single(
+            _tensor(found),
+            _tensor(mine),
+            arriving,
+            leaving,
+            group=self.processes.group,
+            async_op=True,
         )
+        return self.processes.started(work)
 
     def gathered(self, blocks: HostArray) -> HostArray:
         """Return the rows of the arrays of all ranks, one below the other."""
@@ -217,14 +286,17 @@ def group_of(
     if not distributed.is_initialized():
         require_launched()
         distributed.init_process_group("gloo")
+        Processes(distributed.group.WORLD, is_ours=True)
     world = distributed.group.WORLD
     asked = world if process_group is None else process_group
     if asked == distributed.GroupMember.NON_GROUP_MEMBER or distributed.get_rank(asked) < 0:
         raise InvalidArgument("from_torch: this process is no rank of the process group")
     ranks = distributed.get_process_group_ranks(asked)
-    hosts = asked
-    if "gloo" not in distributed.get_backend(asked):
-        hosts = distributed.new_group(ranks, backend="gloo", use_local_synchronization=True)
+    if "gloo" in distributed.get_backend(asked):
+        hosts = Processes(asked, is_ours=False)
+    else:
+        made = distributed.new_group(ranks, backend="gloo", use_local_synchronization=True)
+        hosts = Processes(made, is_ours=True)
     number = next(_NUMBERS)
     name = f"wollemi/{number}/{'-'.join(map(str, ranks))}"
     store = distributed.PrefixStore(name, distributed.distributed_c10d._get_default_store())
