@@ -40,8 +40,8 @@ help:
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
 	@echo 'make petsc     NumPy 1 in build/petsc, for the tests with python3-petsc4py of Debian'
-	@echo 'make lint      ruff, mypy, clang-format and the limits of vague words, changing nothing'
-	@echo 'make format    ruff and clang-format, in place'
+	@echo 'make lint      ruff, mypy, clang-format, the limits of vague words and the width of prose, changing nothing'
+	@echo 'make format    ruff, clang-format and lines of prose, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
 	@echo 'make fuzz      random files, expressions, eigenvalue problems and batches, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
@@ -146,6 +146,7 @@ lint: $(STAMPS)/lint
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(PY) packaging/check_words.py
+	$(PY) -m website.wrap_prose --check
 	$(VENV)/bin/clang-format --dry-run -Werror $(kernel_text)
 	$(VENV)/bin/mypy
 
@@ -153,6 +154,7 @@ format: $(STAMPS)/lint
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/clang-format -i $(kernel_text)
+	$(PY) -m website.wrap_prose
 
 # libstdc++ is preloaded too: without it the sanitizer finds no __cxa_throw and ends at the first exception.
 # Leaks are off, because the interpreter never frees what it interns.

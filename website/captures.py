@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .places import ROOT
+from .wrap_prose import wrapped
 
 RECORD = ROOT / "tests/backends/cuda/capture/outcomes.json"
 PAGE = ROOT / "docs/machine-learning.md"
@@ -130,7 +131,7 @@ def table(record: Record) -> str:
         f"As tried on an {record.device} ({record.date}): {tried} calls of {objects} "
         f"objects and modules. Besides the recorded ones, {told}.",
     ]
-    return "\n".join(lines)
+    return wrapped("\n".join(lines))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from . import products
 from .places import ROOT
 from .speed import RESULTS, drawn
+from .wrap_prose import wrapped
 
 PAGE = ROOT / "docs/how-fast.md"
 PICTURE = ROOT / "docs/img/how-fast.svg"
@@ -232,7 +233,7 @@ def page() -> str:
         "cannot be installed as packages. [Performance](performance.md) has the details of "
         "kernels. `python -m website.how_fast` makes this page.",
     ]
-    return "\n".join(parts) + "\n"
+    return wrapped("\n".join(parts) + "\n")
 
 
 def main() -> None:
