@@ -80,5 +80,8 @@ def _solution(system: Array, unit: Array) -> Array | None:
         singular = np.linalg.svd(system, compute_uv=False)
         if system.size and singular[-1] <= np.finfo(system.dtype).eps * scale:
             return None
-        found = np.linalg.solve(system, unit)
+        try:
+            found = np.linalg.solve(system, unit)
+        except np.linalg.LinAlgError:  # a pivot that overflows or underflows
+            return None
     return found if np.all(np.isfinite(found)) else None

@@ -57,7 +57,8 @@ class BatchDirect:
     engine : str
         ``"auto"``, ``"dense"`` and ``"banded"`` factorize all matrices side by side where the
         executor has a kernel for that; the engines of one matrix factorize them one after the
-        other, with one analysis.
+        other, with one analysis where it reads no values: a matching and scaling, as of PARDISO,
+        are made for each matrix.
     ordering, refine
         As for :class:`Direct`.
     rtol, atol : float or array, shape batch_shape
@@ -301,7 +302,10 @@ class BatchDirect:
 
 
 class _One:
-    """The solver of one matrix at a time, which keeps its analysis."""
+    """The solver of one matrix at a time, which keeps its analysis where it reads no values.
+
+    No bit of a system depends on the systems before it.
+    """
 
     def __init__(self, solver: BatchDirect, A: BatchCsr) -> None:
         self.solver, self.A = solver, A
@@ -319,12 +323,13 @@ class _One:
         if self.made is not None and self.known == k:
             return self.made
         matrix = self.A._member(k)
-        if self.made is None:
+        if self.made is None or not self.made._follows_exactly:
             s = self.solver
             engine = s.engine
             if engine == "auto" and s.layout is not None:
                 engine = "dense" if s.layout.is_dense else "auto"
-            self.made = s.kind(matrix, engine=engine, ordering=s.ordering, refine=s.refine)
+            options = {"engine": engine, "ordering": s.ordering, "refine": s.refine}
+            self.made = s.kind._of_members(matrix, **options)
         else:
             self.made.update(matrix)
         self.known = k

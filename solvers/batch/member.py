@@ -97,10 +97,7 @@ class Member:
 
         Then no bit of a system depends on the system that the member had before.
         """
-        M = solver.M
-        if not isinstance(M, Preconditioner) or self._is_fixed(solver):
-            return True
-        return M._follows_exactly
+        return self._is_fixed(solver) or bool(getattr(solver.M, "_follows_exactly", False))
 
     # ---- programs of one system, for executors that solve many
 

@@ -51,6 +51,11 @@ class Cholmod(Engine):
         """CHOLMOD takes NumPy arrays."""
         return "reference"
 
+    @property
+    def follows_exactly(self) -> bool:
+        """True: the analysis reads no values."""
+        return True
+
     def analyse(self, A: Csr) -> None:
         """Find an order and the supernodes."""
         from sksparse.cholmod import analyze

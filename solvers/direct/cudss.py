@@ -96,6 +96,11 @@ class CuDss(Engine):
         """Return the executor of the matrix: nothing is copied."""
         return executor
 
+    @property
+    def follows_exactly(self) -> bool:
+        """Whether the analysis reads no values: a matching does."""
+        return self._analysis is None or not self._analysis.matched
+
     def analyse(self, A: Csr) -> None:
         """Find an order and the supernodes."""
         A = A.without_duplicates()

@@ -94,6 +94,8 @@ class Engine(ABC):
     orderings: ClassVar[tuple[str, ...]]
     #: The backend of its devices; "" for the host.
     backend: ClassVar[str] = ""
+    #: Whether the matrices of a batch follow one another, set before the analysis.
+    many = False
 
     def __init__(self, ordering: str | None = None) -> None:
         if ordering is not None and ordering not in self.orderings:
@@ -116,6 +118,14 @@ class Engine(ABC):
     def stays_on(cls, executor: Executor) -> bool:
         """Return whether the engine works on the device of ``executor``, if it is one."""
         return bool(cls.backend) and cls.backend == executor.backend
+
+    @property
+    def follows_exactly(self) -> bool:
+        """Whether the next factors have the bits of an engine that analyses their matrix first.
+
+        Then the matrices of a batch share an analysis; otherwise each has one of its own.
+        """
+        return False
 
     def place(self, executor: Executor) -> Executor:
         """Return the executor that the engine works on for a matrix on ``executor``."""

@@ -65,6 +65,11 @@ class Klu(Engine):
         """KLU takes NumPy arrays."""
         return "reference"
 
+    @property
+    def follows_exactly(self) -> bool:
+        """True: the analysis reads no values."""
+        return True
+
     def analyse(self, A: Csr) -> None:
         """Find the blocks, and an order of each."""
         self._analysis = _Analysis(A, 0 if self.ordering is None else _ORDERINGS[self.ordering])

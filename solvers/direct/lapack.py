@@ -35,6 +35,11 @@ class _Lapack(Engine):
         """LAPACK takes NumPy arrays."""
         return "reference"
 
+    @property
+    def follows_exactly(self) -> bool:
+        """True: the analysis reads no values."""
+        return True
+
     def analyse(self, A: Csr) -> None:
         """Do nothing: there is no order to find."""
 

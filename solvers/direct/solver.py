@@ -102,6 +102,7 @@ class Direct(LinOp, metaclass=Configurable):
 
     _options: dict[str, Any]
     _transposed = "N"
+    _many = False
 
     def __init__(
         self,
@@ -121,6 +122,7 @@ class Direct(LinOp, metaclass=Configurable):
         matrix = self._checked(as_linop(A, executor))
         self.executor, self.shape, self.dtype = matrix.executor, matrix.shape, matrix.dtype
         self._engine: Engine = chosen_engine(engine, self.executor)(ordering)
+        self._engine.many = self._many
         at = self._at_engine(matrix)
         if self.shape[0]:
             require_structural_rank(at)
@@ -134,6 +136,19 @@ class Direct(LinOp, metaclass=Configurable):
         from ..batch.direct import batch_direct
 
         return batch_direct(cls, A, **options)
+
+    @classmethod
+    def _of_members(cls, A: LinOp, **options: Any) -> Self:
+        """Return the solver of a matrix of a batch, of which the others follow by updates."""
+        made = cls.__new__(cls)
+        made._options, made._many = options, True
+        cls.__init__(made, A, **options)
+        return made
+
+    @property
+    def _follows_exactly(self) -> bool:
+        """Whether an update makes the factors that a new solver makes, to the last bit."""
+        return self._engine.follows_exactly
 
     def _checked(self, A: LinOp) -> Matrix:
         matrix = with_entries(A, "Direct")

@@ -70,6 +70,11 @@ class Substitution(Engine):
         """The fastest executor of the host."""
         return host_name()
 
+    @property
+    def follows_exactly(self) -> bool:
+        """True: the analysis reads no values."""
+        return True
+
     def analyse(self, A: Csr) -> None:
         """Find the orders of rows and columns."""
         self._order = triangular_order(A.without_duplicates())

@@ -11,10 +11,15 @@ from .engine import Engine, Factors, LogDeterminant
 from .row_scaling import scale_of_rows
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
     Numbers = np.ndarray[Any, Any]
+
+#: Entries below this part of the diagonal are dropped where an order alone is asked for.
+DROPPED = 0.5
 
 
 class SuperLU(Engine):
@@ -45,14 +50,59 @@ class SuperLU(Engine):
 
     def analyse(self, A: Csr) -> None:
         """Choose the ordering: minimum degree of A + A^T where the pattern is symmetric."""
-        self._columns = None
+        pattern = A.to_scipy()
+        pattern.sum_duplicates()
+        pattern.data = np.ones(pattern.nnz, np.int8)
         if self.ordering is None:
-            S = A.to_scipy()
-            pattern = S.astype(bool).astype(np.int8)
-            symmetric = S.shape[0] > 0 and (pattern != pattern.T).nnz == 0
+            symmetric = pattern.shape[0] > 0 and (pattern != pattern.T).nnz == 0
             self._chosen = "MMD_AT_PLUS_A" if symmetric else "COLAMD"
         else:
             self._chosen = self.ordering
+        self._columns = self._order(pattern) if self.many else None
+
+    @property
+    def follows_exactly(self) -> bool:
+        """Whether no bit of factors depends on the matrices before."""
+        return self.many
+
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether the order is made for pivots on the diagonal, which SuperLU prefers then."""
+        return self._chosen == "MMD_AT_PLUS_A"
+
+    def _call(self, factorized: Any, S: Any, order: str, **options: Any) -> Any:
+        """Return the factors that a function of SciPy makes."""
+        return factorized(
+            S,
+            permc_spec=order,
+            diag_pivot_thresh=0.01 if self._is_symmetric else 1.0,
+            options={"SymmetricMode": self._is_symmetric},
+            **options,
+        )
+
+    def _order(self, pattern: csr_array) -> Numbers | None:
+        """Return the order of the columns, None where the diagonal is not full."""
+        from scipy.sparse.linalg import spilu
+
+        S = pattern.tocsc()
+        column = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+        S.data = np.where(S.indices == column, 1.0, 0.5 * DROPPED)
+        try:  # an incomplete factorization, of the diagonal, finds the order of a complete one
+            found = self._call(spilu, S, self._chosen, drop_tol=DROPPED, fill_factor=1)
+        except (RuntimeError, MemoryError):
+            return None
+        return _columns(found)
+
+    def _ordered(self, rows: csr_array) -> Any:
+        """Return the columns of a matrix in their order, and rows where they follow columns."""
+        if self._columns is None:
+            return rows.tocsc()
+        if self._is_symmetric:
+            rows = rows[self._columns]
+        place = np.empty_like(self._columns, rows.indices.dtype)
+        place[self._columns] = np.arange(place.size)
+        relabelled = type(rows)((rows.data, place[rows.indices], rows.indptr), rows.shape)
+        return relabelled.tocsc()
 
     def factorize(self, A: Csr) -> Factors:
         """Factorize; a second matrix of the same pattern takes the columns' order of the first."""
@@ -60,23 +110,14 @@ class SuperLU(Engine):
 
         rows = A.to_scipy()
         rows.sum_duplicates()
-        symmetric = self._chosen == "MMD_AT_PLUS_A"
-        scale = scale_of_rows(rows, on_diagonal=symmetric)
-        S = rows.tocsc()
+        scale = scale_of_rows(rows, on_diagonal=self._is_symmetric)
         if scale is not None:
-            S.data *= scale[S.indices]
-        known = self._columns is not None
-        if known:
-            S = S[:, self._columns]
+            rows = rows.copy()
+            rows.data *= np.repeat(scale, np.diff(rows.indptr))
+        known = self._columns
         try:
-            # SuperLU's symmetric mode prefers the diagonal, for which that order was made
-            factorized: Any = splu  # the stubs take the orderings as literals
-            lu = factorized(
-                S,
-                permc_spec="NATURAL" if known else self._chosen,
-                diag_pivot_thresh=0.01 if symmetric else 1.0,
-                options={"SymmetricMode": symmetric},
-            )
+            order = self._chosen if known is None else "NATURAL"
+            lu = self._call(splu, self._ordered(rows), order)
         except RuntimeError as error:
             raise InvalidMatrix(
                 f"Direct: SuperLU says {str(error).lower()!r}: the matrix is singular to working "
@@ -86,11 +127,9 @@ class SuperLU(Engine):
             raise InvalidMatrix(
                 "Direct: the factors do not fit into memory; use an iterative solver"
             ) from None
-        order = self._columns if known else None
-        if order is None:
-            # lu.perm_c[j] is where column j went: its inverse lists the columns in their new order
-            self._columns = np.argsort(lu.perm_c)
-        return SuperLUFactors(lu, order, scale)
+        if known is None and not self.many:
+            self._columns = _columns(lu)
+        return SuperLUFactors(lu, known, scale, self._is_symmetric)
 
 
 class SuperLUFactors(Factors):
@@ -104,10 +143,14 @@ class SuperLUFactors(Factors):
         The order in which it was given the columns.
     scale : array, optional
         The factors of the rows of the matrix that it was given.
+    rows_follow : bool
+        Whether the rows are in that order, too.
     """
 
-    def __init__(self, lu: Any, columns: Numbers | None, scale: Numbers | None) -> None:
-        self.lu, self.columns, self.scale = lu, columns, scale
+    def __init__(
+        self, lu: Any, columns: Numbers | None, scale: Numbers | None, rows_follow: bool
+    ) -> None:
+        self.lu, self.columns, self.scale, self.rows_follow = lu, columns, scale, rows_follow
         self.nnz = int(lu.nnz)
         self.notes = []
 
@@ -123,17 +166,24 @@ class SuperLUFactors(Factors):
     def _solved(self, b: Array, transposed: str) -> Array:
         if self.columns is None:
             return self.lu.solve(np.ascontiguousarray(b), transposed)
-        if transposed == "N":  # (A P) y = b, x = P y
-            x = np.empty(b.shape, b.dtype)
-            x[self.columns] = self.lu.solve(np.ascontiguousarray(b), "N")
-            return x
-        return self.lu.solve(np.ascontiguousarray(b[self.columns]), transposed)
+        # Q A P y = Q b, x = P y; the transpose has Q^T in the place of P
+        before, after = self.rows_follow, True
+        if transposed != "N":
+            before, after = after, before
+        y = self.lu.solve(np.ascontiguousarray(b[self.columns] if before else b), transposed)
+        if not after:
+            return y
+        x = np.empty(b.shape, b.dtype)
+        x[self.columns] = y
+        return x
 
     def log_determinant(self) -> LogDeterminant:
         """Return the determinant from the diagonal of U and the parities of the permutations."""
         diagonal = self.lu.U.diagonal()
         sign = np.prod(diagonal / np.abs(diagonal)) if diagonal.size else 1.0
-        for order in (self.lu.perm_r, self.lu.perm_c, self.columns):
+        # rows that follow the columns change the sign once more
+        columns = None if self.rows_follow else self.columns
+        for order in (self.lu.perm_r, self.lu.perm_c, columns):
             if order is not None:
                 sign = sign * parity(order)
         sign = sign if np.iscomplexobj(diagonal) else float(np.real(sign))
@@ -141,6 +191,11 @@ class SuperLUFactors(Factors):
         if self.scale is not None:
             logarithm -= float(np.sum(np.log(self.scale, dtype=np.float64)))
         return LogDeterminant(sign, logarithm)
+
+
+def _columns(lu: Any) -> Numbers:
+    """Return the columns in the order of the factors."""
+    return np.argsort(lu.perm_c)  # which is where each column went
 
 
 def parity(permutation: np.ndarray[Any, Any]) -> int:

@@ -58,6 +58,11 @@ class Umfpack(Engine):
         """UMFPACK takes NumPy arrays."""
         return "reference"
 
+    @property
+    def follows_exactly(self) -> bool:
+        """True: the analysis reads no values."""
+        return True
+
     def analyse(self, A: Csr) -> None:
         """Find the order of the columns and the frontal matrices."""
         n, arrays = A.shape[0], columns_of(A, np.int64)

@@ -12,6 +12,8 @@ import wollemi as wl
 from wollemi import errors
 from wollemi.core.batch.factors import layout_of
 from wollemi.core.status import Stop
+from wollemi.solvers.batch.direct import _One
+from wollemi.solvers.direct import engines
 
 from ..core.batch.places import EXECUTORS
 
@@ -225,3 +227,27 @@ def test_named_engines_and_different_patterns(executor) -> None:
         wl.solve(A, b, method="direct", maxiter=3)
     with pytest.raises(errors.ShapeMismatch, match="square"):
         wl.solvers.Direct(wl.Dense(np.ones((2, 3, 4))))
+
+
+@pytest.mark.parametrize("engine", [name for name in engines() if name != "cholmod"])
+def test_systems_alone_keep_their_bits_after_others(engine) -> None:
+    pattern = PATTERNS["grid"]
+    why = engines()[engine].objection(wl.executor("reference"))
+    if why:
+        pytest.skip(f"{engine}: {why}")
+    data, b = systems(pattern, count=4)
+    data[0] *= 10.0 ** np.random.default_rng(5).uniform(-9, 9, data.shape[1])
+    A = batch_of(data, pattern, "reference")
+    one = _One(wl.solvers.Direct(A, engine=engine), A)
+    after = [one.of(k).solve(b[k]).x for k in range(4)]
+    for k in range(4):
+        alone = _One(one.solver, A).of(k).solve(b[k]).x
+        np.testing.assert_array_equal(after[k], alone)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_factors_as_a_preconditioner_are_those_of_each_system(executor) -> None:
+    pattern = PATTERNS["grid"]
+    data, b = systems(pattern, count=4)
+    result = wl.solvers.Bicgstab(batch_of(data, pattern, executor), M="direct").solve(b)
+    assert result.converged.all() and result.iterations.max() == 1

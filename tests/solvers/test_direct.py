@@ -94,6 +94,19 @@ def test_new_values_are_factorized_in_the_order_of_the_old(on, rng):
     assert found.logarithm == pytest.approx(expected.logabsdet)
 
 
+@pytest.mark.parametrize("kind", ["symmetric", "general"])
+def test_new_values_fill_no_more_than_the_first(rng, kind):
+    S = convection(30) if kind == "symmetric" else random_matrix(rng, 60)
+    solver = Direct(wl.Csr(S), engine="superlu")
+    first, b = solver.factors_nnz, rng.standard_normal(S.shape[0])
+    solver.update(wl.Csr(2.0 * S))
+    assert solver.factors_nnz <= 1.01 * first
+    for turned, T in ((solver, S), (solver.T, S.T)):
+        np.testing.assert_allclose(2 * (T @ turned.solve(b).x), b, atol=1e-9)
+    sign, logarithm = solver.log_determinant()
+    np.testing.assert_allclose([sign, logarithm], np.linalg.slogdet(2 * S.toarray()))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_the_determinant_is_numpys(on, rng, dtype):
     for n in (1, 2, 7, 12):

@@ -106,6 +106,12 @@ def test_rows_without_an_inverse_are_those_of_jacobi_and_said(on):
     assert any("3 rows have no inverse" in note for note in M.notes)
 
 
+def test_an_inverse_that_overflows_is_refused(on):
+    D = np.array([[2 - 5j, 8 + 4j], [3 + 4j, 0]]) * 1e-309  # LAPACK takes it for singular
+    with pytest.raises(wl.errors.InvalidMatrix, match="brings its entries near 1"):
+        Isai(wl.Csr(D, executor=on))
+
+
 def test_long_rows_keep_their_largest_entries(on):
     n = 80
     S = np.eye(n) + 0.001 * np.arange(n) * (np.arange(n) == 3)[:, None]
