@@ -131,9 +131,40 @@ np.testing.assert_allclose(gradient, 2 * A.to_dense() ** 2 @ np.asarray(B), rtol
 """
 
 
-def test_programs_of_several_devices_compute_their_parts() -> None:
+ON_EXPLICIT_AXES = """
+import os
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax, jax.numpy as jnp, numpy as np, wollemi as wl
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+from wollemi.interop import jax as wj
+jax.config.update("jax_enable_x64", True)
+D = np.diag(np.arange(2.0, 10.0)) + np.eye(8)[::-1]
+A = wl.Csr(D, executor="omp:1")
+v, B = jnp.asarray(A.data), jnp.arange(32.0).reshape(8, 4)
+mesh = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,))
+put = lambda x, *axes: jax.device_put(x, NamedSharding(mesh, P(*axes)))
+product = lambda v, B: (wj.spmm(A, B, values=v) ** 2).sum()
+functions = (
+    (jax.grad(product, argnums=(0, 1)), (v, B)),
+    (jax.grad(lambda v: (wj.solve(A, B[:, 0], values=v) ** 2).sum()), (v,)),
+    (jax.grad(lambda B: (wj.fusedmm(A, B, B, B, values=v) ** 2).sum()), (B,)),
+    (jax.grad(lambda v: wj.eigsh(A, k=1, which="LA", values=v)[0].sum()), (v,)),
+    (jax.grad(lambda v: (wj.matmul(A, A, A_values=v).values ** 2).sum()), (v,)),
+    (jax.vmap(jax.grad(lambda v: product(v, B))), (jnp.stack([v, 2 * v]),)),
+)
+for function, given in functions:
+    want = jax.jit(function)(*given)
+    with jax.set_mesh(mesh):
+        found = jax.jit(function)(*(put(x, "x") for x in given))
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-10), found, want)
+"""
+
+
+@pytest.mark.parametrize("program", [OF_TWO_DEVICES, ON_EXPLICIT_AXES], ids=["parts", "explicit"])
+def test_programs_of_several_devices(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", OF_TWO_DEVICES], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 

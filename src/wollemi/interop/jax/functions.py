@@ -17,6 +17,7 @@ from ...core.products.fusedmm import checked_edge
 from .messages import EdgeFunction, Entries
 from .patterns import Sparse, sparse_of
 from .products import edge_weights, fusedmm_p, sddmm_p, spmm_p
+from .sharding import whole
 
 if TYPE_CHECKING:
     import jax
@@ -67,7 +68,7 @@ def spmm(
     >>> jax.grad(lambda v: spmm(A, jnp.ones((2, 3)), values=v).sum())(jnp.ones(2))
     Array([3., 3.], dtype=float32)
     """
-    sparse, B = sparse_of(A), jnp.asarray(B)
+    sparse, B = sparse_of(A), whole(B)
     vector = B.ndim == 1
     block = B[:, None] if vector else B
     check_dense("B", block, sparse.shape[1])
@@ -122,7 +123,7 @@ def sddmm(
     >>> sddmm(A, jnp.ones((2, 3)), jnp.ones((2, 3)))
     Array([3., 3.], dtype=float32)
     """
-    sparse, C, B = sparse_of(A), jnp.asarray(C), jnp.asarray(B)
+    sparse, C, B = sparse_of(A), whole(C), whole(B)
     check_dense("C", C, sparse.shape[0])
     check_dense("B", B, sparse.shape[1], C.shape[-1])
     weights = _weights_of(sparse, values, use_values, C.dtype)
@@ -186,7 +187,7 @@ def fusedmm(
     Array([[2.],
            [3.]], dtype=float32)
     """
-    sparse, C, B, D = sparse_of(A), jnp.asarray(C), jnp.asarray(B), jnp.asarray(D)
+    sparse, C, B, D = sparse_of(A), whole(C), whole(B), whole(D)
     edge = checked_edge(edge)
     check_dense("C", C, sparse.shape[0])
     check_dense("B", B, sparse.shape[1], C.shape[-1])

@@ -16,6 +16,7 @@ from ...solvers.differentiable.systems import augmented
 from .functions import check_dense, folded
 from .known import assembled_values, known_pattern, weights_of
 from .patterns import sparse_of
+from .sharding import whole
 from .solves import solve
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def least_squares(
     >>> jax.jacobian(lambda b: least_squares(A, b))(jnp.array([1.0, 3.0]))
     Array([[0.5, 0.5]], dtype=float32)
     """
-    sparse, b = sparse_of(A), jnp.asarray(b)
+    sparse, b = sparse_of(A), whole(b)
     m, n = sparse.shape
     if not damp >= 0:
         raise InvalidArgument(f"damp: expected 0 or a positive number, got {damp}")

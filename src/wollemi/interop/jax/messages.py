@@ -12,6 +12,7 @@ import numpy as np
 from ...core.errors import ShapeMismatch
 from .patterns import Sparse
 from .products import softmax_p, sum_p
+from .sharding import whole
 
 EdgeFunction = Callable[[Any, "Entries"], Any]
 
@@ -62,7 +63,7 @@ class Entries:
 
     def _numbers(self, x: jax.Array, axis: int, name: str) -> jax.Array:
         """Return an array that has a number for each row, or for each column."""
-        x, expected = jnp.asarray(x), self._sparse.shape[axis]
+        x, expected = whole(x), self._sparse.shape[axis]
         if x.ndim == 0 or x.shape[-1] != expected:
             raise ShapeMismatch(
                 f"edge: {name} takes an array of {expected} numbers along the last axis, got shape "

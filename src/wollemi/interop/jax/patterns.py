@@ -25,6 +25,7 @@ from ...core.formats import Csr, validate
 from ...core.formats.mask import refuse_without_entries
 from ...core.registry import host_executor
 from ...core.store import Key
+from .sharding import whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +137,7 @@ class Sparse(NamedTuple):
 
     def checked(self, values: jax.Array, name: str = "values") -> Any:
         """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
-        values = jnp.asarray(values)
+        values = whole(values)
         if values.ndim < 1 or values.shape[-1] != self.nse:
             raise ShapeMismatch(
                 f"{name}: expected shape ({self.nse},) or (..., {self.nse}), "

@@ -20,6 +20,7 @@ from . import lowering
 from .device_kernels import DeviceKernel
 from .host_kernels import HostKernel, blocks_of
 from .lowering import NativeCall
+from .sharding import along_first_axis, whole
 
 if TYPE_CHECKING:
     from jax.core import ShapedArray
@@ -73,8 +74,10 @@ def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
     ) -> tuple[Any, int]:
         of_pattern = 0 if params["pattern"] is not None else 2
         moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
+        mapped = next(x for x, d in zip(moved, dims, strict=True) if d is not None)
+        moved = [whole(x) for x in moved]
         if any(d is not None for d in dims[:of_pattern]):
-            return _one_by_one(primitive, moved, dims, params), 0
+            return along_first_axis(_one_by_one(primitive, moved, dims, params), mapped), 0
         dense, there = moved[of_pattern:], [d is not None for d in dims[of_pattern:]]
         size = next(x.shape[0] for x, batched in zip(dense, there, strict=True) if batched)
         own = [x.shape[1 if batched else 0] for x, batched in zip(dense, there, strict=True)]
@@ -83,7 +86,8 @@ def batching_rule(primitive: Primitive) -> Callable[..., tuple[Any, int]]:
             _folded(x, batched, size, blocks) for x, batched in zip(dense, there, strict=True)
         ]
         out = primitive.bind(*moved[:of_pattern], *folded, **params)
-        return out.reshape(size, blocks, *out.shape[1:]), 0
+        out = out.reshape(size, blocks, *out.shape[1:])
+        return along_first_axis(out, mapped), 0  # as JAX expects of all results of a vmap
 
     return batch
 

@@ -25,6 +25,7 @@ from .host_kernels import DENSE, ENTRIES, HostKernel
 from .patterns import sparse_of
 from .primitives import as_blocks, define, given
 from .products import spmm_p, transposed_p
+from .sharding import whole
 
 if TYPE_CHECKING:
     import jax
@@ -92,7 +93,7 @@ def solve(
     >>> jax.grad(lambda v: solve(A, b, values=v, solver="direct").sum())(jnp.array([2.0, 4.0]))
     Array([-0.5, -0.5], dtype=float32)
     """
-    sparse, b = sparse_of(A), jnp.asarray(b)
+    sparse, b = sparse_of(A), whole(b)
     m, n = sparse.shape
     if m != n:
         raise ShapeMismatch(f"A: expected a square matrix, got shape {sparse.shape}")

@@ -1,0 +1,38 @@
+"""Arrays on meshes with explicit axes: kernels take whole arrays and give whole ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec, reshard
+
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+
+
+def whole(x: ArrayLike) -> Any:
+    """Return an array of which every device has all elements.
+
+    The compiler gathers operands by itself along axes of type ``Auto``. Along ``Explicit`` ones the
+    type of an array has its sharding, so gathering is a step of the program.
+    """
+    made = jnp.asarray(x)
+    if not _is_sharded(made):
+        return made
+    return reshard(made, NamedSharding(jax.typeof(made).sharding.mesh, PartitionSpec()))
+
+
+def along_first_axis(x: jax.Array, like: jax.Array) -> Any:
+    """Return an array of which the first axis is sharded as that of another one."""
+    if not _is_sharded(like):
+        return x
+    sharding = jax.typeof(like).sharding
+    return reshard(x, NamedSharding(sharding.mesh, PartitionSpec(sharding.spec[0])))
+
+
+def _is_sharded(x: jax.Array) -> bool:
+    sharding = jax.typeof(x).sharding
+    explicit = AxisType.Explicit in sharding.mesh.axis_types
+    return explicit and any(axis is not None for axis in sharding.spec)
