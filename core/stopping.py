@@ -386,6 +386,8 @@ def linear(criterion: Criterion) -> Linear | None:
     Linear(relative=1e-08, absolute=0.001, tolerated=True, iterations=100)
     """
     if isinstance(criterion, _Any):
+        if any(type(part) not in _MAYBE_LINEAR for part in criterion.parts):
+            return None
         made = Linear()
         for part in criterion.parts:
             found = linear(part)
@@ -406,6 +408,9 @@ def linear(criterion: Criterion) -> Linear | None:
         return Linear(iterations=int(criterion.count))
     return None
 
+
+#: The kinds of criteria that have a linear form, most of them.
+_MAYBE_LINEAR = (RelativeResidual, AbsoluteResidual, Iterations, _Any)
 
 _BY_NAME: dict[str, type[Criterion]] = {
     kind.__name__: kind

@@ -23,24 +23,19 @@ struct summary_square {
 
   void operator()(int) const {
     const i64 n = p - 1;
-    i64 disorder = 0, not_finite = 0;
-    for (i64 i = 0; i < n && !interrupted(); ++i)
-      for (I q = indptr[i] + 1; q < indptr[i + 1]; ++q)
-        disorder += indices[q] <= indices[q - 1];
-    for (i64 q = 0; q < e; ++q)
-      not_finite += !finite(values[q]);
-    const Rows found = disorder + not_finite == 0 ? look_at_rows(n) : Rows{};
-    const i64 all[] = {disorder,       not_finite,     disorder + not_finite == 0 && differs(n),
-                       found.singular, found.positive, found.repeated,
-                       found.balanced};
-    std::copy(std::begin(all), std::end(all), counts);
-    bound[0] = found.bound;
+    const Rows found = look_at_rows(n);
+    const bool usable = found.disorder + found.not_finite == 0;
+    const i64 all[] = {found.disorder, found.not_finite, usable && differs(n), found.singular,
+                       found.positive, found.repeated,   found.balanced};
+    std::fill_n(counts, std::size(all), i64(0));
+    std::copy_n(all, usable ? std::size(all) : 2, counts);
+    bound[0] = usable ? found.bound : R(0);
     end_if_interrupted();
   }
 
 private:
   struct Rows {
-    i64 singular, positive, repeated, balanced;
+    i64 disorder, not_finite, singular, positive, repeated, balanced;
     R bound;
   };
 
@@ -70,19 +65,34 @@ private:
     return place < beyond && i64(indices[place]) == column && is_mirrored(value, values[place]);
   }
 
+  // Rows are short, so that a loop for each property would mispredict its end anew.
   Rows look_at_rows(i64 n) const {
     const coarsen_balanced<T, I> balance{indptr, indptr + 1, indices, values, least, most, nullptr};
-    const matrix_rows<T, I> rows{indptr, indptr + 1, indices, values};
     Rows found{};
     T first(0);
     for (i64 i = 0; i < n && !interrupted(); ++i) {
-      const T d = rows.diagonal(i), inverse = T(1) / d;
+      T d(0);
+      R size(0), negative(0), positive(0);
+      i64 before = -1;
+      for (I q = indptr[i]; q < indptr[i + 1]; ++q) {
+        const i64 j = indices[q];
+        const T value = values[q];
+        const R a = j == i ? R(0) : real(value);
+        found.disorder += j <= before;
+        found.not_finite += !finite(value);
+        d += j == i ? value : T(0);
+        size += size_of(value);
+        negative += a < R(0) ? -a : R(0);
+        positive += a < R(0) ? R(0) : a;
+        before = j;
+      }
+      const T inverse = T(1) / d;
       first = i == 0 ? d : first;
       found.singular += !(finite(d) && finite(inverse));
       found.positive += real(d) > R(0);
       found.repeated += d == first;
-      found.balanced += balance(i, 0, {true});
-      const R size = size_of(d), ratio = size > R(0) ? rows.size(i) / size : R(0);
+      found.balanced += balance.of_sums(real(d), negative, positive);
+      const R scale = size_of(d), ratio = scale > R(0) ? size / scale : R(0);
       found.bound = ratio > found.bound ? ratio : found.bound;
     }
     return found;

@@ -25,9 +25,14 @@ struct coarsen_balanced {
       else
         positive += a;
     }
+    return of_sums(d, negative, positive) ? 1 : 0;
+  }
+  // Whether a row with this diagonal and these sums of its other entries is balanced.
+  WL_DEVICE bool of_sums(real_t<T> d, real_t<T> negative, real_t<T> positive) const {
+    using R = real_t<T>;
     const R s = negative - positive;
     const bool bound = d > R(0) && s >= rounded_product(least, d) && s <= rounded_product(most, d);
-    return bound && positive + positive <= negative ? 1 : 0;
+    return bound && positive + positive <= negative;
   }
 };
 

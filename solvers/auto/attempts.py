@@ -54,6 +54,9 @@ _FINAL = frozenset(
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
 
 
+#: The stops that say as much of similar methods as a residual that does not fall.
+_FAILED = frozenset({Stop.BREAKDOWN, Stop.NOT_FINITE})
+
 #: The time limit of candidates that gave up, as a multiple of the other candidate's time, in each
 #: round; the last one is without patience.
 AGAIN: tuple[float | None, ...] = (4.0, 16.0, None)
@@ -166,6 +169,10 @@ class Attempts:
             )
             if following is None:
                 break
+            first = self.pool.first
+            if not self.tried and following is not first:
+                about = f"{following.name}: the estimate is lower than that of {first.name}"
+                self.notes.append(about)
             self._take_turn(following)
         self._take_up_again()
         for candidate in [] if self._is_settled() else tail():
@@ -444,7 +451,7 @@ class Attempts:
         self.indefinite |= attempt.method == "cg" and Stop.INDEFINITE in ended
         at_limit = Stop.MAX_ITERATIONS in ended
         self.done[attempt.key] = self._allowed(attempt) if at_limit else None
-        if at_limit:
+        if at_limit or ended & _FAILED:
             self._learn(attempt, result)
         if at_limit and attempt.patient and result.iterations < self.budget:
             self.done[attempt.key] = result.iterations

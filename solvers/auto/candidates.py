@@ -44,6 +44,11 @@ OF_WAVES = 5.0
 #: over six magnitudes, 1104 for 285 of a random walker, 2404 for 570 on a larger image.
 OF_JUMPS = 4.0
 
+#: The third quartile of sums of rows off the diagonal over the diagonal from which on the diagonal
+#: of a matrix that is not Hermitian is weak, the least largest one, and the factor of the expected
+#: iterations: BiCGSTAB breaks down for bands of random numbers (15 or more); power flows have 1.3.
+WEAK, WEAK_ROW, OF_WEAK = 5.0, 20.0, 6.0
+
 #: How many times as many iterations are expected without a matching where rows are out of order:
 #: few of these solves converge.
 UNMATCHED = 10.0
@@ -226,6 +231,8 @@ class Candidates:
             most = min(most, max(0.5 * sqrt(condition) * self.reduction, 3.0))
         if by_levels < most and self.jumps:
             by_levels *= OF_JUMPS
+        if self.has_weak_diagonal:
+            by_levels *= OF_WEAK
         return min(max(by_levels, 10.0), most)
 
     @property
@@ -233,6 +240,14 @@ class Candidates:
         """Whether the entries look as if a coefficient jumps."""
         constant = self.properties.facts.constant_diagonal
         return self.on_host and not constant and self.properties.sample.jumps
+
+    @property
+    def has_weak_diagonal(self) -> bool:
+        """Whether rows of a matrix that is not Hermitian are much larger than their diagonal."""
+        found = self.properties
+        if found.facts.hermitian or not self.on_host or not found.dominance > WEAK_ROW:
+            return False
+        return found.sample.weakness > WEAK
 
     @property
     def is_along_a_line(self) -> bool:
@@ -278,14 +293,15 @@ class Candidates:
             factor *= self.unscaled
         if self.properties.is_out_of_order:
             factor *= UNMATCHED
-        label = "" if M is None else "jacobi" if _is(M, Jacobi) else ""
         plain = M is None or _is(M, Jacobi)
         if method == "cg" and plain and self.on_host:  # a launch for a few scalars is not free
             more["kind"] = EstimatingCg
+        made = {"label": "jacobi" if M is not None and plain else "",
+                "options": self._options(method)} | more  # fmt: skip
         return Candidate(
-            method, M, label, self._options(method), self.rates.call, self._per_iteration(method),
-            self.jacobi_iterations(factor), trusted=self._is_mesh and not self.jumps, alike=True,
-            **more,
+            method, M, setup=self.rates.call, per_iteration=self._per_iteration(method),
+            iterations=self.jacobi_iterations(factor),
+            trusted=self._is_mesh and not self.jumps, alike=True, **made,
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:

@@ -119,13 +119,17 @@ class EstimatingCg(Cg):
         return replace(result, solver=Cg.__name__, condition=found.condition, error=found.error)
 
     def _estimates(self, result: Result) -> Estimates:
-        (block,) = edge_of(self).enter(x=result.x)
-        assert block is not None
-        work = self.workspace(block.dtype, int(block.shape[1]))
-        arrays = [work.most, work.top, work.rho_old, block]
+        x = result.x
+        if not isinstance(x, np.ndarray):
+            (block,) = edge_of(self).enter(x=x)
+            assert block is not None
+            x = np.asarray(self.executor.to_host(block))
+        x = x.reshape(self.shape[0], -1)
+        work = self.workspace(x.dtype, int(x.shape[1]))
+        arrays = [work.most, work.top, work.rho_old]
         if isinstance(self.M, Jacobi):
             arrays.append(self.M.inverse.data)
-        most, top, before, x, *scales = (
+        most, top, before, *scales = (
             np.asarray(a) for a in self.executor.to_host_together(*arrays)
         )
         norms = np.reshape(result.residual_norm, -1).tolist()
@@ -161,7 +165,7 @@ def _in_inner_product(norms: list[float], squares: list[float], result: Result) 
 def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = None) -> list[float]:
     """Return the norms of columns, in the inner product of the inverse of M if that is given."""
     with np.errstate(all="ignore"):
-        squares = x.real**2 + x.imag**2 if np.iscomplexobj(x) else x * x
+        squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
         if inverse is not None:
             squares /= np.abs(inverse)[:, None]
         lengths: list[float] = np.sqrt(squares.sum(axis=0)).tolist()

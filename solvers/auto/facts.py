@@ -177,8 +177,9 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
     if executor.xp is np and A.nnz <= FEW_ENTRIES:
         # an upper bound of the slack: most matrices need no product
         bound = SUM_SLACK * eps * A.nnz * float(np.abs(A.data).sum())
-        if float(A.data.sum().real) > bound:
-            return False, False
+        with np.errstate(invalid="ignore"):  # infinities of both signs
+            if float(A.data.sum().real) > bound:
+                return False, False
     ones, image = executor.allocate((n, 1), A.dtype), executor.zeros((n, 1), A.dtype)
     executor.run(vector.fill, ones, 1.0)
     A._apply(ones, image, 1.0, 0.0)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.errors import WollemiError
 from ...core.formats import Matrix
+from ...core.iteration import Cycles, Iteration, Replay
 from ...core.linop import LinOp
 from ...core.settings import Settings
 from ...core.stopping import Criterion, linear
@@ -44,6 +45,9 @@ _PLAIN = (int, float, str, type(None))
 #: The largest number of kinds of solvers, with their preconditioners, with workspaces kept with one
 #: matrix.
 KINDS = 8
+
+#: Types of members of workspaces that hold no arrays, or refer to those of other members.
+_WITHOUT_BYTES = frozenset((int, float, str, type(None), Iteration, Replay, Cycles))
 
 #: Entries on the host up to which NumPy looks at them: a compiled call takes longer.
 FEW_ENTRIES = 10_000
@@ -85,7 +89,7 @@ class Kept:
         self.choices: dict[Any, Any] = {}
         #: Data that depend on the pattern alone.
         self.structure: dict[str, Any] = {}
-        #: The candidate that solved the last system, by question.
+        #: The candidate that solved the last system and its limit of iterations, by question.
         self.winners: dict[Any, Any] = {}
         #: Direct solvers of small factors, by their options.
         self.direct: dict[Any, Direct] = {}
@@ -292,10 +296,12 @@ def is_finite(A: Matrix) -> bool:
 
 def facts_of(A: Matrix) -> Facts:
     """Return the facts about a square matrix; found once for its values."""
-    A.executor.compile_ahead(FACTS_RUN, A.dtype)
     kept = kept_with(A)
     if kept.facts is None:
+        A.executor.compile_ahead(FACTS_RUN, A.dtype)
         kept.facts = find_facts(A)
+        if kept.facts.bound is not None:
+            kept.finite = True  # it was found in one pass, which takes no others
     return kept.facts
 
 
@@ -378,8 +384,10 @@ def _nbytes(work: Workspace, A: Matrix) -> int:
     """Return the bytes of a workspace, measured once; the matrix itself is not its own."""
     known: int | None = work.__dict__.get("_nbytes")
     if known is None:
-        members = [*work.__dict__.values(), *work.status.__dict__.values()]
-        held = {id(value): value for value in members if value is not A}.values()
-        known = sum(int(getattr(value, "nbytes", 0)) for value in held)
+        known, seen = 0, {id(A)}
+        for value in (*work.__dict__.values(), *work.status.__dict__.values()):
+            if type(value) not in _WITHOUT_BYTES and id(value) not in seen:
+                seen.add(id(value))
+                known += int(getattr(value, "nbytes", 0))
         work.__dict__["_nbytes"] = known
     return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 import numpy as np
@@ -160,8 +161,7 @@ class Patience(Criterion):
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
         """Record the missing reduction: the best so far, since some residuals are erratic."""
-        with np.errstate(all="ignore"):
-            missing = float(np.nanmax(np.log(ratio), initial=0.0))
+        missing = log(float(np.fmax.reduce(ratio, axis=None, initial=1.0)))
         self._seconds.append(seconds)
         self._missing.append(min([missing, *self._missing[-1:]]))
 

@@ -93,7 +93,10 @@ class Plan:
         if self.key is None or self.pooled is None:
             return []
         found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
-        return [] if found is None else [found]
+        if found is None:
+            return []
+        winner, limit = found
+        return [replace(winner, patient=False, limit=limit)]
 
     def keep(self, attempts: Attempts) -> None:
         """Keep the candidate that solved the system, for the next one."""
@@ -102,16 +105,14 @@ class Plan:
         winner = attempts.winner
         name = (winner.method, winner.label)
         took = max(a.iterations for a in attempts.tried if (a.method, a.M) == name)
-        limit = 4 * took + 100
-        if winner.patient or winner.limit != limit:
-            winner = replace(winner, patient=False, limit=limit)
-        kept_with(self.operator).winners[self.key] = winner  # type: ignore[arg-type]
+        kept = kept_with(self.operator)  # type: ignore[arg-type]
+        kept.winners[self.key] = (winner, 4 * took + 100)
 
 
 def planned(operator: LinOp, question: Question) -> Plan:
     """Return the candidates; kept with the values of a matrix."""
     asked = question.asked
-    if not _has_finite_entries(operator):
+    if not _has_finite_entries(operator, asked):
         raise InvalidMatrix("A has NaN or Inf: there is no solution")
     plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
     plain = plain and not question.hints.given
@@ -131,8 +132,10 @@ def planned(operator: LinOp, question: Question) -> Plan:
     return found
 
 
-def _has_finite_entries(A: LinOp) -> bool:
+def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:
     """Return whether a matrix has neither NaN nor Inf; all members of a group must ask."""
+    if asked.is_open and isinstance(A, Matrix) and A.partition is None and A.shape[0] == A.shape[1]:
+        facts_of(A)  # needed next; of small matrices it says this too
     if isinstance(A, SharedCsr):
         data = A.own_block.data.reshape(-1, 1)
         if not data.size:

@@ -106,9 +106,11 @@ class Pool:
 
     def _estimate_first(self) -> None:
         given, asks = self.first, self.asks
-        found = self.make.jacobi(given.method, given.M, patient=asks)
-        limit = None if asks else self._limit(found)
-        self.first = replace(found, options=given.options, label=given.label, limit=limit)
+        self.first = self.make.jacobi(
+            given.method, given.M, label=given.label, options=given.options, patient=asks
+        )
+        if not asks:
+            self.first = replace(self.first, limit=self._limit(self.first))
 
     def _is_hopeless(self) -> bool:
         """Return whether a factorization is clearly better, where no clock is looked at.

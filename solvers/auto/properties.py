@@ -85,6 +85,7 @@ class Sample:
         ends = np.cumsum(length)
         count = int(ends[-1]) if n else 0
         entries = np.arange(count) + np.repeat(begin - ends + length, length)
+        self._place = np.repeat(np.arange(rows.size), length)
         self._sizes = np.abs(data[entries])
         self._owner = np.repeat(rows, length)
         self._columns = indices[entries]
@@ -120,6 +121,17 @@ class Sample:
         diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
         varies = _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
         return varies and _varies(self._relative, SMOOTH, TAIL)
+
+    @cached_property
+    def weakness(self) -> float:
+        """The third quartile of the rows' sums off the diagonal over the diagonal."""
+        on = self._on_diagonal
+        diagonal = np.bincount(self._place[on], self._sizes[on])
+        sums = np.bincount(self._place, self._sizes, diagonal.size)[: diagonal.size]
+        known = diagonal > 0
+        if not known.any():
+            return 0.0
+        return float(np.percentile(sums[known] / diagonal[known], 75)) - 1.0
 
     @cached_property
     def units_vary(self) -> bool:
@@ -178,7 +190,7 @@ class Hints:
     symmetric: bool | None = None
     positive_definite: bool | None = None
 
-    @property
+    @cached_property
     def given(self) -> bool:
         """Whether there is any."""
         return any(value is not None for value in vars(self).values())
