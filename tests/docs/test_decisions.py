@@ -34,5 +34,26 @@ def test_the_methods_of_the_diagram_are_the_first_choices_of_the_code():
         result = wl.solve(wl.Csr(matrix), np.ones(324))
         assert re.search(rf"\b{method}\b", text)
         assert result.notes[0].split(":")[0] == method.lower()
+    waves = (S - 0.5 * sp.eye_array(324)).tocsr()  # a positive diagonal
+    assert "most sums of rows negative?" in text
+    assert wl.solve(wl.Csr(waves), np.ones(324)).attempts[0].method == "minres"
     assert "small and regular?" in text
     assert wl.solve(wl.Csr(S[:100, :100]), np.ones(100)).notes[0].startswith("direct: the matrix")
+
+
+def test_the_matching_of_the_diagram_is_the_first_choice_of_the_code():
+    text, rng = DIAGRAM.read_text(), np.random.default_rng(0)
+    n = 2000
+    skew = sp.diags_array([-1.5, 2.0, -0.5], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+    H = sp.diags_array(10.0 ** rng.uniform(-4, 4, n))
+    J = sp.random_array((n // 2, n), density=4 / n, rng=rng) + sp.eye_array(n // 2, n)
+    unscaled = sp.block_array([[H, J.T], [J, None]]).tocsr()
+    for word, matrix in (
+        ("rows out of order?", skew[rng.permutation(n)]),
+        ("zeros and many magnitudes?", unscaled),
+    ):
+        assert word in text
+        result = wl.solve(wl.Csr(matrix), np.ones(matrix.shape[0]))
+        assert (result.attempts[0].method, result.attempts[0].M) == ("gmres", "ilu:match")
+        assert any(note.startswith("gmres with ilu:match: ") for note in result.notes)
+    assert "Gmres: Ilu with matching" in text
