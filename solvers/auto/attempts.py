@@ -169,9 +169,9 @@ class Attempts:
             )
             if following is None:
                 break
-            first = self.pool.first
-            if not self.tried and following is not first:
-                about = f"{following.name}: the estimate is lower than that of {first.name}"
+            usual = self.pool.first
+            if not self.tried and following is not usual:
+                about = f"{following.name}: the estimate is lower than that of {usual.name}"
                 self.notes.append(about)
             self._take_turn(following)
         self._take_up_again()

@@ -131,7 +131,9 @@ class Sample:
         known = diagonal > 0
         if not known.any():
             return 0.0
-        return float(np.percentile(sums[known] / diagonal[known], 75)) - 1.0
+        with np.errstate(over="ignore"):
+            ratios = sums[known] / diagonal[known]
+        return float(np.percentile(ratios, 75)) - 1.0
 
     @cached_property
     def units_vary(self) -> bool:

@@ -320,6 +320,15 @@ def test_a_rectangular_system_is_solved_by_least_squares(wollemi, tmp_path):
     assert ended.status == SOLVED and "Lsqr" in ended.out
 
 
+def test_a_large_error_of_least_squares_is_not_called_that_of_a_singular_matrix(wollemi, tmp_path):
+    A = np.vstack([np.diag([1.0, 1.0, 1e-6]), np.zeros((1, 3))])
+    A[0, 2] = A[1, 2] = 1e-6
+    wl.write(tmp_path / "A.mtx", wl.Csr(A))
+    tall = wollemi("solve", tmp_path / "A.mtx", "--method", "lsmr", "--rtol", "1e-3", *REFERENCE)
+    assert "if the columns are independent" in " ".join(tall.out.split())
+    assert "A is singular" not in tall.out
+
+
 @pytest.mark.parametrize("method", ["direct", "DIRECT", "CG"])
 def test_names_of_methods_are_taken_in_any_case(wollemi, laplacian, method):
     ended = wollemi("solve", laplacian, "--method", method, "--precond", "JACOBI", *REFERENCE)

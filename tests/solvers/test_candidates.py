@@ -239,3 +239,19 @@ def test_a_small_system_of_a_diagonal_over_magnitudes_is_factorized_at_once():
     S = sp.csr_array(sp.block_array([[H, J.T], [J, None]]))
     result = wl.solve(wl.Csr(S), S @ np.ones(600), rtol=1e-8)
     assert result.converged and [a.method for a in result.attempts] == ["direct"]
+
+
+def test_a_matrix_with_a_weak_diagonal_is_factorized_at_once():
+    rng, offsets = np.random.default_rng(0), [-7, -3, -1, 0, 1, 2, 9]
+    bands = [rng.standard_normal(700 - abs(k)) for k in offsets]
+    S = sp.diags_array(bands, offsets=offsets, shape=(700, 700)).tocsr()
+    assert Sample(wl.Csr(S), hermitian=False).weakness > 5
+    result = wl.solve(wl.Csr(S), np.ones(700), rtol=1e-5)
+    assert result.converged and [a.method for a in result.attempts] == ["direct"]
+    assert any(note.startswith("direct: the estimate is lower") for note in result.notes)
+
+
+def test_a_strong_diagonal_and_one_that_no_entry_is_on_are_not_weak():
+    S = convection(20)
+    assert Sample(wl.Csr(S), hermitian=False).weakness <= 1
+    assert Sample(wl.Csr(shift(50)), hermitian=False).weakness == 0

@@ -371,7 +371,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
             advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
             if columns > rows:
                 advice = "A has more columns than rows: x is the shortest of many solutions"
-            elif any("x is the shortest solution" in note for note in result.notes):
+            elif any(note.endswith("x is the shortest solution") for note in result.notes):
                 advice = "A is singular: x is the shortest of all solutions, all ones another one"
             lines.append(("", advice))
     setup = f" (set-up {result.setup_seconds:.4g} s)" if result.attempts else ""
