@@ -1,14 +1,14 @@
 """Times of this version and an older one: ``python -m wollemi_bench.versions OLD omp``.
 
 Both versions have a process each and take turns, case by case, so that a change of the machine
-meets both. ``OLD`` is a folder that an older version is installed in (``pip install --target``).
+meets both. ``OLD`` is a folder that an older version is installed in (``pip install --target``); a
+folder without one is an error. The first small cases are the host's time of a call.
 The workers use names alone that every version has. The table is Markdown.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -27,6 +27,9 @@ CASES = (
         for method in ("Cg", "Bicgstab", "Cgs", "Gmres")
     ),
     "call-Cg@stencil7:32",
+    "spmv@uniform:1000,1000,8000",
+    "apply@uniform:1000,1000,8000",
+    "spmm-8@uniform:1000,1000,8000",
     "spmv@stencil7:100",
     "spmv/float32@stencil7:100",
     "spmv@stencil27:64",
@@ -48,9 +51,8 @@ BATCH = 0.02
 
 def _call(wl: Any, on: Any, case: str, S: Any) -> Callable[[], Any]:
     """Return the timed call of a case."""
-    what = case.partition("@")[0]
-    what, _, dtype = what.partition("/")
-    what, _, width = what.partition("-")
+    kind, _, dtype = case.partition("@")[0].partition("/")
+    kind, _, width = kind.partition("-")
     S = S.astype(dtype or "float64")
     A = wl.Csr(S, executor=on)
     rng = np.random.default_rng(0)
@@ -63,23 +65,26 @@ def _call(wl: Any, on: Any, case: str, S: Any) -> Callable[[], Any]:
 
         return cupy.asarray(given)
 
-    if what in ("spmm", "sddmm", "fusedmm"):
+    if kind in ("spmm", "sddmm", "fusedmm"):
         B, D = dense(S.shape[1], int(width)), dense(S.shape[1], int(width))
-        if what == "spmm":
+        if kind == "spmm":
             return lambda: wl.spmm(A, B)
         C = dense(S.shape[0], int(width))
-        if what == "sddmm":
+        if kind == "sddmm":
             return lambda: wl.sddmm(A, C, B)
         return lambda: wl.fusedmm(A, C, B, D, edge="softmax")
     x = dense(S.shape[1])
-    if what == "spmv":
+    if kind == "spmv":
         return lambda: A @ x
-    method = width if what == "call" else what
+    if kind == "apply":
+        y = dense(S.shape[0])
+        return lambda: A.apply(x, out=y)
+    method = width if kind == "call" else kind
     more = {"restart": 20} if method == "Gmres" else {}
     few, many = (
         getattr(wl.solvers, method)(A, rtol=1e-30, maxiter=count, **more) for count in (10, 130)
     )
-    if what == "call":
+    if kind == "call":
         return lambda: few.solve(x)
     few.solve(x)
 
@@ -99,8 +104,14 @@ def _work() -> None:
     """Answer lines ``CASE FILE SECONDS`` with a line of JSON each."""
     import scipy.sparse as sp
 
+    if folder := sys.argv[3:]:
+        # An editable install finds its modules before the folders of sys.path are searched.
+        sys.meta_path[:] = [f for f in sys.meta_path if "_editable" not in type(f).__module__]
+        sys.path.insert(0, folder[0])
     import wollemi as wl
 
+    if folder and not Path(wl.__file__).resolve().is_relative_to(Path(folder[0]).resolve()):
+        raise SystemExit(f"{folder[0]} has no wollemi: install one by pip install --target")
     calls: dict[str, Any] = {}
     on = wl.executor(sys.argv[2])
     for line in sys.stdin:
@@ -144,16 +155,11 @@ def main(old: str, executor: str, rounds: int = 7, seconds: float = 0.1, only: s
 
     from .cases import case as made
 
-    def worker(path: str | None) -> Any:
-        env = dict(os.environ)
-        if path:
-            env["PYTHONPATH"] = path
-        command = [sys.executable, str(Path(__file__).resolve()), "worker", executor]
-        return subprocess.Popen(
-            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def worker(*folder: str) -> Any:
+        command = [sys.executable, str(Path(__file__).resolve()), "worker", executor, *folder]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    workers = {"old": worker(old), "new": worker(None)}
+    workers = {"old": worker(old), "new": worker()}
     print("| case | old, us | new, us | ratio | least to most |\n|---|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in CASES:
