@@ -19,6 +19,16 @@ LATE_IMPORTS = 88
 LARGEST_CYCLE = 20
 #: Functions that take their operands as ``*arguments``: kernels of any operation, and constructors.
 UNTYPED_CALLS = 33
+#: Parameters, results and attributes with the type ``Any`` in :data:`TYPED`.
+UNTYPED = 114
+#: Products, launchers of GPUs, persistent kernels and the parts for other libraries.
+TYPED = (
+    "core/products",
+    "backends/gpu",
+    "backends/cuda/products",
+    "backends/cuda/loop",
+    "src/wollemi/interop",
+)
 
 
 @cache
@@ -116,3 +126,23 @@ def test_calls_with_untyped_arguments_become_fewer() -> None:
     assert len(untyped) <= UNTYPED_CALLS, (
         f"{len(untyped)} functions take *arguments: pass a record of wollemi.core.calls"
     )
+
+
+def annotations(file: Path) -> Iterator[ast.expr]:
+    """Yield the types of parameters, results and attributes of a file."""
+    for node in ast.walk(tree(file)):
+        if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
+            yield node.annotation
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+            yield node.returns
+
+
+def test_untyped_operands_become_fewer() -> None:
+    untyped = [
+        f"{file.relative_to(ROOT)}:{found.lineno}"
+        for part in TYPED
+        for file in sorted((ROOT / part).rglob("*.py"))
+        for found in annotations(file)
+        if isinstance(found, ast.Name) and found.id == "Any"
+    ]
+    assert len(untyped) <= UNTYPED, f"{len(untyped)} annotations are Any: name the type"

@@ -43,7 +43,7 @@ def log_determinant(
     solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
-) -> Any:
+) -> jax.Array:
     """Return ``log |det A|``, with first and second derivatives for the values of ``A``.
 
     Parameters
@@ -156,21 +156,21 @@ derivative_p = _defined("inverse_derivative", determinant.inverse_derivative, 2,
 
 def _log_determinant_jvp(
     primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     out, t = log_determinant_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else (inverse_p.bind(*primals, **known) * t).sum(-1))
 
 
 def _inverse_jvp(
     primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     out, t = inverse_p.bind(*primals, **known), given(tangents[-1])
     return out, total(out, None if t is None else -derivative_p.bind(*primals, t, **known))
 
 
 def _derivative_jvp(
     primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **known: object
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     out = derivative_p.bind(*primals, **known)
     if given(tangents[-2]) is not None:
         raise UnsupportedOperation("log_determinant has no third derivatives")
@@ -198,7 +198,7 @@ ad.primitive_transposes[derivative_p] = _derivative_transpose
 
 def _estimated(
     held: Held, values: jax.Array, probes: int, steps: int, seed: int, how: dict[str, Any]
-) -> Any:
+) -> jax.Array:
     A = held.on_host
     n = A.shape[0]
     mirrored = mirror(A)
@@ -209,7 +209,7 @@ def _estimated(
         return quadrature(lambda Q: spmm(A, Q, values=v), jnp.asarray(signs, v.dtype), steps)
 
     @estimate.defjvp
-    def derivative(primals: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> Any:
+    def derivative(primals: Sequence[jax.Array], tangents: Sequence[jax.Array]) -> jax.Array:
         (v,), (t,) = primals, tangents
         Z = jnp.asarray(signs, v.dtype)
         X = solve(A, Z, values=v, **how)
@@ -220,7 +220,7 @@ def _estimated(
     return one((values + values[..., mirrored]) / 2)
 
 
-def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> Any:
+def quadrature(multiply: Callable[[Any], Any], Z: jax.Array, steps: int) -> jax.Array:
     """Return the mean of ``z^T log(A) z`` over the columns of ``Z``, entries of which are 1 or -1.
 
     Parameters

@@ -32,7 +32,7 @@ def spmm(
     values: ArrayLike | None = None,
     alpha: float = 1.0,
     kernel: str = "auto",
-) -> Any:
+) -> jax.Array:
     """Return ``alpha * A @ B``, with derivatives for the values of ``A`` and for ``B``.
 
     Parameters
@@ -92,7 +92,7 @@ def sddmm(
     use_values: bool = False,
     values: ArrayLike | None = None,
     kernel: str = "auto",
-) -> Any:
+) -> jax.Array:
     """Return ``S_ij = alpha * <C_i, B_j> [* A_ij]`` on the pattern of ``A``, with derivatives.
 
     Parameters
@@ -149,7 +149,7 @@ def fusedmm(
     values: ArrayLike | None = None,
     bias: ArrayLike | None = None,
     kernel: str = "auto",
-) -> Any:
+) -> jax.Array:
     """Return ``E_i = sum_j f(alpha * <C_i, B_j> [* A_ij] [+ bias_ij]) D_j``, with derivatives.
 
     The forward pass never stores the sampled matrix; derivatives have a few arrays of one number an

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
@@ -39,7 +39,7 @@ def known_pattern(sparse: Sparse, function: str, name: str = "A") -> Held:
     return sparse.held
 
 
-def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> Any:
+def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.Array:
     """Return the given values, or the values of the matrix, of float32 or float64.
 
     Raises

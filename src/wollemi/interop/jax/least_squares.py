@@ -20,6 +20,7 @@ from .sharding import whole
 from .solves import solve
 
 if TYPE_CHECKING:
+    import jax
     from jax.typing import ArrayLike
 
     from ...core.settings import Settings
@@ -36,7 +37,7 @@ def least_squares(
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
-) -> Any:
+) -> jax.Array:
     """Return ``x`` with the smallest ``norm(b - A x)^2 + damp^2 norm(x)^2``, with derivatives.
 
     Parameters

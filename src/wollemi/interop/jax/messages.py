@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from .patterns import Sparse
 from .products import softmax_p, sum_p
 from .sharding import whole
 
-EdgeFunction = Callable[[Any, "Entries"], Any]
+EdgeFunction = Callable[[jax.Array, "Entries"], jax.Array]
 
 
 class Entries:
@@ -30,7 +29,7 @@ class Entries:
         self._sparse = sparse
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> jax.Array:
         """The row of each entry."""
         sparse = self._sparse
         if sparse.held is not None:
@@ -45,7 +44,7 @@ class Entries:
         )
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> jax.Array:
         """The column of each entry."""
         sparse = self._sparse
         if sparse.held is None:

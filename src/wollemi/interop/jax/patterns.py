@@ -126,16 +126,16 @@ class Sparse(NamedTuple):
     shape: tuple[int, int]
     stored: jax.Array | None
     nse: int
-    gather: Callable[[Any], Any]
-    scatter: Callable[[Any], Any]
-    like: Callable[[Any], Any]
+    gather: Callable[[jax.Array], jax.Array]
+    scatter: Callable[[jax.Array], jax.Array]
+    like: Callable[[jax.Array], jax.Array]
 
     @property
     def params(self) -> dict[str, Any]:
         """The parameters by which a primitive knows the pattern."""
         return {"pattern": self.held, "columns": self.shape[1]}
 
-    def checked(self, values: jax.Array, name: str = "values") -> Any:
+    def checked(self, values: jax.Array, name: str = "values") -> jax.Array:
         """Return numbers that a user gave for the entries of ``A``, in the order of the pattern."""
         values = whole(values)
         if values.ndim < 1 or values.shape[-1] != self.nse:
@@ -150,7 +150,7 @@ class Sparse(NamedTuple):
         return self.gather(jnp.ones(self.nse, dtype) if self.stored is None else self.stored)
 
 
-def _same(values: jax.Array) -> Any:
+def _same(values: jax.Array) -> jax.Array:
     return values
 
 
@@ -191,7 +191,7 @@ def _of_jax(A: BCOO | BCSR) -> Sparse:
     return _by_places(A)
 
 
-def _values_of(A: Csr) -> Any:
+def _values_of(A: Csr) -> jax.Array:
     """Return the values of a matrix as an array of JAX, where the matrix is."""
     if A.executor.xp is np:
         return jnp.asarray(A.data)
@@ -237,7 +237,7 @@ def _pattern_matrix(indptr: jax.Array, indices: jax.Array, shape: tuple[int, int
     return Csr._from_arrays(on, shape, on.zeros((count,), "float32"), *arrays)
 
 
-def _of_one_index_type(indptr: jax.Array, indices: jax.Array) -> tuple[Any, Any]:
+def _of_one_index_type(indptr: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return traced arrays of a pattern in int32, or in int64 if one of them has it."""
     for name, array in (("indptr", indptr), ("indices", indices)):
         if not jnp.issubdtype(array.dtype, jnp.signedinteger):
@@ -278,7 +278,7 @@ def _once(
     return made
 
 
-def _padded(values: jax.Array, nse: int) -> Any:
+def _padded(values: jax.Array, nse: int) -> jax.Array:
     short = nse - values.shape[-1]
     widths = [(0, 0)] * (values.ndim - 1) + [(0, short)]
     return jnp.pad(values, widths) if short else values
@@ -289,7 +289,7 @@ def _by_rows(
     indices: jax.Array,
     shape: Sequence[int],
     data: jax.Array | None,
-    like: Callable[[Any], Any],
+    like: Callable[[jax.Array], jax.Array],
 ) -> Sparse:
     shape, nse = (int(shape[0]), int(shape[1])), int(indices.shape[0])
     if indptr.shape != (shape[0] + 1,):
@@ -316,7 +316,7 @@ def _by_rows(
 def _by_places(A: BCOO) -> Sparse:
     shape, nse = (int(A.shape[0]), int(A.shape[1])), int(A.data.shape[0])
 
-    def like(values: jax.Array) -> Any:
+    def like(values: jax.Array) -> jax.Array:
         return type(A)((values, A.indices), shape=shape)
 
     arrays: tuple[jax.Array, ...] = ()
@@ -327,7 +327,7 @@ def _by_places(A: BCOO) -> Sparse:
         *pattern, order = _compressed_while_traced(A.indices, shape)
         arrays = tuple(pattern)
 
-    def scatter(values: jax.Array) -> Any:
+    def scatter(values: jax.Array) -> jax.Array:
         return jnp.zeros((*values.shape[:-1], nse), values.dtype).at[..., order].set(values)
 
     return Sparse(
@@ -335,7 +335,7 @@ def _by_places(A: BCOO) -> Sparse:
     )
 
 
-def _compressed(indices: jax.Array, shape: tuple[int, int]) -> tuple[Held, Any]:
+def _compressed(indices: jax.Array, shape: tuple[int, int]) -> tuple[Held, jax.Array]:
     places = np.asarray(indices)
     if places.size and int(places.min()) < 0:
         raise InvalidMatrix("indices: expected no negative ones")
@@ -346,7 +346,9 @@ def _compressed(indices: jax.Array, shape: tuple[int, int]) -> tuple[Held, Any]:
     return Held(_pattern_matrix(indptr, places[order, 1], shape)), order
 
 
-def _compressed_while_traced(indices: jax.Array, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
+def _compressed_while_traced(
+    indices: jax.Array, shape: tuple[int, int]
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     m, n = shape
     row, col = indices[:, 0], indices[:, 1]
     row = jnp.where((row < m) & (col < n), row, m)  # padding comes last
@@ -401,7 +403,7 @@ def _refuse_devices(A: Csr) -> None:
         raise ExecutorMismatch(f"A lives on {A.executor.name}; copy it to the host: A.to('omp')")
 
 
-def to_bcsr(A: Csr) -> Any:
+def to_bcsr(A: Csr) -> BCSR:
     """Return a matrix as a ``BCSR`` of ``jax.experimental.sparse``, copied.
 
     Raises
@@ -424,7 +426,7 @@ def to_bcsr(A: Csr) -> Any:
     return BCSR(tuple(arrays), shape=A.shape)
 
 
-def to_bcoo(A: Csr) -> Any:
+def to_bcoo(A: Csr) -> BCOO:
     """Return a matrix as a ``BCOO`` of ``jax.experimental.sparse``, copied.
 
     Raises

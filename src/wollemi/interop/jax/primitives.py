@@ -144,7 +144,7 @@ def multilinear(primitive: Primitive, *transposes: Callable[..., Any]) -> None:
 
     def jvp(
         primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **params: Any
-    ) -> tuple[Any, Any]:
+    ) -> tuple[jax.Array, jax.Array | ad.Zero]:
         out = primitive.bind(*primals, **params)
         first = len(primals) - count
         terms = [

@@ -7,7 +7,7 @@ ones. So derivatives exist forward, backward and to every order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
@@ -27,23 +27,29 @@ if TYPE_CHECKING:
     from .patterns import Held
 
 
-def _for_all(x: jax.Array, blocks: int) -> Any:
+#: Arrays of JAX, and NumPy's arrays in kernels of the host.
+Values = TypeVar("Values", jax.Array, np.ndarray[Any, Any])
+
+
+def _for_all(x: HostArray, blocks: int) -> HostArray:
     return np.broadcast_to(x, (blocks, *x.shape[1:]))
 
 
-def _spmm_kernel(A: Csr, blocks: int, values: jax.Array, B: jax.Array, *, kernel: str) -> Any:
+def _spmm_kernel(A: Csr, blocks: int, values: HostArray, B: HostArray, *, kernel: str) -> HostArray:
     out = np.empty((blocks, A.shape[0], B.shape[2]), B.dtype)
     values, B = _for_all(values, blocks), _for_all(B, blocks)
     A.executor.run(operations.csr_spmm, A, values, B, out, 1.0, 0.0, kernel)
     return out
 
 
-def _transposed_kernel(A: Csr, blocks: int, values: jax.Array, B: jax.Array, *, kernel: str) -> Any:
+def _transposed_kernel(
+    A: Csr, blocks: int, values: HostArray, B: HostArray, *, kernel: str
+) -> HostArray:
     transposed, order = A.transposed_pattern()
     return _spmm_kernel(transposed, blocks, np.take(values, order, axis=1), B, kernel=kernel)
 
 
-def _sddmm_kernel(A: Csr, blocks: int, C: jax.Array, B: jax.Array, *, kernel: str) -> Any:
+def _sddmm_kernel(A: Csr, blocks: int, C: HostArray, B: HostArray, *, kernel: str) -> HostArray:
     out = np.empty((blocks, A.nnz), B.dtype)
     C, B = _for_all(C, blocks), _for_all(B, blocks)
     A.executor.run(operations.csr_sddmm, A, None, C, B, out, 1.0, 0.0, kernel)
@@ -64,17 +70,17 @@ def _fusedmm_kernel(
 # ---- sums over the entries of a row, a number of each row for its entries, softmax of each row
 
 
-def _starts(A: Csr) -> tuple[Any, Any]:
+def _starts(A: Csr) -> tuple[HostArray, HostArray]:
     """Return the rows with entries, and where their entries begin."""
     rows = np.flatnonzero(np.diff(A.indptr))
     return rows, np.asarray(A.indptr)[rows]
 
 
-def _wide(x: jax.Array) -> Any:
+def _wide(x: Values) -> Values:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def _reduced(A: Csr, x: jax.Array, how: np.ufunc) -> Any:
+def _reduced(A: Csr, x: HostArray, how: np.ufunc) -> HostArray:
     """Return a reduction of each row's entries in a wide dtype; rows without entries give 0."""
     rows, starts = _starts(A)
     out = np.zeros((x.shape[0], A.shape[0]), x.dtype)
@@ -83,19 +89,19 @@ def _reduced(A: Csr, x: jax.Array, how: np.ufunc) -> Any:
     return out
 
 
-def _spread(A: Csr, r: jax.Array) -> Any:
+def _spread(A: Csr, r: HostArray) -> HostArray:
     return np.repeat(r, np.diff(A.indptr), axis=1)
 
 
-def _sum_kernel(A: Csr, blocks: int, x: jax.Array) -> Any:
+def _sum_kernel(A: Csr, blocks: int, x: HostArray) -> HostArray:
     return _reduced(A, _wide(x), np.add).astype(x.dtype)
 
 
-def _spread_kernel(A: Csr, blocks: int, r: jax.Array) -> Any:
+def _spread_kernel(A: Csr, blocks: int, r: HostArray) -> HostArray:
     return _spread(A, r)
 
 
-def _softmax_kernel(A: Csr, blocks: int, s: jax.Array) -> Any:
+def _softmax_kernel(A: Csr, blocks: int, s: HostArray) -> HostArray:
     wide = _wide(s)
     largest = _reduced(A, wide, np.maximum)
     # relative to minus infinity, others of it would be NaN
@@ -175,14 +181,14 @@ multilinear(spread_p, lambda g, p, o, **params: sum_p.bind(*p, g, **params))
 
 def _softmax_derivative(
     p: jax.Array, t: jax.Array, pattern: Sequence[jax.Array], params: dict[str, Any]
-) -> Any:
+) -> jax.Array:
     """Return the derivative of the softmax with result ``p``, applied to ``t``."""
     return p * (t - spread_p.bind(*pattern, sum_p.bind(*pattern, p * t, **params), **params))
 
 
 def _softmax_jvp(
     primals: Sequence[jax.Array], tangents: Sequence[jax.Array], **params: Any
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     *pattern, _ = primals
     p = softmax_p.bind(*primals, **params)
     t = given(tangents[-1])
@@ -194,7 +200,7 @@ ad.primitive_jvps[softmax_p] = _softmax_jvp
 
 def edge_weights(
     edge: str, s: jax.Array, pattern: Sequence[jax.Array], params: dict[str, Any]
-) -> Any:
+) -> jax.Array:
     """Return f(s) for the entries of each row."""
     if edge == "sigmoid":
         return jax.nn.sigmoid(s)
@@ -210,7 +216,7 @@ def _fusedmm_jvp(
     edge: str,
     alpha: float,
     kernel: str,
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     out = fusedmm_p.bind(
         *primals, pattern=pattern, columns=columns, edge=edge, alpha=alpha, kernel=kernel
     )

@@ -45,7 +45,7 @@ def solve(
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
-) -> Any:
+) -> jax.Array:
     """Return the solution of ``A x = b``, with derivatives for the values of ``A`` and for ``b``.
 
     Parameters
@@ -128,7 +128,7 @@ def _solve_kernel(
     return solved_together(A, on.copy(values), on.copy(whole), how)
 
 
-def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> Any:
+def _one(A: Csr, values: HostArray, b: HostArray, how: str) -> HostArray:
     # The data that a solver stores must not refer to memory of XLA's.
     on = A.executor
     matrix = Csr._from_arrays(on, A.shape, on.copy(values), A.indices, A.indptr)
@@ -174,7 +174,7 @@ def _jvp(
     adjoint: bool,
     how: str,
     **known: object,
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     *pattern, values, _ = primals
     x = solve_p.bind(*primals, adjoint=adjoint, how=how, **known)
     t_values, t_b = map(given, tangents[-2:])

@@ -151,7 +151,7 @@ _HELD_TERMS: Key[HeldTerms] = Key("terms of a product, held by JAX")
 
 def _contracted(
     x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int, kernel: str = "auto"
-) -> Any:
+) -> jax.Array:
     """Return the sums by a product with a vector: the values of the matrix belong to terms."""
     contraction, held = pattern.terms.of[role], pattern.patterns[role]
     A = contraction.pattern
@@ -178,13 +178,15 @@ def _on_cpu(
     return call_native(ctx, values, pattern.native[role], on, held, columns, {})
 
 
-def _eager(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> Any:
+def _eager(x: jax.Array, y: jax.Array, *, pattern: HeldTerms, role: int) -> jax.Array:
     if role not in pattern.compiled:
         pattern.compiled[role] = jax.jit(lambda x, y: _contracted(x, y, pattern=pattern, role=role))
     return pattern.compiled[role](x, y)
 
 
-def _gradient(g: jax.Array, role: int, at: int, others: Sequence[Any], pattern: HeldTerms) -> Any:
+def _gradient(
+    g: jax.Array, role: int, at: int, others: Sequence[Any], pattern: HeldTerms
+) -> jax.Array:
     """Return the contraction for one operand: of the gradient and of the other operand."""
     wanted, left = OTHERS[role][at], OTHERS[role][1 - at]
     given = {role: g, left: others[1 - at]}

@@ -50,7 +50,7 @@ def eigsh(
     solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array]:
     """Return ``k`` eigenpairs of a symmetric matrix, with derivatives for its values.
 
     Parameters
@@ -119,7 +119,7 @@ def svds(
     solver: str | Settings = "auto",
     M: str | Settings = "auto",
     rtol: float | None = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return ``k`` singular triplets, with derivatives for the values of ``A``.
 
     Parameters
@@ -284,7 +284,7 @@ def _eigenpairs_jvp(
     columns: int,
     how: str,
     system: str,
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     (values,), (t,) = primals, tangents
     pairs = eigenpairs_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
     if given(t) is None:
@@ -300,7 +300,7 @@ def _triplets_jvp(
     columns: int,
     how: str,
     system: str,
-) -> tuple[Any, Any]:
+) -> tuple[jax.Array, jax.Array | ad.Zero]:
     (values,), (t,) = primals, tangents
     pairs = triplets_p.bind(values, pattern=pattern, columns=columns, how=how, system=system)
     if given(t) is None:

@@ -365,7 +365,7 @@ def _traced_backward(
     return None, None, d_values, d_C, d_B, d_D, d_rows, d_columns, d_entries, None, None, None
 
 
-def _traced_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
+def _traced_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
     indptr, indices, values, C, B, D, of_rows, of_columns, of_entries, alpha, function, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *t_given, _, _, _ = tangents
     pattern, n = (indptr, indices), B.shape[-2]
@@ -460,13 +460,13 @@ def _listed(inputs: Inputs) -> tuple[Any, ...]:
 
 def _mask_backward(
     inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     asked = (False, False, False, *needs[2:7], False, False, False, False)
     made = _traced_backward(_listed(inputs), asked, found, gradient)
     return (None, None, *made[3:8], None, None, None)
 
 
-def _mask_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
+def _mask_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
     listed = (None, None, None, *tangents[2:7], None, None, None, None)
     return _traced_jvp(_listed(inputs), listed, found)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch._C import DispatchKeySet
     from torch._ops import OpOverload
 
-    from .types import Inputs, OperatorArgument, Tangents
+    from .types import Gradients, Inputs, OperatorArgument, Tangents
 
 # ---- masks by the memory of their tensors
 
@@ -192,7 +192,7 @@ def _backward(
     out: Tensor,
     gradient: Tensor,
     log_totals: Tensor | None = None,
-) -> tuple[Any, ...]:
+) -> Gradients:
     *given, edge, alpha, kernel = inputs
     wanted = list(needs[2:5])
     alone = not (torch.is_grad_enabled() or forward_ad._current_level >= 0)
@@ -207,7 +207,7 @@ def _backward(
     return None, None, *found_or_none(found, wanted), None, None, None
 
 
-def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Any:
+def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
     listed = (None, None, None, *tangents[2:5], None, None, None)
     return operators.fusedmm_jvp_of(_by_entries(inputs), listed, out)
 
@@ -219,12 +219,12 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 def _softmax_backward(
     inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     out, log_totals = found
     return _backward(_softmax_inputs(inputs), needs, out, gradient, log_totals)[:-1]
 
 
-def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Any:
+def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
     return _jvp(_softmax_inputs(inputs), tangents, found[0])
 
 

@@ -20,7 +20,7 @@ from .blocks import run
 from .gradients import fusedmm_gradients, has_kernel, log_totals_like, saves_log_totals
 from .memory import for_kernels
 from .patterns import Pattern, matrix_of, transposed_of
-from .register import DEVICES, LIBRARY, define
+from .register import DEVICES, LIBRARY, Operator, define
 from .segments import (
     segment_max,
     segment_softmax,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch._C import DispatchKeySet
     from torch._ops import OpOverload
 
-    from .types import Inputs, OperatorArgument
+    from .types import Gradients, Inputs, OperatorArgument, Tangents
 
 # ---- kernels
 
@@ -137,7 +137,7 @@ def sum_of_given(*terms: Tensor | None) -> Any:
 
 def _spmm_backward(
     inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     indptr, indices, values, B, _ = inputs
     d_values = sddmm(indptr, indices, gradient, B, "auto") if needs[2] else None
     n = B.shape[-2]
@@ -145,50 +145,35 @@ def _spmm_backward(
     return None, None, d_values, d_B, None
 
 
-def _spmm_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
-    indptr, indices, values, B, kernel = inputs
-    _, _, t_values, t_B, _ = tangents
+def _bilinear_jvp(
+    product: Operator, inputs: Inputs, tangents: Tangents, out: Tensor
+) -> Tensor | None:
+    """Return the tangent of a product that is linear in each of its two operands."""
+    indptr, indices, first, second, *rest = inputs
+    _, _, t_first, t_second, *_ = tangents
     return sum_of_given(
-        None if t_values is None else spmm(indptr, indices, t_values, B, kernel),
-        None if t_B is None else spmm(indptr, indices, values, t_B, kernel),
+        None if t_first is None else product(indptr, indices, t_first, second, *rest),
+        None if t_second is None else product(indptr, indices, first, t_second, *rest),
     )
 
 
 def _transposed_backward(
     inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     indptr, indices, values, B, _, _ = inputs
     d_values = sddmm(indptr, indices, B, gradient, "auto") if needs[2] else None
     d_B = spmm(indptr, indices, values, gradient, "auto") if needs[3] else None
     return None, None, d_values, d_B, None, None
 
 
-def _transposed_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
-    indptr, indices, values, B, *rest = inputs
-    _, _, t_values, t_B, _, _ = tangents
-    return sum_of_given(
-        None if t_values is None else spmm_transposed(indptr, indices, t_values, B, *rest),
-        None if t_B is None else spmm_transposed(indptr, indices, values, t_B, *rest),
-    )
-
-
 def _sddmm_backward(
     inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     indptr, indices, C, B, _ = inputs
     d_C = spmm(indptr, indices, gradient, B, "auto") if needs[2] else None
     n = B.shape[-2]
     d_B = spmm_transposed(indptr, indices, gradient, C, n, "auto") if needs[3] else None
     return None, None, d_C, d_B, None
-
-
-def _sddmm_jvp(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
-    indptr, indices, C, B, kernel = inputs
-    _, _, t_C, t_B, _ = tangents
-    return sum_of_given(
-        None if t_C is None else sddmm(indptr, indices, t_C, B, kernel),
-        None if t_B is None else sddmm(indptr, indices, C, t_B, kernel),
-    )
 
 
 def edge_weights(pattern: Pattern, edge: str, s: Tensor) -> Tensor:
@@ -229,7 +214,7 @@ def _less_by_rows(indptr: Tensor, indices: Tensor, C: Tensor, B: Tensor, rows: T
 
 def _attention_backward(
     inputs: Inputs, needs: Sequence[bool], out: Tensor | None, gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     """Return the gradients of attention with few passes over arrays of entries.
 
     Weights are ``exp(s - largest)`` divided by the total of their row. It is the rows of a dense
@@ -275,7 +260,7 @@ def fusedmm_backward_of(
     out: Tensor | None,
     gradient: Tensor,
     log_totals: Tensor | None = None,
-) -> tuple[Any, ...]:
+) -> Gradients:
     """Return the gradient of each argument, None where there is none."""
     narrow = inputs[3].dtype
     if has_kernel(gradient):
@@ -308,14 +293,14 @@ def fusedmm_backward_of(
     return None, None, d_values, d_C, d_B, d_D, None, None, None
 
 
-def fusedmm_jvp_of(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
+def fusedmm_jvp_of(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
     """Return the tangent of the result."""
     indptr, indices, values, C, B, D, edge, alpha, _ = inputs
     _, _, t_values, t_C, t_B, t_D, *_ = tangents
     pattern = (indptr, indices)
     of_rows = Pattern(indptr, indices, (C.shape[-2], B.shape[-2]))
     dots = sddmm(*pattern, C, B, "auto")
-    t_dots = _sddmm_jvp((*pattern, C, B, "auto"), (None, None, t_C, t_B, None), dots)
+    t_dots = _bilinear_jvp(sddmm, (*pattern, C, B, "auto"), (None, None, t_C, t_B, None), dots)
     if values is None:
         s, t_s = alpha * dots, None if t_dots is None else alpha * t_dots
     else:
@@ -332,29 +317,29 @@ def fusedmm_jvp_of(inputs: Inputs, tangents: Sequence[Any], out: Tensor) -> Any:
     )
 
 
-spmm = define(
+spmm: Operator = define(
     "spmm(Tensor indptr, Tensor indices, Tensor values, Tensor B, str kernel) -> Tensor",
     kernel=_spmm_kernel,
     fake=_spmm_fake,
     backward=_spmm_backward,
-    jvp=_spmm_jvp,
+    jvp=lambda *given: _bilinear_jvp(spmm, *given),
 )
 
-spmm_transposed = define(
+spmm_transposed: Operator = define(
     "spmm_transposed(Tensor indptr, Tensor indices, Tensor values, Tensor B, SymInt columns, "
     "str kernel) -> Tensor",
     kernel=_transposed_kernel,
     fake=_transposed_fake,
     backward=_transposed_backward,
-    jvp=_transposed_jvp,
+    jvp=lambda *given: _bilinear_jvp(spmm_transposed, *given),
 )
 
-sddmm = define(
+sddmm: Operator = define(
     "sddmm(Tensor indptr, Tensor indices, Tensor C, Tensor B, str kernel) -> Tensor",
     kernel=_sddmm_kernel,
     fake=_sddmm_fake,
     backward=_sddmm_backward,
-    jvp=_sddmm_jvp,
+    jvp=lambda *given: _bilinear_jvp(sddmm, *given),
 )
 
 
@@ -371,14 +356,14 @@ def _softmax_inputs(inputs: Inputs) -> tuple[Any, ...]:
 
 def _softmax_backward(
     inputs: Inputs, needs: Sequence[bool], found: tuple[Tensor, Tensor], gradient: Tensor
-) -> tuple[Any, ...]:
+) -> Gradients:
     *made, _, _, _ = fusedmm_backward_of(
         _softmax_inputs(inputs), _with_edge(needs), found[0], gradient, found[1]
     )
     return (*made, None, None)
 
 
-def _softmax_jvp(inputs: Inputs, tangents: Sequence[Any], found: tuple[Tensor, Tensor]) -> Any:
+def _softmax_jvp(inputs: Inputs, tangents: Tangents, found: tuple[Tensor, Tensor]) -> Tensor | None:
     return fusedmm_jvp_of(_softmax_inputs(inputs), _with_edge(tangents), found[0])
 
 

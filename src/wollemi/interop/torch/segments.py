@@ -6,7 +6,7 @@ whole pattern, ``indptr, indices, ..., columns``, because their prepared data ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from .register import Operator, define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from .types import Gradients, Inputs, Tangents
 
 
 def _spread_kernel(indptr: Tensor, indices: Tensor, r: Tensor, columns: int) -> Tensor:
@@ -76,29 +78,29 @@ def _like(indptr: Tensor, indices: Tensor, *values: Tensor) -> Tensor:
 
 
 def _sum_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, segment_spread(indptr, indices, gradient, columns), None
 
 
 def _spread_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, segment_sum(indptr, indices, gradient, columns), None
 
 
 def _softmax_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, _, columns = inputs
     return None, None, softmax_derivative(indptr, indices, out, gradient, columns), None
 
 
 def _derivative_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     """Return the gradients of ``p (g - <p, g>)`` of each row, for p and g."""
     indptr, indices, p, g, columns = inputs
     of_g = softmax_derivative(indptr, indices, p, gradient, columns) if needs[3] else None
@@ -116,7 +118,7 @@ def _of_weights(
     return t * (g - means) - g * sums
 
 
-def _derivative_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Any:
+def _derivative_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
     indptr, indices, p, g, columns = inputs
     _, _, t_p, t_g, _ = tangents
     parts = []
@@ -140,14 +142,14 @@ def _shares(indptr: Tensor, indices: Tensor, x: Tensor, largest: Tensor, columns
 
 
 def _max_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], out: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, x, columns = inputs
     spread = segment_spread(indptr, indices, gradient, columns)
     return None, None, _shares(indptr, indices, x, out, columns) * spread, None
 
 
-def _max_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], out: Tensor) -> Tensor:
+def _max_jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor:
     indptr, indices, x, columns = inputs
     shares = _shares(indptr, indices, x, out, columns)
     return segment_sum(indptr, indices, shares * tangents[2], columns)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...core.settings import Settings
+    from .types import Gradients, Inputs, Tangents
 
 
 def solve(
@@ -200,14 +201,12 @@ def _fake(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, how: str) 
 # ---- derivatives
 
 
-def _minus_sampled(inputs: tuple[Any, ...], left: Tensor, right: Tensor) -> Tensor:
+def _minus_sampled(inputs: Inputs, left: Tensor, right: Tensor) -> Tensor:
     # There are fewer elements of an operand than entries.
     return operators.sddmm(inputs[0], inputs[1], -left, right, "auto")
 
 
-def _backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], x: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+def _backward(inputs: Inputs, needs: Sequence[bool], x: Tensor, gradient: Tensor) -> Gradients:
     indptr, indices, values, _, how = inputs
     adjoint = solve_adjoint(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, adjoint, x) if needs[2] else None
@@ -215,15 +214,15 @@ def _backward(
 
 
 def _adjoint_backward(
-    inputs: tuple[Any, ...], needs: Sequence[bool], x: Tensor, gradient: Tensor
-) -> tuple[Any, ...]:
+    inputs: Inputs, needs: Sequence[bool], x: Tensor, gradient: Tensor
+) -> Gradients:
     indptr, indices, values, _, how = inputs
     adjoint = solve_system(indptr, indices, values, gradient, how)
     d_values = _minus_sampled(inputs, x, adjoint) if needs[2] else None
     return None, None, d_values, adjoint if needs[3] else None, None
 
 
-def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
+def _jvp(inputs: Inputs, tangents: Tangents, x: Tensor) -> Tensor:
     indptr, indices, values, b, how = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b
@@ -232,7 +231,7 @@ def _jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
     return solve_system(indptr, indices, values, right, how)
 
 
-def _adjoint_jvp(inputs: tuple[Any, ...], tangents: Sequence[Any], x: Tensor) -> Tensor:
+def _adjoint_jvp(inputs: Inputs, tangents: Tangents, x: Tensor) -> Tensor:
     indptr, indices, values, b, how = inputs
     _, _, t_values, t_b, _ = tangents
     right = torch.zeros_like(b) if t_b is None else t_b

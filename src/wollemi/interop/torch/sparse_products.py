@@ -176,7 +176,7 @@ def _backward(inputs: Inputs, needs: Sequence[bool], out: Tensor, gradient: Tens
     return tuple(found)
 
 
-def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Any:
+def _jvp(inputs: Inputs, tangents: Tangents, out: Tensor) -> Tensor | None:
     *terms, x, y, role = inputs
     *_, t_x, t_y, _ = tangents
     return operators.sum_of_given(
