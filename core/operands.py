@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import COMPUTED, NUMBER_KINDS, common_dtype, is_narrow, value_dtype
+from .dtypes import (
+    COMPUTED,
+    NUMBER_KINDS,
+    common_dtype,
+    is_complex,
+    is_exact,
+    is_narrow,
+    value_dtype,
+)
 from .errors import (
     ExecutorMismatch,
     ExecutorUnavailable,
     InvalidArgument,
+    InvalidMatrix,
     NoNumbers,
     ShapeMismatch,
     UnsupportedDtype,
@@ -121,6 +130,31 @@ def native(executor: Executor, array: object, label: str) -> Array:
             "move one of them"
         )
     return adopted
+
+
+def new_values(
+    executor: Executor, data: object, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str
+) -> Array:
+    """Return the array of an update of values, native and of the shape and kind that fit.
+
+    Raises
+    ------
+    InvalidMatrix
+        If the shape differs, or complex values were to become real, or fractions integers.
+    """
+    values = native(executor, data, "data")
+    if tuple(values.shape) != shape:
+        raise InvalidMatrix(
+            f"update_values: expected data of shape {shape}, got {tuple(values.shape)}"
+        )
+    if is_complex(values.dtype) and not is_complex(dtype):
+        raise InvalidMatrix(f"update_values: complex values do not fit a {dtype} {kind}")
+    if is_exact(dtype) and not np.can_cast(values.dtype, dtype, "same_kind"):
+        raise InvalidMatrix(
+            f"update_values: {values.dtype} values do not fit a {dtype} {kind}; "
+            f"A.astype({str(values.dtype)!r}) holds them"
+        )
+    return values
 
 
 def no_numbers(array: Array, label: str) -> NoNumbers:

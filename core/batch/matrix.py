@@ -17,13 +17,12 @@ from ..errors import (
     FixedAttribute,
     IndexOutOfRange,
     InvalidArgument,
-    InvalidMatrix,
     UnsupportedOperation,
 )
 from ..factors import number
 from ..formats.base import Matrix
 from ..formats.given import as_source
-from ..operands import is_host, native
+from ..operands import is_host, native, new_values
 from ..registry import executor as executor_by_name
 from .shapes import Operand
 
@@ -204,14 +203,8 @@ class BatchMatrix(ABC):
             If the shape differs, or complex values were to become real; nothing is changed then.
         """
         self.executor.refuse_capture(CHANGES)
-        values = native(self.executor, data, "data")
-        if tuple(values.shape) != tuple(self.data.shape):
-            raise InvalidMatrix(
-                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
-                f"{tuple(values.shape)}"
-            )
-        if is_complex(values.dtype) and not is_complex(self.dtype):
-            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} batch")
+        shape = tuple(self.data.shape)
+        values = new_values(self.executor, data, shape, self.dtype, "batch")
         source = as_source(self.executor, values, self._values)
         self.executor.copy_into(self._values, source.reshape(self._values.shape))
         self._changes += 1

@@ -22,7 +22,7 @@ from ..formats.elementwise import scaled
 from ..formats.stored import StoredCsr, computing_in
 from ..lazy import Temporary
 from ..linop import FACTS, LinOp
-from ..operands import native
+from ..operands import native, new_values
 from ..operations import vector
 from ..room import with_room
 from . import halo as exchange
@@ -551,14 +551,8 @@ class Csr(LinOp):
 
     def _new_values(self, data: Any) -> Array:
         """Return new values for this member's rows, in the dtype of the matrix."""
-        values = native(self.executor, data, "data")
-        if tuple(values.shape) != tuple(self.data.shape):
-            raise InvalidMatrix(
-                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
-                f"{tuple(values.shape)}"
-            )
-        if is_complex(values.dtype) and not is_complex(self.dtype):
-            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
+        shape = tuple(self.data.shape)
+        values = new_values(self.executor, data, shape, self.dtype, "matrix")
         found: Array = values.astype(self.dtype)
         return found
 

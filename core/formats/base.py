@@ -13,11 +13,11 @@ from ..assembled import product_of_matrices, sum_of_matrices
 from ..capture import CHANGES, MAKES
 from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
 from ..equivalents import of_attribute
-from ..errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
+from ..errors import InvalidArgument, UnsupportedOperation
 from ..hooks import Hook, hook
 from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
-from ..operands import native
+from ..operands import new_values
 from ..provided import Provided
 from ..registry import executor as executor_by_name
 from .display import Displayed
@@ -443,19 +443,8 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             If the shape differs; nothing is changed then.
         """
         self.executor.refuse_capture(CHANGES)
-        values = native(self.executor, data, "data")
-        if tuple(values.shape) != tuple(self.data.shape):
-            raise InvalidMatrix(
-                f"update_values: expected data of shape {tuple(self.data.shape)}, got "
-                f"{tuple(values.shape)}"
-            )
-        if is_complex(values.dtype) and not is_complex(self.dtype):
-            raise InvalidMatrix(f"update_values: complex values do not fit a {self.dtype} matrix")
-        if is_exact(self.dtype) and not np.can_cast(values.dtype, self.dtype, "same_kind"):
-            raise InvalidMatrix(
-                f"update_values: {values.dtype} values do not fit a {self.dtype} matrix; "
-                f"A.astype({str(values.dtype)!r}) holds them"
-            )
+        shape = tuple(self.data.shape)
+        values = new_values(self.executor, data, shape, self.dtype, "matrix")
         self.executor.copy_into(self.data, self._as_stored(values))
         self._tell_sharers()
 

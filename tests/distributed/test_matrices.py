@@ -120,3 +120,10 @@ def test_norms_are_those_of_the_whole_matrix(kind: str, dtype: str) -> None:
         wl.linalg.norm(A, 3)
     with pytest.raises(wl.errors.UnsupportedOperation, match="not of each row or column"):
         wl.linalg.norm(A, axis=1)
+
+
+def test_an_update_that_would_round_is_refused(kind: str) -> None:
+    A = wl.distribute(sp.eye_array(6, dtype=np.int64).tocsr(), [kind] * 2)
+    with pytest.raises(wl.errors.InvalidMatrix, match="float64 values do not fit a int64 matrix"):
+        A.update_values(np.full(6, 1.5))
+    assert (A @ np.ones(6, np.int64)).tolist() == [1] * 6
