@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.distributed.halo import Ghosts
 from ..core.dtypes import real_dtype
+from ..core.errors import InvalidArgument
 from ..core.formats import Diagonal, Matrix
 from ..core.formats.rowwise import row_bounds
 from ..core.operations import coarsen, values, vector
@@ -37,6 +38,18 @@ class Spectrum(NamedTuple):
 
     radius: float
     real: float
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Return an interval of positive numbers, or raise InvalidArgument."""
+    try:
+        low, high = (float(bound) for bound in bounds)
+        fits = 0 < low <= high < np.inf
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InvalidArgument(f"bounds: expected (low, high) with 0 < low <= high, got {bounds!r}")
+    return low, high
 
 
 def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:

@@ -18,7 +18,7 @@ import numpy as np
 from ...core.capture import SOLVES
 from ...core.dtypes import real_dtype
 from ...core.edges import Edge, edge_of
-from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
 from ...core.result import Result
@@ -36,7 +36,7 @@ from .scaling import (
     scaled_back,
 )
 from .verdict import CONVERGED, RUNNING, BestIterate, Members, Verification, result_of
-from .watching import ASKED, Watchers, memory_events, says_stop
+from .watching import ASKED, Watchers, finish, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -184,14 +184,7 @@ class Solve(Verification):
                 self._take_norms()  # of the drive that was cut short
             self._end(Stop.INTERRUPTED)
         result = self._result()
-        for logger in self.watchers.loggers:
-            logger.finish(result)
-        if interrupted:
-            raise SolveInterrupted(
-                f"{type(self.solver).__name__} was interrupted after {result.iterations} "
-                "iterations; .result has the best iterate",
-                result,
-            )
+        finish(result, self.watchers.loggers, self.solver, interrupted)
         return result
 
     def _go_on(self, ahead: Heard) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.errors import SolveInterrupted
 from ...core.events import Application, listeners, watch
 from ...core.iteration import Iteration, Replay
 from ...core.linop import LinOp
@@ -19,6 +20,7 @@ from ...core.stopping import Criterion, State
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
+    from ...core.result import Result
     from .workspace import Workspace
 
 Callback = Callable[[Any], Any]
@@ -170,6 +172,18 @@ class Reported(LinOp):
 def says_stop(answer: Any) -> bool:
     """Return whether a callback asked to stop: SciPy's may return anything, such as a norm."""
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+def finish(result: Result, loggers: Sequence[Logger], solver: object, interrupted: bool) -> None:
+    """Tell loggers of the end of a solve; raise SolveInterrupted if it was interrupted."""
+    for logger in loggers:
+        logger.finish(result)
+    if interrupted:
+        raise SolveInterrupted(
+            f"{type(solver).__name__} was interrupted after {result.iterations} "
+            "iterations; .result has the best iterate",
+            result,
+        )
 
 
 #: The user's ways to end a solve: the current iterate is the requested result.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.dtypes import real_dtype
-from ...core.errors import InvalidArgument, InvalidMatrix
+from ...core.errors import InvalidMatrix
 from ...core.formats import Identity
 from ...core.step import NOT_FINITE, Steps, finite, norm2, sqrt
 from ..driver.workspace import Workspace
-from ..spectrum import estimate
+from ..spectrum import checked_bounds, estimate
 from .base import KrylovSolver
 
 if TYPE_CHECKING:
@@ -173,18 +173,6 @@ class Chebyshev(KrylovSolver):
         if w.M is not None:
             w.M._apply(w.r, w.z, 1.0, 0.0)  # z = M r
         direction(w)  # d
-
-
-def checked_bounds(bounds: Any) -> tuple[float, float]:
-    """Return an interval of positive numbers, or raise InvalidArgument."""
-    try:
-        low, high = (float(bound) for bound in bounds)
-        fits = 0 < low <= high < np.inf
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
-        raise InvalidArgument(f"bounds: expected (low, high) with 0 < low <= high, got {bounds!r}")
-    return low, high
 
 
 def found_bounds(A: LinOp, M: LinOp | None) -> tuple[float, float]:

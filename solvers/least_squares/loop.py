@@ -17,7 +17,7 @@ from ...core.capture import SOLVES
 from ...core.distributed.matrix import Csr as SharedCsr
 from ...core.dtypes import common_dtype, real_dtype
 from ...core.edges import Edge, edge_of
-from ...core.errors import InvalidArgument, ShapeMismatch, SolveInterrupted
+from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
@@ -33,7 +33,7 @@ from ..driver.scaling import (
     scale_columns,
     scaled_back,
 )
-from ..driver.watching import Watchers, memory_events, says_stop
+from ..driver.watching import Watchers, finish, memory_events, says_stop
 from .result import LeastSquaresResult
 from .verdict import LeastSquaresVerdict
 
@@ -147,14 +147,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             self._measure()
             self.final[self.final == Stop.RUNNING] = Stop.INTERRUPTED
         result = self._result()
-        for logger in self.watchers.loggers:
-            logger.finish(result)
-        if interrupted:
-            raise SolveInterrupted(
-                f"{type(self.solver).__name__} was interrupted after {result.iterations} "
-                "iterations; .result has the best iterate",
-                result,
-            )
+        finish(result, self.watchers.loggers, self.solver, interrupted)
         return result
 
     # ---- before

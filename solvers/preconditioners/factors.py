@@ -157,8 +157,13 @@ def eliminated(
         if not int(bad_ones[0]):
             change, norm = (float(size[0]) for size in known) if known else (0.0, 0.0)
             return Elimination(v, scale, shift, change / norm if norm else 0.0)
+    raise without_pivots(who, hermitian)
+
+
+def without_pivots(who: str, hermitian: bool) -> InvalidMatrix:
+    """Return the error of a matrix that has no pivots with any of the shifts."""
     kind = "positive " if hermitian else ""
-    raise InvalidMatrix(
+    return InvalidMatrix(
         f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
         "use another preconditioner or a direct solver"
     )

@@ -15,7 +15,7 @@ from ...core.formats.arithmetic import add
 from ...core.formats.triangular import host_of
 from ...core.operations import triangular
 from .application import checked_application, checked_count, temporaries
-from .factors import LARGEST_FACTOR, SHIFTS, SMALLEST_PIVOT, Factors, identity
+from .factors import LARGEST_FACTOR, SHIFTS, SMALLEST_PIVOT, Factors, identity, without_pivots
 from .ilu import Ilu
 from .parilut import FAR, ROUNDS, Found, by_sweeps
 from .reordering import Reordering
@@ -259,11 +259,7 @@ def _by_thresholds(S: Csr, drop: float, fill: float, hermitian: bool, who: str) 
         every = np.concatenate([*(values for _, _, values in halves), pivots])
         if _is_fit(every, pivots, hermitian):
             return _factors(S, halves, pivots, scale, hermitian, shift)
-    kind = "positive " if hermitian else ""
-    raise InvalidMatrix(
-        f"{who}: no {kind}pivots were found, with up to {SHIFTS[-1]:g} times the diagonal added: "
-        "use another preconditioner or a direct solver"
-    )
+    raise without_pivots(who, hermitian)
 
 
 def _is_fit(values: Host, pivots: Host, hermitian: bool) -> bool:

@@ -12,7 +12,7 @@ from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
-from ..spectrum import estimate, upper_bound
+from ..spectrum import checked_bounds, estimate, upper_bound
 from .base import Preconditioner
 from .jacobi import inverse_diagonal
 
@@ -104,7 +104,7 @@ class Polynomial(Preconditioner):
         if kind not in KINDS:
             raise InvalidArgument(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
         self.degree, self.kind = int(degree), kind
-        self._given = None if bounds is None else _checked_bounds(bounds)
+        self._given = None if bounds is None else checked_bounds(bounds)
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
@@ -195,14 +195,3 @@ class Polynomial(Preconditioner):
     def H(self) -> Polynomial:
         """The same polynomial of the conjugate transpose."""
         return self._remade(lambda part: part.H)
-
-
-def _checked_bounds(bounds: Sequence[float]) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in bounds)
-        fits = 0 < low <= high < np.inf
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
-        raise InvalidArgument(f"bounds: expected (low, high) with 0 < low <= high, got {bounds!r}")
-    return low, high
