@@ -41,6 +41,78 @@ def address_of(function: object) -> int | None:
     return int(address) if isinstance(address, int) and hasattr(function, "ctypes") else None
 
 
+def check_compiled(function: object, dtype: np.dtype[Any], name: str) -> None:
+    """Refuse a compiled function that is known to have another signature, or no address.
+
+    Raises
+    ------
+    InvalidArgument
+        If the signature is not that of this module for the dtype. Addresses have none.
+    """
+    address = address_of(function)
+    if address == 0:
+        raise InvalidArgument(f"{name}: expected the address of a compiled function, got 0")
+    if address is None:
+        return
+    found = _parameters(function)
+    number = np.dtype(dtype).name
+    part = {"complex64": "float32", "complex128": "float64"}.get(number, number)
+    pointers = (f"{number} *", f"{part} *", "void *")
+    fits = found is None or (
+        len(found) == 5
+        and all(one in pointers for one in found[:2])
+        and found[2:4] == ["int64", "int64"]
+        and found[4].endswith("*")
+    )
+    if not fits and found is not None:
+        raise InvalidArgument(
+            f"{name}: the compiled function takes ({', '.join(found)}), and an operator of "
+            f"{number} needs ({number} *x, {number} *y, int64 n, int64 m, void *data); compile it "
+            "for that, or give dtype="
+        )
+
+
+def _parameters(function: Any) -> list[str] | None:
+    """Return the types of the parameters of a compiled function, None where they are unknown."""
+    if isinstance(function, _OF_CTYPES):
+        given = function.argtypes  # type: ignore[attr-defined]
+        return None if given is None else [_of_ctypes(one) for one in given]
+    if type(function).__module__ == "_cffi_backend":
+        ffi = import_module("cffi").FFI()
+        kind = ffi.typeof(function)
+        kind = kind.item if kind.kind == "pointer" else kind
+        return [_of_cffi(one, ffi) for one in kind.args] if kind.kind == "function" else None
+    signature = getattr(function, "_sig", None)  # Numba's
+    return None if signature is None else [_of_numba(one) for one in signature.args]
+
+
+def _of_ctypes(kind: Any) -> str:
+    if kind is ctypes.c_void_p:
+        return "void *"
+    if issubclass(kind, ctypes._Pointer):
+        return f"{_of_ctypes(kind._type_)} *"
+    try:
+        return np.dtype(kind).name.replace("uint64", "int64")
+    except TypeError:  # such as a function
+        return str(kind.__name__)
+
+
+def _of_cffi(kind: Any, ffi: Any) -> str:
+    if kind.kind == "pointer":
+        return "void *" if kind.item.kind == "void" else f"{_of_cffi(kind.item, ffi)} *"
+    if kind.kind != "primitive":
+        return str(kind.cname)
+    letter = "c" if "Complex" in kind.cname else "f" if kind.cname in ("float", "double") else "i"
+    return np.dtype(f"{letter}{ffi.sizeof(kind)}").name
+
+
+def _of_numba(kind: Any) -> str:
+    target = getattr(kind, "dtype", None)
+    if target is not None:
+        return f"{target} *"
+    return "void *" if str(kind) == "void*" else str(kind)
+
+
 def data_address(data: object) -> int:
     """Return the address of the data that a compiled function gets; 0 for None."""
     if data is None:

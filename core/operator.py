@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from . import compiled_function
-from .compiled_function import address_of, data_address
+from .compiled_function import address_of, check_compiled, data_address
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation, WollemiError
 from .formats import Csr, Dense
@@ -67,8 +67,8 @@ class LinearOperator(LinOp):
     Raises
     ------
     InvalidArgument
-        If ``matvec`` is no function, or, when it is applied, if ``capture`` is asked for and the
-        function cannot be recorded.
+        If ``matvec`` is no function, if a compiled function is known to have another signature,
+        or, when it is applied, if ``capture`` is asked for and the function cannot be recorded.
 
     Notes
     -----
@@ -113,6 +113,8 @@ class LinearOperator(LinOp):
         self.recordable_on: set[tuple[str, str]] = set()
         self._writes = self.capture and self.address is None and _takes_out(matvec)
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
+        for name, function in (("matvec", matvec), ("rmatvec", rmatvec)):
+            check_compiled(function, self.dtype, name)
         self.executor = get_default_executor() if executor is None else executor_by_name(executor)
         self._follows = executor is None
         self._matvec, self._rmatvec = matvec, rmatvec

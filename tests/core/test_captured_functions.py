@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -123,6 +124,52 @@ def test_new_data_is_read_by_recorded_loops(library: Any) -> None:
     for value in (0.5, 4.0):
         shift[0] = value
         np.testing.assert_allclose(stencil(shift=value) @ cg.solve(b).x, b, atol=1e-7)
+
+
+def prototypes() -> dict[str, Any]:
+    """Return functions of other signatures than an operator of float64 calls, by name."""
+    integer, pointer, double = ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)
+    single, after = ctypes.POINTER(ctypes.c_float), (integer, integer, pointer)
+
+    def of(*parameters: Any) -> Any:
+        return ctypes.CFUNCTYPE(None, *parameters)(lambda *_: None)
+
+    return {
+        "float32 *, float64 *, int64, int64, void *": of(single, double, *after),
+        "float64 *, float64 *": of(double, double),
+        "float64, void *, int64, int64, void *": of(ctypes.c_double, pointer, *after),
+        "float64 *, float64 *, int32, int64, void *": of(
+            double, double, ctypes.c_int32, integer, pointer
+        ),
+    }
+
+
+@pytest.mark.parametrize("parameters", prototypes())
+def test_functions_of_another_signature_are_refused(parameters: str) -> None:
+    function = prototypes()[parameters]
+    for name, given in (("matvec", (function,)), ("rmatvec", (lambda x: x, function))):
+        with pytest.raises(
+            InvalidArgument, match=re.escape(f"{name}: the compiled function takes ({parameters})")
+        ):
+            wl.LinearOperator((3, 3), *given, executor="omp")
+    with pytest.raises(InvalidArgument, match="got 0"):
+        wl.LinearOperator((3, 3), 0, executor="omp")
+
+
+def test_signatures_of_cffi_and_numba_are_read() -> None:
+    cffi, numba = pytest.importorskip("cffi"), pytest.importorskip("numba")
+    callback = cffi.FFI().callback("void(float *, float *, int64_t, int64_t, void *)")
+    vector = numba.types.CPointer(numba.types.float32)
+    types = (vector, vector, numba.int64, numba.int64, numba.types.voidptr)
+    functions = (
+        callback(lambda *_: None),
+        numba.cfunc(numba.void(*types))(lambda x, y, n, m, d: None),
+    )
+    for function in functions:
+        wl.LinearOperator((3, 3), function, dtype="float32", executor="omp")
+        wl.LinearOperator((3, 3), function, dtype="complex64", executor="omp")
+        with pytest.raises(InvalidArgument, match=r"takes \(float32 \*, float32 \*, int64, int64"):
+            wl.LinearOperator((3, 3), function, executor="omp")
 
 
 def test_a_python_function_is_refused_where_loops_are_compiled() -> None:
