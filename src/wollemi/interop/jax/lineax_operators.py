@@ -81,7 +81,7 @@ class SparseLinearOperator(lx.AbstractLinearOperator):
         """
         return spmm(self.pattern, vector, values=self.values)
 
-    def as_matrix(self) -> Any:
+    def as_matrix(self) -> jax.Array:
         """Return the dense matrix."""
         (m, n), A = self.pattern.shape, self.pattern
         rows = np.repeat(np.arange(m), np.diff(A.indptr))
@@ -154,7 +154,7 @@ class Preconditioner(lx.AbstractLinearOperator):
         params = {"pattern": self.held, "columns": self.held.matrix.shape[1]}
         return precondition_p.bind(block, made=self.made, **params)[0, :, 0]
 
-    def as_matrix(self) -> Any:
+    def as_matrix(self) -> jax.Array:
         """Return the dense matrix."""
         return jax.vmap(self.mv)(jnp.eye(self.held.matrix.shape[0], dtype=self.made.dtype)).T
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jax.typing import ArrayLike
 
 
-def whole(x: ArrayLike) -> Any:
+def whole(x: ArrayLike) -> jax.Array:
     """Return an array of which every device has all elements.
 
     The compiler gathers operands by itself along axes of type ``Auto``. Along ``Explicit`` ones the
@@ -24,7 +24,7 @@ def whole(x: ArrayLike) -> Any:
     return reshard(made, NamedSharding(jax.typeof(made).sharding.mesh, PartitionSpec()))
 
 
-def along_first_axis(x: jax.Array, like: jax.Array) -> Any:
+def along_first_axis(x: jax.Array, like: jax.Array) -> jax.Array:
     """Return an array of which the first axis is sharded as that of another one."""
     if not _is_sharded(like):
         return x
