@@ -34,6 +34,7 @@ from ...core.stopping import (
     true_residual_period,
 )
 from ...core.suggest import checked_keywords
+from ..driver import host_writes
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.loop import solve
 from ..driver.of_batches import OfBatches
@@ -475,7 +476,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         work.rebuilds = self._rebuilds_of_operators()
         self.allocate(work)
         resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)
-        work.iteration = Iteration(lambda: self.iterate(work), work.status, resident)
+        work.iteration = Iteration(lambda: host_writes.iterate(self, work), work.status, resident)
         work.beginning = Replay(lambda: self.initialize(work), resident)
         work.ending = Replay(lambda: self.finish(work), resident)
         work.verifying = Replay(work.verify_all, work.A.resident)
