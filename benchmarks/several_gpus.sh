@@ -5,7 +5,7 @@
 #
 # OUT is a folder for records. POINTS are the points of an axis of the square that each GPU has of a 2-D
 # Poisson equation (10000 takes some 15 GB of a GPU for each). SCALE divides the points of an axis of
-# the other systems. PARTS are some of: suite large plot tests ranks torchrun failures sanitizer; all
+# the other systems. PARTS are some of: suite large plot tests ranks torchrun failures exit sanitizer; all
 # of them are the default, so that a run that was cut can be completed. A part that fails, or takes
 # longer than LIMIT seconds (1200), does not keep the next ones from running. PYTHON names the
 # interpreter that has wollemi and wollemi_bench; it is python3 unless it is set. EXECUTOR=omp and
@@ -15,7 +15,7 @@ out=${1:?usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE [PART...]]]}
 points=${2:-10000}
 scale=${3:-1}
 parts=${*:4}
-parts=${parts:-suite large plot tests ranks torchrun failures sanitizer}
+parts=${parts:-suite large plot tests ranks torchrun failures exit sanitizer}
 python=${PYTHON:-python3}
 limit=${LIMIT:-1200}
 executor=${EXECUTOR:-cuda}
@@ -25,20 +25,7 @@ export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} PYTHONUNBUFFERED=1
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.." || exit 1
-failed=0
-
-step() { # step NAME COMMAND...
-  local name=$1 code=0
-  shift
-  echo "== $name, $(date +%T)"
-  timeout -k 10 "$limit" "$@" || code=$?
-  if [ "$code" = 124 ]; then
-    echo "== $name: cut after $limit s"
-  elif [ "$code" != 0 ]; then
-    echo "== $name failed: $code"
-  fi
-  [ "$code" = 0 ] || failed=1
-}
+source benchmarks/step.sh
 
 gpus=${MEMBERS:-$(nvidia-smi -L 2> /dev/null | wc -l)}
 nvidia-smi topo -m > "$out/topology.txt" 2> /dev/null
@@ -56,6 +43,8 @@ for part in $parts; do
     plot) step plot "$python" -m wollemi_bench.groups_plot "$out/groups.jsonl" "$out/scaling.png" ;;
     tests) step tests "$python" -m pytest -q -m gpu -n 0 tests/distributed/test_gpus.py ;;
     ranks)
+      # Open MPI refuses root, and containers have no other user
+      [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
       command -v mpiexec > /dev/null || { echo "== ranks: no mpiexec"; continue; }
       for n in $sizes; do
         step "ranks $n^3" mpiexec -n "$gpus" "$python" -m mpi4py -m wollemi_bench.groups_ranks "$n"
@@ -70,6 +59,15 @@ for part in $parts; do
       ;;
     failures) # a rank fails while the others wait for it on their GPUs: they hear of it within 5 s
       step failures "${launched[@]}" tests/distributed/mpi/ranks.py caught "$own"
+      ;;
+    exit) # a member of one process fails while others wait for it: the process ends within a minute
+      kinds=
+      [ "$executor" = cuda ] && kinds="peer nccl"
+      for kind in ${kinds:-default}; do
+        link=$kind
+        [ "$kind" = default ] && link=
+        step "exit $kind" timeout -k 5 60 "$python" -m wollemi_bench.groups_exit "$executor" $link
+      done
       ;;
     sanitizer)
       command -v compute-sanitizer > /dev/null || { echo "== sanitizer: no compute-sanitizer"; continue; }

@@ -7,6 +7,7 @@ far is ended.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -188,4 +189,9 @@ def run(
     for system in every:
         if minutes is not None and time.perf_counter() - began > 60 * minutes:
             return
-        yield measured(system, on)
+        found = measured(system, on)
+        # the page comes at the end: a run that is cut has these lines
+        print(
+            f"{system.name}: loss {found.loss:.2f}, {found.attempts}", file=sys.stderr, flush=True
+        )
+        yield found

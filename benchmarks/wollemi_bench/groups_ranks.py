@@ -28,7 +28,7 @@ def main(points: int) -> None:
     A = wl.distributed.Csr.from_rows(group, rows_of_box(box, begin, end), shape=(n, n))
     b = group.executor.from_host(np.ascontiguousarray(right_side(box)[begin:end]))
     times = per_iteration(A, "Cg", b)
-    say(group, points, f"{statistics.median(times):.1f} us an iteration of Cg")
+    say(group, points, f"{statistics.median(times):.1f} us an iteration of Cg: {listed(times)}")
     amg = partial(wl.preconditioners.Amg, A, dtype="float32")
     amg()  # its programs are compiled once
     setups = [1e3 * seconds_of(amg) for _ in range(ROUNDS)]
@@ -44,6 +44,19 @@ def main(points: int) -> None:
         f"Amg set-up {statistics.median(setups):.1f} ms, solve {statistics.median(solves):.1f} ms, "
         f"{iterations} iterations",
     )
+    # each repetition, and iterations alone: a slow solve has slow iterations, or its first or its
+    # last call of the host is slow
+    say(group, points, f"each set-up in ms: {listed(setups)}")
+    say(group, points, f"each solve in ms: {listed(solves)}")
+    with_cycle = per_iteration(A, "Cg", b, M=M)
+    say(group, points, f"us of an iteration with Amg: {listed(with_cycle)}")
+    share = 1e-3 * statistics.median(with_cycle) * iterations / statistics.median(solves)
+    say(group, points, f"{share:.0%} of a solve are {iterations} of these iterations")
+
+
+def listed(times: list[float]) -> str:
+    """Return times as text."""
+    return ", ".join(f"{time:.1f}" for time in times)
 
 
 def say(group: Any, points: int, text: str) -> None:

@@ -1,0 +1,72 @@
+"""Goals for products under JAX's jit: the part ``jax``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import wollemi as wl
+from wollemi.core.executor import Executor
+
+from .acceptance import Goal, Time, ratio, seconds, time_of
+from .cases import case
+
+#: Columns of the dense operand.
+COLUMNS = 64
+#: Operations in the long program and in the short one.
+LONG, SHORT = 64, 4
+
+
+def goals(on: Executor, scale: int) -> Iterator[Goal]:
+    """Yield the host's time of an operation, and spmm compared with ours and with BCOO."""
+    import jax
+    from jax.experimental.sparse import BCOO
+
+    from wollemi.interop import jax as wj
+
+    S = case(f"rmat:16,{max(1000, 1_000_000 // scale)}").matrix().astype(np.float32)
+    A = wl.Csr(S, executor=on)
+    yield seconds("host time of an operation under jit", _host_time(jax, wj, on), "us", most=15.0)
+    B = jax.numpy.ones((S.shape[1], COLUMNS), np.float32)
+    ours = jax.jit(lambda B: wj.spmm(A, B))
+    theirs = BCOO.from_scipy_sparse(S)
+    peer = jax.jit(lambda M, B: M @ B)
+    within = time_of(lambda: ours(B).block_until_ready(), on)
+    direct_B = on.xp.ones((S.shape[1], COLUMNS), np.float32)
+    alone = time_of(lambda: wl.spmm(A, direct_B), on)
+    bcoo = time_of(lambda: peer(theirs, B).block_until_ready(), on)
+    shape = f"{S.nnz} entries, {COLUMNS} columns"
+    yield seconds(f"spmm under jit, {shape}", within, "us")
+    yield ratio(f"spmm under jit over wl.spmm, {shape}", within, alone, most=1.03)
+    yield ratio(f"BCOO over spmm, {shape}", bcoo, within)
+
+
+def _host_time(jax: Any, wj: Any, on: Executor) -> Time:
+    """Return the additional time of an operation in a program of many small ones."""
+    tiny = wl.Csr(case("stencil5:8").matrix().astype(np.float32), executor=on)
+    x = jax.numpy.ones((tiny.shape[1], 1), np.float32)
+
+    def chain(count: int) -> Any:
+        def run(x: Any) -> Any:
+            for _ in range(count):
+                x = wj.spmm(tiny, x, alpha=0.125)
+            return x
+
+        return jax.jit(run)
+
+    programs = {count: chain(count) for count in (SHORT, LONG)}
+    found = []
+    for turn in range(12):
+        took = {}
+        for count, program in programs.items():
+            program(x).block_until_ready()
+            began = time.perf_counter()
+            program(x).block_until_ready()
+            took[count] = time.perf_counter() - began
+        if turn:  # the first one compiles
+            found.append((took[LONG] - took[SHORT]) / (LONG - SHORT))
+    low, median, high = (float(q) for q in np.percentile(found, (25, 50, 75)))
+    return Time(low, median, high)

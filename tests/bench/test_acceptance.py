@@ -1,0 +1,105 @@
+"""Goals on one device: lines of each kind, parts, and the script that runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import wollemi as wl
+
+pytest.importorskip("wollemi_bench", reason='pip install "wollemi[bench]"')
+
+from wollemi_bench import acceptance, acceptance_cold, acceptance_kernels, fixed_costs
+from wollemi_bench.acceptance import Goal, Time, ratio, seconds
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks/one_gpu.sh"
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "least", "word"),
+    [
+        (2.0, 2.0, None, "holds"),
+        (2.1, 2.0, None, "missed"),
+        (0.8, None, 0.8, "holds"),
+        (0.7, None, 0.8, "missed"),
+        (float("nan"), 2.0, None, "missed"),
+        (1.0, None, None, "value"),
+    ],
+)
+def test_a_line_says_whether_its_goal_holds(
+    value: float, most: float | None, least: float | None, word: str
+) -> None:
+    goal = Goal("a call", value, value, value, "us", most, least)
+    assert goal.word == word
+    assert goal.line("fixed", "a card").startswith(f"{word} | fixed | a call | ")
+
+
+def test_times_and_ratios_have_units_and_spreads() -> None:
+    one, other = Time(2e-6, 3e-6, 4e-6), Time(1e-6, 1e-6, 2e-6)
+    assert seconds("a", one, "us").value == pytest.approx(3.0)
+    found = ratio("a", one, other, most=2.0)
+    assert (found.low, found.value, found.high) == pytest.approx((1.0, 3.0, 4.0))
+    assert found.word == "missed"
+
+
+def test_every_part_has_a_module_with_goals() -> None:
+    for name in acceptance.PARTS.values():
+        assert callable(import_module(f"wollemi_bench.{name}").goals)
+    known = SCRIPT.read_text(encoding="utf-8")
+    assert all(part in known for part in acceptance.PARTS)
+
+
+def test_a_first_solve_that_fails_is_a_missed_goal_and_the_next_sizes_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def process(executor: str, side: int) -> dict[str, float]:
+        if side == 500:
+            return {}
+        if side == 1000:
+            raise RuntimeError("out of memory")
+        return {"first wl.solve": 0.1}
+
+    monkeypatch.setattr(acceptance_cold, "_process", process)
+    found = list(acceptance_cold.goals(wl.executor("omp"), 1))
+    assert [goal.word for goal in found] == ["missed", "holds", "holds", "holds"]
+    assert "out of memory" in found[0].name
+
+
+@pytest.mark.parametrize("corners", [False, True])
+def test_the_stencil_without_a_matrix_is_symmetric_and_definite(corners: bool) -> None:
+    import numpy as np
+
+    apply = acceptance_kernels.kernel(wl.executor("omp"), 4, corners=corners)
+    dense = np.empty((64, 64))
+    for column, unit in enumerate(np.eye(64)):
+        apply(unit, dense[:, column])
+    np.testing.assert_array_equal(dense, dense.T)
+    assert np.linalg.eigvalsh(dense)[0] > 0
+
+
+def test_the_part_of_fixed_costs_prints_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fixed_costs, "BATCHES", 2)
+    monkeypatch.setattr(fixed_costs, "CALLS", 2)
+    acceptance.main("fixed", "omp", 100_000)
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("try, ") and "| fixed | A @ x, 8^3 |" in line for line in lines)
+
+
+def test_the_script_goes_on_after_an_unknown_part_and_keeps_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    environment = {**os.environ, "EXECUTOR": "omp", "SCALE": "100000"}
+    environment["PYTHON"] = str(tmp_path / "python")
+    words = ["bash", str(SCRIPT), str(tmp_path / "out"), "nothing", "versions"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    text = (tmp_path / "out/summary.txt").read_text(encoding="utf-8")
+    assert "no part nothing" in text and "OLD names no folder" in text
