@@ -526,4 +526,8 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _is_zero(other: object) -> bool:
-    return isinstance(other, (int, float, complex, np.number)) and bool(other == 0)
+    """Return whether an operand is the number 0, or NumPy's array of 0 without dimensions."""
+    is_number = isinstance(other, (int, float, complex, np.number)) or (
+        isinstance(other, np.ndarray) and other.ndim == 0
+    )
+    return is_number and bool(other == 0)

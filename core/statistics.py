@@ -37,7 +37,7 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
 def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
     """Return the same by ``xp``: NumPy, or a module with its functions for ``indptr``."""
     m = int(indptr.size) - 1
-    length = xp.diff(indptr)
+    length = indptr[1:] - indptr[:-1]
     longest, nnz = (int(length.max()), int(indptr[-1]) - int(indptr[0])) if m else (0, 0)
     if longest * nnz < 2**53:  # every sum of squares is an integer that a double holds
         wide = length.astype(np.float64)

@@ -49,16 +49,16 @@ WL_DEVICE I count_of_row(I begin, I end, Column column_of) {
   return count;
 }
 
-// Stores these entries from `to` on.
+// Stores these entries from `to` until `stop`. Every entry is stored, and the next one overwrites
+// an entry without a new column: no branch has to be predicted.
 template <class T, class I, class Column>
-WL_DEVICE void keep_of_row(I begin, I end, const T* values, I to, I* new_indices, T* new_values,
+WL_DEVICE void keep_of_row(I begin, const T* values, I to, I stop, I* new_indices, T* new_values,
                            Column column_of) {
-  for (I e = begin; e < end; ++e) {
+  for (I e = begin; to < stop; ++e) {
     const I column = column_of(e);
-    if (column >= 0) {
-      new_indices[to] = column;
-      new_values[to++] = values[e];
-    }
+    new_indices[to] = column;
+    new_values[to] = values[e];
+    to += column >= 0;
   }
 }
 
@@ -260,7 +260,7 @@ struct rows_drop_zeros {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+    keep_of_row(begin[i], values, target[i], target[i + 1], new_indices, new_values,
                 [&](I e) { return values[e] != T(0) ? indices[e] : I(-1); });
     return {};
   }
@@ -392,7 +392,7 @@ struct rows_pick {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+    keep_of_row(begin[i], values, target[i], target[i + 1], new_indices, new_values,
                 [&](I e) { return numbers[indices[e]]; });
     return {};
   }
@@ -424,7 +424,7 @@ struct rows_between {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values, [&](I e) {
+    keep_of_row(begin[i], values, target[i], target[i + 1], new_indices, new_values, [&](I e) {
       const I column = column_within(indices[e], 0, first, last - 1);
       return column < 0 ? column : I(column - first);
     });
@@ -457,7 +457,7 @@ struct rows_band {
   WL_NO_SUM;
 
   WL_DEVICE sum operator()(i64 i, i64, const column_state&) const {
-    keep_of_row(begin[i], end[i], values, target[i], new_indices, new_values,
+    keep_of_row(begin[i], values, target[i], target[i + 1], new_indices, new_values,
                 [&](I e) { return column_within(indices[e], i, lower, upper); });
     return {};
   }

@@ -65,8 +65,7 @@ WL_DEVICE complex<R> to_power(complex<R> a, complex<R> exponent) {
     return R(1);
   if (a == complex<R>(R(0))) {
     const R nothing = R(0) / a.re; // NaN for both signs of zero
-    return exponent.re > R(0) && exponent.im == R(0) ? complex<R>(R(0))
-                                                     : complex<R>(nothing, nothing);
+    return exponent.re > R(0) ? complex<R>(R(0)) : complex<R>(nothing, nothing);
   }
   const R size = magnitude(exponent.re);
   if (exponent.im == R(0) && size <= R(kMultiplied) && size == R(int(size))) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -350,9 +350,12 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array`` that shares no memory with this matrix."""
+        return self._of_scipy(self._host_copies())
+
+    def _of_scipy(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
         from scipy.sparse import csr_array
 
-        return csr_array(tuple(self._host_copies()), shape=self.shape)
+        return csr_array(tuple(arrays), shape=self.shape)
 
 
 def _check_statement(name: str, stated: bool, found: bool) -> None:

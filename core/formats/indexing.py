@@ -192,6 +192,10 @@ def _numbers(matrix: Matrix, key: Any, count: int, name: str) -> Array:
 
 
 def _all_within(xp: Any, numbers: Array, count: int, name: str) -> Array:
+    """Return numbers of rows or columns, of which negative ones count from the end."""
+    # As unsigned numbers, negative ones are the largest: one pass of the host looks at both ends.
+    if xp is np and int(numbers.view(np.uint64).max()) < count:
+        return numbers
     outside = (numbers < -count) | (numbers >= count)
     if bool(xp.any(outside)):
         at = int(xp.flatnonzero(outside)[0])
@@ -246,14 +250,16 @@ def _entries(matrix: Matrix, row: Array, column: Array) -> Any:
     xp = matrix.executor.xp
     if row.ndim == column.ndim == 2 and row.shape[1] == 1 and column.shape[0] == 1:
         return take_columns(take_rows(matrix, row.reshape(-1)), column.reshape(-1))
-    try:
-        shape = np.broadcast_shapes(row.shape, column.shape)
-    except ValueError:
-        raise InvalidIndex(
-            f"shape mismatch: rows of shape {row.shape} and columns of shape {column.shape} do not "
-            "broadcast; numpy.ix_(rows, columns) names all pairs"
-        ) from None
-    row, column = (xp.broadcast_to(numbers, shape) for numbers in (row, column))
+    shape = row.shape
+    if row.shape != column.shape:
+        try:
+            shape = np.broadcast_shapes(row.shape, column.shape)
+        except ValueError:
+            raise InvalidIndex(
+                f"shape mismatch: rows of shape {row.shape} and columns of shape {column.shape} do "
+                "not broadcast; numpy.ix_(rows, columns) names all pairs"
+            ) from None
+        row, column = (xp.broadcast_to(numbers, shape) for numbers in (row, column))
     found = values_at(matrix, row, column)
     return found if len(shape) == 1 else from_dense(matrix, found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,9 +198,14 @@ def _squares_are_safe(largest: Any) -> bool:
 
     Values with vanishing squares do not count next to the largest value.
     """
-    limits = np.finfo(largest.dtype)
-    low, high = np.sqrt(limits.tiny) / limits.eps, np.sqrt(limits.max) * limits.eps
+    low, high = _range_of_safe_squares(largest.dtype)
     return bool(largest == 0 or low < largest < high)
+
+
+@cache
+def _range_of_safe_squares(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    limits = np.finfo(dtype)
+    return np.sqrt(limits.tiny) / limits.eps, np.sqrt(limits.max) * limits.eps
 
 
 def _power_of_two(largest: Any) -> float:

@@ -111,6 +111,8 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return arg.row if executor is None else arg.row.to(executor)
     if isinstance(arg, LinOp):
         return matrix_from(_entries_of(arg), executor)
+    if _is_of_scipy(arg):  # most often: no handler is asked
+        return _from_scipy_like(arg, executor, copy)
     handler = matrix_handler(arg)
     if handler is not None:
         return handler.matrix_from(arg, executor, copy)
@@ -204,6 +206,10 @@ def _from_scipy_like(arg: Any, executor: Executor | str | None, copy: bool) -> M
     data = native_array(where, arg.data, held_dtype(arg.data.dtype), copy)
     indices, indptr = (native_array(where, a, None, copy) for a in (arg.indices, arg.indptr))
     return _COMPRESSED[format]._from_arrays(where, shape, data, indices, indptr)
+
+
+def _is_of_scipy(arg: Any) -> bool:
+    return type(arg).__module__.startswith("scipy.sparse.") and hasattr(arg, "tocsr")
 
 
 def _is_host_matrix(arg: Any) -> bool:

@@ -98,6 +98,8 @@ def written(result: Any, out: Any, executor: Executor) -> Any:
 def total(matrix: Matrix, axis: Any, dtype: DTypeLike | None = None) -> Any:
     """Return the sum of all entries, of each column (``axis=0``) or of each row (``axis=1``)."""
     axis = normalized_axis(axis)
+    if dtype is not None and not is_exact(matrix.dtype):
+        matrix = matrix.astype(dtype)
     if is_exact(matrix.dtype) and (dtype is None or is_exact(dtype)):
         return _exact_total(matrix, axis, np.dtype(_summed_in(matrix) if dtype is None else dtype))
     if dtype is not None:

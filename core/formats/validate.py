@@ -84,9 +84,9 @@ def pointers(array: Any, rows: int, nnz: int, name: str = "indptr") -> HostArray
         raise InvalidMatrix(
             f"{name}[0] = {checked[0]}, expected 0: the index pointer should start with 0"
         )
-    falls = np.flatnonzero(checked[1:] < checked[:-1])
-    if falls.size:
-        i = int(falls[0])
+    falls = checked[1:] < checked[:-1]
+    if falls.any():
+        i = int(falls.argmax())
         raise InvalidMatrix(
             f"{name} is not increasing: {name}[{i}] = {checked[i]}, {name}[{i + 1}] = "
             f"{checked[i + 1]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -181,14 +182,14 @@ def _joined(
     widths = [
         _extent(who, "column", j, list(c), 1) for j, c in enumerate(zip(*filled, strict=True))
     ]
-    top, left = (np.cumsum([0, *lengths]) for lengths in (heights, widths))
+    top, left = (tuple(accumulate(lengths, initial=0)) for lengths in (heights, widths))
     placed = [
-        Block(block.tocsr(), int(top[i]), int(left[j]))
+        Block(block.tocsr(), top[i], left[j])
         for i, row in enumerate(filled)
         for j, block in enumerate(row)
         if block is not None
     ]
-    made = assembled((int(top[-1]), int(left[-1])), placed)
+    made = assembled((top[-1], left[-1]), placed)
     return finished(made, format, dtype, *matrices)
 
 
@@ -218,7 +219,7 @@ def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
     data = [block.csr.data.astype(dtype, copy=False) for block in blocks]
     if dtype in COMPUTED:
         return _put(executor, shape, blocks, data, dtype)
-    first = np.cumsum([0, *(block.csr.nnz for block in blocks)])
+    first = list(accumulate((block.csr.nnz for block in blocks), initial=0))
     positions = [
         executor.xp.arange(first[i], first[i + 1], dtype=np.float64) for i in range(len(blocks))
     ]
@@ -246,7 +247,7 @@ def _stacked(
 ) -> Csr:
     """Return matrices below one another: arrays are copied whole, and pointers shifted."""
     matrices = [block.csr for block in blocks]
-    first = [0, *(int(end) for end in np.cumsum([csr.nnz for csr in matrices]))]
+    first = list(accumulate((csr.nnz for csr in matrices), initial=0))
     index = matrices[0].index_dtype
     indices, data = executor.allocate((first[-1],), index), executor.allocate((first[-1],), dtype)
     indptr = executor.allocate((shape[0] + 1,), index)

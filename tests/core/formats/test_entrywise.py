@@ -121,6 +121,27 @@ def test_powers_are_those_of_the_entries(on, dtype):
         A**0
 
 
+def test_zero_to_a_complex_power_with_a_positive_real_part_is_zero(on):
+    S = sp.csr_array(([0.0, 2.0], [0, 1], [0, 2]), shape=(1, 2))
+    A = wl.Csr((S.data, S.indices, S.indptr), shape=S.shape, executor=on)
+    assert_same(on, A.power(1 + 2j), S.power(1 + 2j))
+
+
+def test_an_array_of_zero_without_dimensions_is_the_number(on):
+    A, S = sample(on)
+    for made in (A + np.array(0.0), np.array(0.0) + A, A - np.array(0)):
+        assert_same(on, made, S)
+    with pytest.raises(UnsupportedOperand):
+        A + np.array(2.0)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_a_sum_in_integers_has_their_dtype(on, axis):
+    A, S = sample(on)
+    want = S.toarray().sum(axis=axis, dtype=np.int64)
+    assert_same(on, A.sum(axis=axis, dtype=np.int64), want)
+
+
 # ---- comparisons
 
 
