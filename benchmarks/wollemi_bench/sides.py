@@ -62,6 +62,18 @@ class Side:
         """Return the operator of a coarser level."""
         return P.T @ (A @ P)
 
+    def copied(self, S: sp.csr_array) -> Any:
+        """Return a matrix over copies of the arrays of SciPy's."""
+        return S.copy()
+
+    def placed(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Return the result of a function that makes a matrix of numbers or of matrices."""
+        return getattr(sp, name)(*arguments, **options)
+
+    def norm(self, A: Any) -> Any:
+        """Return the Frobenius norm."""
+        return sla.norm(A)
+
     def update(self, A: Any, data: Any) -> None:
         """Give a matrix new values in its pattern."""
         A.data[:] = data
@@ -119,6 +131,19 @@ class Ours(Side):
         """Return a Csr of coordinates."""
         return Csr(coordinates, shape, executor=self.executor)
 
+    def copied(self, S: sp.csr_array) -> Any:
+        """Return a Csr over copies of the arrays of SciPy's."""
+        return self.csr(S)
+
+    def placed(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Return the result of the function of ``wl.sparse`` with SciPy's name."""
+        function = getattr(wl.sparse, name.removesuffix("_array"))
+        return function(*arguments, **options, executor=self.executor)
+
+    def norm(self, A: Any) -> Any:
+        """Return the Frobenius norm."""
+        return wl.linalg.norm(A)
+
     def galerkin(self, P: Any, A: Any) -> Any:
         """Return the triple product."""
         return wl.galerkin(P, A)
@@ -175,6 +200,25 @@ class CuPySide(Side):
         import cupyx.scipy.sparse
 
         return cupyx.scipy.sparse.coo_matrix(coordinates, shape=shape).tocsr()
+
+    def copied(self, S: sp.csr_array) -> Any:
+        """Return a matrix over copies of the arrays of SciPy's."""
+        return self.csr(S)
+
+    def placed(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Return the result of CuPy's function, of the older name."""
+        import cupyx.scipy.sparse as namespace
+
+        function = getattr(namespace, name.removesuffix("_array"), None)
+        if function is None:
+            raise Absent(f"has no {name}")
+        return function(*arguments, **options)
+
+    def norm(self, A: Any) -> Any:
+        """Return the Frobenius norm."""
+        from cupyx.scipy.sparse.linalg import norm
+
+        return norm(A)
 
     def read(self, path: Path) -> Any:
         """Raise Absent: SciPy would read it."""

@@ -120,6 +120,72 @@ def _read(on: Side, given: Given) -> Call:
     return lambda: on.read(Path(folder.name) / "matrix.mtx")
 
 
+def _stacked(on: Side, given: Given) -> Call:
+    A = on.csr(given.S)
+    return lambda: on.placed("vstack", [A, A], format="csr")
+
+
+def _kronecker(on: Side, given: Given) -> Call:
+    A, K = on.csr(given.S), on.csr(sp.csr_array(np.eye(2, dtype=given.S.dtype) + 1))
+    return lambda: on.placed("kron", A, K, format="csr")
+
+
+def _identity(on: Side, given: Given) -> Call:
+    n = given.S.shape[0]
+    return lambda: on.placed("eye_array", n, format="csr", dtype=given.S.dtype)
+
+
+def _diagonals(on: Side, given: Given) -> Call:
+    n = min(given.S.shape)
+    diagonals = [on.dense(given.x[: n - k]) for k in (0, 1)]
+    return lambda: on.placed("diags_array", diagonals, offsets=[0, 1], format="csr")
+
+
+def _column_slice(on: Side, given: Given) -> Call:
+    A, n = on.csr(given.S), given.S.shape[1]
+    return lambda: A[:, n // 4 : 3 * n // 4]
+
+
+def _chosen_columns(on: Side, given: Given) -> Call:
+    A = on.csr(given.S)
+    mask = on.dense(np.random.default_rng(SEED).random(given.S.shape[1]) < 0.5)
+    return lambda: A[:, mask]
+
+
+def _positive(on: Side, given: Given) -> Call:
+    A = on.csr(given.S)
+    return lambda: A > 0
+
+
+def _compared(on: Side, given: Given) -> Call:
+    A, B = on.csr(given.S), on.csr(given.S * 1.5)
+    return lambda: A < B
+
+
+def _diagonal_set(on: Side, given: Given) -> Call:
+    A, d = on.csr(given.S.copy()), on.dense(given.x[: min(given.S.shape)])
+
+    def call() -> Any:
+        A.setdiag(d)
+        return A
+
+    return call
+
+
+def _norm(on: Side, given: Given) -> Call:
+    A = on.csr(given.S)
+    return lambda: on.norm(A)
+
+
+def _copied(on: Side, given: Given) -> Call:
+    return lambda: on.copied(given.S)
+
+
+def _first_product(on: Side, given: Given) -> Call:
+    A, x = on.csr(given.S), on.dense(given.x)
+    return lambda: on.fresh(A) @ x
+
+
 def _right(format: str, on: Side, given: Given) -> Call:
     A, x = on.as_format(on.csr(given.S), format), on.dense(given.x)
     return lambda: A @ x
@@ -165,6 +231,18 @@ WORK: dict[str, Piece] = {
     "structure/coordinates": _assembled,
     "structure/update": _updated,
     "structure/mtx": _read,
+    "structure/vstack": _stacked,
+    "structure/kron": _kronecker,
+    "structure/eye": _identity,
+    "structure/diags": _diagonals,
+    "structure/A[:, a:b]": _column_slice,
+    "structure/A[:, mask]": _chosen_columns,
+    "structure/A > 0": _positive,
+    "structure/A < B": _compared,
+    "structure/setdiag": _diagonal_set,
+    "structure/norm": _norm,
+    "structure/Csr(S)": _copied,
+    "structure/first product": _first_product,
     **{
         f"product/{format}": partial(_right, format)
         for format in ("csc", "coo", "bsr", "ell", "sellp", "hybrid")
