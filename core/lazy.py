@@ -15,6 +15,7 @@ from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation
 from .executor import brought_together
 from .factors import number
 from .linop import FACTS, LinOp, added, product, scaled
+from .operations import vector
 from .precision import in_double
 from .room import with_room_after
 
@@ -217,7 +218,9 @@ class Product(_Composed):
 class Scaled(_Composed):
     """An operator times a number.
 
-    The factor keeps all its digits for every dtype: a wider operand meets it unrounded.
+    The factor keeps all its digits for every dtype: a wider operand meets it unrounded. A factor of
+    an extreme size scales an operator of the opposite size, with products that leave the range of
+    the dtype or lose digits below its smallest normal number. So the operand takes a half of it.
     """
 
     def __init__(self, factor: Any, part: LinOp) -> None:
@@ -227,6 +230,8 @@ class Scaled(_Composed):
         wide = np.dtype(np.complex64) if isinstance(self.factor, complex) else None
         super().__init__(part, dtype=wide)
         self.shape = part.shape
+        self._first = _first_half(max(self._sizes()), self.dtype)
+        self._operand = Temporary()
 
     def _with_parts(self, *parts: LinOp) -> Self:
         return type(self)(self.factor, *parts)
@@ -254,7 +259,14 @@ class Scaled(_Composed):
         )
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        self.parts[0]._apply(x, y, alpha * self.factor, beta)
+        (part,) = self.parts
+        if self._first == 1.0:
+            part._apply(x, y, alpha * self.factor, beta)
+            return
+        rows, columns = part.local_columns, x.shape[1]
+        with self._operand.block(self.executor, rows, columns, self.dtype, part.room) as operand:
+            self.executor.run(vector.axpby, x, operand, self._first, 0.0)
+            part._apply(operand, y, alpha * (self.factor / self._first), beta)
 
     @property
     def T(self) -> LinOp:
@@ -265,6 +277,18 @@ class Scaled(_Composed):
     def H(self) -> LinOp:
         """The conjugate transpose."""
         return Scaled(np.conj(self.factor), self.parts[0].H)
+
+
+def _first_half(size: float, dtype: np.dtype[Any]) -> float:
+    """Return the power of two that an operand is multiplied by before a product.
+
+    It is the root of a factor of this size if the factor, without the root, may be beyond half of
+    the exponents of the dtype; else 1.
+    """
+    if not 0 < size < np.inf:
+        return 1.0
+    exponent = int(np.floor(np.log2(size)))
+    return 2.0 ** int(exponent / 2) if 2 * abs(exponent) > np.finfo(dtype).maxexp else 1.0
 
 
 added.provide(Sum)

@@ -484,7 +484,14 @@ def solve(
 
 #: Verdicts that an operator of an extreme size may be the reason for.
 MAY_BE_OF_SCALE = frozenset(
-    {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
+    {
+        Stop.BREAKDOWN,
+        Stop.INDEFINITE,
+        Stop.LEAST_SQUARES,
+        Stop.MAX_ITERATIONS,
+        Stop.NOT_FINITE,
+        Stop.STAGNATED,
+    }
 )
 
 

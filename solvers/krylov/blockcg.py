@@ -181,8 +181,10 @@ def _inverse(gram: Small) -> tuple[Small, float]:
     values, vectors, kept = _eigen(gram)
     if not np.all(np.isfinite(gram)):
         return np.zeros_like(gram), np.nan
-    over = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
-    return (vectors * over) @ vectors.conj().T, float(np.min(values[kept], initial=np.inf))
+    with np.errstate(all="ignore"):  # of extreme values: the iteration ends, and they are scaled
+        over = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+        inverse = (vectors * over) @ vectors.conj().T
+    return inverse, float(np.min(values[kept], initial=np.inf))
 
 
 def _root(gram: Small) -> tuple[Small, Small]:

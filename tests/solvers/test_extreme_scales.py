@@ -231,3 +231,25 @@ def test_norms_beyond_the_range_of_float64_give_no_warnings(on, name, of_A, of_b
     assert result.converged and not np.isnan(result.residuals).any()
     expected = np.linalg.lstsq(D, b)[0]
     np.testing.assert_allclose(on.to_host(result.x) * (of_A / of_b), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "name",
+    ["Bicgstab", "Cg", "Cgs", "Direct", "Fgmres", "Gmres", "Idr", "Lsmr", "Lsqr", "Minres", "Qmr"],
+)
+def test_a_matrix_of_subnormal_numbers_is_solved(on, name, dtype):
+    """Products with it lose their digits, unless the operand is scaled before."""
+    limits = np.finfo(dtype)
+    D = np.ldexp(3 * np.eye(5) - np.eye(5, k=1) - np.eye(5, k=-1), limits.minexp - limits.nmant)
+    x = np.array([1.0, 2.0, 3.0, 2.0, 4.0])
+    found = getattr(wl.solvers, name)(wl.Csr(D.astype(dtype), executor=on)).solve(
+        (D @ x).astype(dtype)
+    )
+    assert found.converged
+    np.testing.assert_allclose(found.x, x, rtol=1e-3)
+
+
+def test_wl_solve_of_the_smallest_number_finds_one(on):
+    found = wl.solve(wl.Csr(np.full((1, 1), 5e-324), executor=on), np.full(1, 5e-324))
+    assert found.converged and found.x == 1

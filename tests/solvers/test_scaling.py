@@ -50,3 +50,21 @@ def test_scaling_back_names_the_columns_that_lost_digits(on):
     made, changed = scaled_back(on, block, np.array([0, -1000, 1020]))
     assert changed == [2]
     assert np.asarray(on.to_host(made))[0, 1] == 2.0**1000
+
+
+@pytest.mark.parametrize("dtype", EXPONENTS)
+@pytest.mark.parametrize("end", ["smallest", "largest"])
+def test_products_at_the_ends_of_the_range_keep_their_digits(on, dtype, end):
+    """Entries are a few times the smallest number of a dtype, or a part of the largest."""
+    limits = np.finfo(dtype)
+    exponent = limits.maxexp - 3 if end == "largest" else limits.minexp - limits.nmant + 3
+    D = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 0.0, 4.0]])
+    if np.dtype(dtype).kind == "c":
+        D = D + 1j * np.diag([1.0, 2.0], k=1)
+    power = 2.0**exponent
+    A = wl.Csr((D * power).astype(dtype), executor=on)
+    factor = scale_for(A)
+    made, left = times(factor, A), factor * power
+    x = np.array([1.0, 1 / 3, -0.7]).astype(dtype)
+    for operator, array in ((made, D), (made.T, D.T), (made.H, D.conj().T)):
+        np.testing.assert_allclose(operator @ x, left * (array @ x), rtol=8 * limits.eps)
