@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.core.operation import OPERATIONS
 from wollemi.extend import Steps, norm2, sqrt
 
-tell = Steps("test_host_writes", vectors="x r q")
+with OPERATIONS.locally():  # each test of this module has it again
+    tell = Steps("test_host_writes", vectors="x r q")
+
+    @tell
+    def observe(w):
+        """Observe |r|."""
+        w.observe(sqrt(norm2(w.r)))
 
 
-@tell
-def observe(w):
-    """Observe |r|."""
-    w.observe(sqrt(norm2(w.r)))
+@pytest.fixture(autouse=True)
+def _declared():
+    OPERATIONS.add(observe.operation)
 
 
 class Descent(wl.solvers.KrylovSolver):
