@@ -79,5 +79,5 @@ for part in $parts; do
   measure "$part" > >(tee -a "$out/summary.txt") 2>&1
 done
 wait
-grep -h -E "^(holds|missed) " "$out/summary.txt" | sort | uniq -c | awk '{print $2}' | sort | uniq -c
+grep -h -E "^(holds|missed) " "$out/summary.txt" | sort -u | awk '{print $1}' | uniq -c
 exit "$failed"

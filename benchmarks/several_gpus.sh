@@ -61,12 +61,11 @@ for part in $parts; do
       step failures "${launched[@]}" tests/distributed/mpi/ranks.py caught "$own"
       ;;
     exit) # a member of one process fails while others wait for it: the process ends within a minute
-      kinds=
-      [ "$executor" = cuda ] && kinds="peer nccl"
-      for kind in ${kinds:-default}; do
-        link=$kind
-        [ "$kind" = default ] && link=
-        step "exit $kind" timeout -k 5 60 "$python" -m wollemi_bench.groups_exit "$executor" $link
+      links=("")
+      [ "$executor" = cuda ] && links=(peer nccl)
+      for link in "${links[@]}"; do
+        limit=60 step "exit ${link:-default}" "$python" -m wollemi_bench.groups_exit "$executor" \
+          ${link:+"$link"}
       done
       ;;
     sanitizer)

@@ -204,8 +204,8 @@ def page() -> str:
         "# How fast is it?",
         "",
         "Whole solves, set-up included: from the matrix in compressed rows on the device to a "
-        "solution whose true",
-        "residual `|b - A x| / |b|` is at most 1e-6 (planes) or 1e-8 (all others). All libraries "
+        "solution with a true",
+        "residual `|b - A x| / |b|` of at most 1e-6 (planes) or 1e-8 (all others). All libraries "
         "solve the same",
         "system on the same device in the same run. A ratio above 1 means that wollemi is faster; "
         "below 1, the",

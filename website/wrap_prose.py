@@ -80,7 +80,7 @@ def _kinds(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def wrapped(page: str) -> str:
-    """Return a page whose prose has no long lines.
+    """Return a page without long lines of prose.
 
     >>> max(map(len, wrapped("word " * 50).splitlines()))
     99

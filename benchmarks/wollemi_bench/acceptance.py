@@ -7,7 +7,6 @@ device. Lines are printed as they are found, so that a run that is cut keeps the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +17,8 @@ import numpy as np
 import wollemi as wl
 from wollemi.core.errors import MissingPackage
 from wollemi.core.executor import Executor
+
+from .timing import Contender, interleave, pace_of
 
 #: The parts, and the modules with a function ``goals(on, scale)`` that yields their lines.
 PARTS = {
@@ -96,29 +97,15 @@ class Goal:
         return f"{self.word} | {part} | {self.name} | {value} | {goal} | {spread} | {device}"
 
 
-def time_of(call: Callable[[], Any], on: Executor, samples: int = SAMPLES) -> Time:
+def time_of(call: Callable[[], Any], on: Executor) -> Time:
     """Return the time of a call with a wait for the device, after one call for one-time work."""
     call()
     on.synchronize()
-    count, took = 1, 0.0
-    while True:  # a sample has so many calls that the clock resolves it
-        began = time.perf_counter()
-        for _ in range(count):
-            call()
-        on.synchronize()
-        took = time.perf_counter() - began
-        if took >= LEAST or count >= 1024:
-            break
-        count *= 2
-    found = [took / count]
-    for _ in range(samples - 1):
-        began = time.perf_counter()
-        for _ in range(count):
-            call()
-        on.synchronize()
-        found.append((time.perf_counter() - began) / count)
-    low, median, high = (float(q) for q in np.percentile(found, (25, 50, 75)))
-    return Time(low, median, high)
+    pace = pace_of("wall", on.xp is not np)
+    contender = Contender("", call, on.synchronize, pace=pace)
+    found = interleave([contender], batches=SAMPLES, batch_seconds=LEAST)[""]
+    low, high = found.quartiles
+    return Time(low, found.median, high)
 
 
 def seconds(

@@ -2,8 +2,8 @@
 
 The graphs are *synthetic*: graphs with communities and uneven degrees, of the numbers of nodes and
 edges of the named ones, because their files cannot be had here. The published times are of another
-card, a GH200, so a ratio is not a contest on one machine. ogbg-ppa, a batch of graphs whose size
-the paper does not give, is left out.
+card, a GH200, so a ratio is not a contest on one machine. ogbg-ppa is left out: the
+paper does not give the size of this batch of graphs.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def main(executor: str = "cuda", links: str | None = None) -> None:
         print(f"{group.full_name}: {error}, heard after {took:.2f} s", flush=True)
         if took < MOST:
             return
-    raise SystemExit(f"{group.full_name}: nobody heard within {MOST:g} s")
+    raise SystemExit(f"{group.full_name}: the others did not hear within {MOST:g} s")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from weakref import WeakSet
 
@@ -470,10 +470,6 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         """Return the result of :meth:`to_scipy`, by CuPy's name."""
         return self.to_scipy()
 
-    def _of_scipy(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
-        """Return arrays of the host as SciPy's array of this format, without copies."""
-        raise NotImplementedError
-
     def _host_arrays(self) -> list[np.ndarray[Any, Any]]:
         """Return the arrays on the host to read: perhaps the matrix's own."""
         return [self.executor.to_host(array) for array in self._native_arrays()]
@@ -492,7 +488,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     def to_dense(self) -> np.ndarray[Any, Any]:
         """Return a NumPy array of all entries; duplicates are added up."""
-        entries = self.asformat("csr")
+        entries = self.tocsr()
         if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
             return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
         return np.asarray(entries._of_scipy(entries._host_arrays()).toarray())

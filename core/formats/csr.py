@@ -353,6 +353,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
         return self._of_scipy(self._host_copies())
 
     def _of_scipy(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
+        """Return arrays of the host as SciPy's array, without copies."""
         from scipy.sparse import csr_array
 
         return csr_array(tuple(arrays), shape=self.shape)

@@ -186,9 +186,6 @@ class StoredCsr(CompressedRows):
         """The conjugate transpose."""
         return self.T.conj()
 
-    def _host_arrays(self) -> list[np.ndarray[Any, Any]]:
-        return self.tocsr()._host_arrays()
-
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array`` with values of :attr:`dtype`."""
         return self.tocsr().to_scipy()

@@ -53,9 +53,8 @@ _FINAL = frozenset(
 #: The stops that justify another method even without a tolerance.
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
 
-
 #: The stops that say as much of similar methods as a residual that does not fall.
-_FAILED = frozenset({Stop.BREAKDOWN, Stop.NOT_FINITE})
+_FAILED = _BROKEN - {Stop.INDEFINITE}
 
 #: The time limit of candidates that gave up, as a multiple of the other candidate's time, in each
 #: round; the last one is without patience.

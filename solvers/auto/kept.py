@@ -46,7 +46,7 @@ _PLAIN = (int, float, str, type(None))
 #: matrix.
 KINDS = 8
 
-#: Types of members of workspaces that hold no arrays, or refer to those of other members.
+#: Types of members of workspaces that hold no arrays, or refer to arrays of other members.
 _WITHOUT_BYTES = frozenset((int, float, str, type(None), Iteration, Replay, Cycles))
 
 #: Entries on the host up to which NumPy looks at them: a compiled call takes longer.
