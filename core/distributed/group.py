@@ -219,7 +219,7 @@ class Group:
         try:
             for thread, member in zip(self._threads, self.members, strict=True):
                 futures.append(thread.submit(self._on_member, program, member))
-            asked = self._wait(futures)
+            asked, aborted = self._wait(futures)
         finally:
             ended = all(future.done() for future in futures)
             for link in links:
@@ -234,7 +234,7 @@ class Group:
             self._broken = f"{type(cause).__name__}: {cause}"
         if errors:
             self._stage.reset()
-            self._raise(errors)
+            self._raise(errors, aborted)
         if asked:
             raise KeyboardInterrupt
         return [future.result() for future in futures]
@@ -269,26 +269,37 @@ class Group:
         finally:
             self._inside.now = False
 
-    def _wait(self, futures: list[Future[Any]]) -> bool:
-        """Wait for the members; return whether Ctrl-C has asked them to stop."""
+    def _wait(self, futures: list[Future[Any]]) -> tuple[bool, set[int]]:
+        """Wait for the members.
+
+        Returns
+        -------
+        asked : bool
+            Whether Ctrl-C has asked them to stop.
+        aborted : set of int
+            Members that were still at work on their devices when their links were aborted.
+        """
+        aborted: set[int] = set()
         with interrupts_go_to(self._asked_to_stop) as asked:
             _, left = wait(futures, return_when=FIRST_EXCEPTION)
             if left:  # a member will not reach the next barrier: the others end there
                 _, left = wait(futures, timeout=PATIENCE / 2)
             if left:  # they wait on their devices
+                aborted = {rank for rank, future in enumerate(futures) if future in left}
                 for member in self.members:
                     getattr(member.links, "abort", lambda: None)()
                 wait(futures, timeout=PATIENCE / 2)
-        return bool(asked)
+        return bool(asked), aborted
 
     def _asked_to_stop(self, times: int) -> None:
         self.interrupt()
         if times > 1:  # without a sum, the members' work ends at the barrier
             self._stage.abort()
 
-    def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
+    def _raise(self, errors: list[tuple[int, BaseException]], aborted: set[int]) -> None:
         """Raise the first error, with the name of the member."""
-        # Reports of an error by other members are not its cause.
+        # Reports of an error by other members are not its cause, nor are errors of aborted links.
+        errors = [(r, e) for r, e in errors if r not in aborted] or errors
         causes = [(r, e) for r, e in errors if not isinstance(e, (Deserted, GroupMismatch))]
         causes = causes or [(r, e) for r, e in errors if not isinstance(e, Deserted)] or errors
         rank, error = causes[0]

@@ -156,3 +156,21 @@ def test_an_update_that_one_member_refuses_leaves_all_as_they_were(kind: str, M:
     np.testing.assert_array_equal(gmres.M @ b, before)
     A.update_values(S.data)
     np.testing.assert_array_equal(gmres.solve(b).x, solution)
+
+
+def test_the_error_of_the_first_member_is_raised_and_not_those_of_aborted_links(monkeypatch):
+    group = wl.distributed.Group(["reference"] * 3)
+    monkeypatch.setattr("wollemi.core.distributed.group.PATIENCE", 0.1)
+    aborted = threading.Event()
+    for member in group.members:
+        monkeypatch.setattr(type(member.links), "abort", lambda links: aborted.set(), raising=False)
+
+    def program(member: wl.Executor) -> None:
+        if member.links.rank == 1:
+            raise MemoryError("no memory left")
+        assert aborted.wait(10)
+        raise RuntimeError("the communicator was aborted")
+
+    with pytest.raises(MemoryError, match="no memory left") as caught:
+        group.run(program)
+    assert any("on member 1 of 3" in note for note in caught.value.__notes__)
