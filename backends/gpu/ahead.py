@@ -44,7 +44,6 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
         Used(plans.measure_slices, wide=True),
         Used(plans.equal_slices),
         Used(simt.scan_block_totals, wide=True),
-        Used(simt.scan_join, wide=True),
         Used(simt.scan_block_fill, wide=True),
         Used(simt.sell_fill),
     ),

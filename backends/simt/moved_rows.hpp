@@ -121,6 +121,11 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
       [&](I e, I to) { new_indices[to] = indices[e], new_values[to] = values[e]; });
 }
 
+// a / b of numbers that are not negative. GPUs divide numbers of 32 bits in a quarter of the time.
+WL_DEVICE i64 quotient(i64 a, i64 b) {
+  return (u64(a) | u64(b)) >> 32 ? a / b : i64(u32(a) / u32(b));
+}
+
 // Row r of a Kronecker product has the products of the entries of row r / other_rows with the
 // entries of row r % other_rows of the other matrix.
 template <int LANES, class T, class I>
@@ -131,11 +136,11 @@ WL_DEVICE void kron_rows(const item& it, i64 count, const I* begin, const I* end
   using group = lane_group<LANES>;
   const i64 step = it.blocks() * group::per_block;
   for (i64 r = it.block() * group::per_block + group::number(it); r < count; r += step) {
-    const i64 i = r / other_rows, k = r - i * other_rows;
+    const i64 i = quotient(r, other_rows), k = r - i * other_rows;
     const I from = begin[i], other_from = other_begin[k], to = target[r];
     const I length = other_end[k] - other_from, products = (end[i] - from) * length;
     for (I p = I(group::lane(it)); p < products; p += I(LANES)) {
-      const I e = from + p / length, f = other_from + p % length;
+      const I left = I(quotient(p, length)), e = from + left, f = other_from + p - left * length;
       new_indices[to + p] = I(indices[e] * width + other_indices[f]);
       new_values[to + p] = values[e] * other_values[f];
     }

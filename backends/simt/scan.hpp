@@ -80,7 +80,8 @@ WL_DEVICE void scan_fill(const item& it, i64 m, i64 parts, const I* lengths, con
   }
 }
 
-// The same with one part per block and coalesced loads.
+// The same with one part per block and coalesced loads, in two launches: each block adds up the
+// parts before its own.
 
 // Numbers of a work-item in a step of its block.
 constexpr int kScanned = 8;
@@ -101,7 +102,10 @@ WL_DEVICE void scan_block_fill(const item& it, i64 m, const I* lengths, const I*
                                I* indptr) {
   const i64 begin = part_begin(m, it.block(), it.blocks());
   const i64 end = part_begin(m, it.block() + 1, it.blocks());
-  I before = totals[it.block()];
+  I of_parts(0);
+  for (i64 p = it.thread(); p < it.block(); p += WL_BLOCK)
+    of_parts += totals[p];
+  I before = sum_of_block(it, of_parts);
   for (i64 step = begin; step < end; step += kScanned * WL_BLOCK) {
     const i64 first = step + it.thread() * kScanned;
     I length[kScanned], mine(0);

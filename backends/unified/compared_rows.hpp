@@ -11,6 +11,13 @@ namespace wl {
 template <class I, class Use>
 WL_DEVICE void for_either(I e, I end, const I* indices, I f, I other_end, const I* other_indices,
                           Use&& use) {
+  // Matrices made of one another share their columns: none is read to compare it, and a use that
+  // needs few of them reads few.
+  if (indices == other_indices && e == f && end == other_end) {
+    for (; e < end; ++e)
+      use(indices[e], e, true, e, true);
+    return;
+  }
   if (end - e == other_end - f) // often the same columns
     for (; e < end && indices[e] == other_indices[f]; ++e, ++f)
       use(indices[e], e, true, f, true);

@@ -84,12 +84,13 @@ def _filled(
 ) -> tuple[Array, Array, Array] | None:
     m, dtype = A.shape[0], A.indices.dtype
     lengths, entries = executor.allocate((m,), dtype), executor.allocate((1,), np.int64)
+    indptr = executor.allocate((m + 1,), dtype)
     executor.run(count, *counted, lengths, entries)
+    # Before the wait for the total, so that a device has work until the host goes on.
+    executor.run(scan.pointers, lengths, indptr)
     nnz = int(executor.to_host(entries)[0])
     if index_dtype(nnz, dtype) != dtype:
         return None
-    indptr = executor.allocate((m + 1,), dtype)
-    executor.run(scan.pointers, lengths, indptr)
     indices, data = (executor.allocate((nnz,), d) for d in (dtype, A.data.dtype))
     executor.run(fill, *filled, indptr, indices, data)
     return indptr, indices, data

@@ -75,7 +75,8 @@ def compare(matrix: Matrix, other: Any, name: str) -> Any:
     if operand is None:
         return NotImplemented
     if operand.number is not None:
-        return _with_number(matrix, operand.number, name)
+        with matrix.executor.uncaptured():
+            return _with_number(matrix, operand.number, name)
     if operand.array is not None:
         function = getattr(matrix.executor.xp, name)
         return operand.like_given(function(dense(matrix), operand.array))
@@ -87,7 +88,8 @@ def compare(matrix: Matrix, other: Any, name: str) -> Any:
             f"{_SYMBOLS[name]}: matrices of shapes {matrix.shape} and {beside.shape} are not "
             "compared; take rows and columns of the same numbers first"
         )
-    return _with_matrix(matrix, beside, name)
+    with matrix.executor.uncaptured():
+        return _with_matrix(matrix, beside, name)
 
 
 def dense(matrix: Matrix) -> Array:

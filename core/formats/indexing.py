@@ -59,7 +59,7 @@ def item(matrix: Matrix, key: Any) -> Any:
         return _with_new_axes(matrix, key)
     row, column = _axes(key)
     if isinstance(row, slice) and _is_column_mask(matrix, column):
-        return masked_columns(_chosen(matrix, 0, row), native(matrix.executor, column, "columns"))
+        return masked_columns(_chosen(matrix, 0, row), column)
     row, column = (_normalized(matrix, axis, key) for axis, key in enumerate((row, column)))
     if isinstance(row, int) and isinstance(column, int):
         return entry(matrix, row, column)

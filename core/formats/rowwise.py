@@ -195,13 +195,14 @@ def counted(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: 
     total = executor.allocate((1,), np.int64)
     taken = {parameter.name for parameter in count.parameters}
     named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
+    indptr = executor.allocate((rows + 1,), dtype)
     executor.run(count, *named, lengths, total)
+    # Before the wait for the total, so that a device has work until the host goes on.
+    executor.run(scan.pointers, lengths, indptr)
     entries = int(executor.to_host(total)[0])
     if index_dtype(entries, dtype) != dtype:
         wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in arguments]
         return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide)
-    indptr = executor.allocate((rows + 1,), dtype)
-    executor.run(scan.pointers, lengths, indptr)
     return Counted(indptr, entries, arguments)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
+from ..operands import native
 from ..operations import rows, scan, structure
 from .csr import Csr, rearranged
 from .dense import Dense
@@ -45,15 +46,16 @@ def masked(csr: Csr, mask: Array) -> Csr:
 
 
 def marked(csr: Csr, mask: Array) -> Csr:
-    """Return True at the entries for which an array of booleans says so."""
+    """Return True at the entries for which a new array of booleans says so."""
     xp = csr.executor.xp
-    if bool(xp.all(mask)):
-        return of_pattern(csr, xp.ones(csr.nnz, np.bool_))
-    if not bool(xp.any(mask)):
+    kept = int(xp.count_nonzero(mask))
+    if kept == csr.nnz:
+        return of_pattern(csr, mask)
+    if kept == 0:
         nothing, pointers = xp.zeros(0, csr.index_dtype), xp.zeros_like(csr.indptr)
         return Csr._from_arrays(csr.executor, csr.shape, xp.zeros(0, np.bool_), nothing, pointers)
     indices = csr.indices[mask]
-    arrays = (xp.ones(int(indices.size), np.bool_), indices, _pointers(csr, mask))
+    arrays = (xp.ones(kept, np.bool_), indices, _pointers(csr, mask))
     return Csr._from_arrays(csr.executor, csr.shape, *arrays)
 
 
@@ -145,12 +147,19 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
 
 
 def masked_columns(matrix: Matrix, mask: Array) -> Csr:
-    """Return the columns of which a mask is true: an array of booleans of the executor."""
+    """Return the columns of which a mask is true: an array of booleans of any device.
+
+    The host counts those of its own masks: the device's count would be a wait for it.
+    """
     csr, executor = as_rows(matrix), matrix.executor
+    count = int(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else None
+    mask = native(executor, mask, "columns")
     before = executor.allocate((csr.shape[1] + 1,), csr.index_dtype)
     executor.run(scan.pointers, mask.astype(csr.index_dtype), before)
     numbers = executor.xp.where(mask, before[:-1], csr.index_dtype.type(-1))
-    return _picked(csr, numbers, int(executor.to_host(before[-1:])[0]))
+    if count is None:
+        count = int(executor.to_host(before[-1:])[0])
+    return _picked(csr, numbers, count)
 
 
 def _picked(csr: Csr, numbers: Array, count: int) -> Csr:

@@ -246,6 +246,13 @@ def _stacked(
     executor: Executor, shape: tuple[int, int], blocks: list[Block], dtype: np.dtype[Any]
 ) -> Csr:
     """Return matrices below one another: arrays are copied whole, and pointers shifted."""
+    with executor.uncaptured():
+        return _copied(executor, shape, blocks, dtype)
+
+
+def _copied(
+    executor: Executor, shape: tuple[int, int], blocks: list[Block], dtype: np.dtype[Any]
+) -> Csr:
     matrices = [block.csr for block in blocks]
     first = list(accumulate((csr.nnz for csr in matrices), initial=0))
     index = matrices[0].index_dtype

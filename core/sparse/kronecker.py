@@ -103,6 +103,11 @@ def _both(a: Csr, b: Csr, dtype: np.dtype[Any]) -> tuple[Csr, Csr]:
 
 def _product(a: Csr, b: Csr) -> Csr:
     """Return the product of two matrices of one dtype that kernels compute in."""
+    with a.executor.uncaptured():
+        return _filled(a, b)
+
+
+def _filled(a: Csr, b: Csr) -> Csr:
     executor = a.executor
     shape = (a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
     entries = a.nnz * b.nnz

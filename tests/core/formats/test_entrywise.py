@@ -182,6 +182,16 @@ def test_comparisons_with_arrays_are_dense(on, name, format):
     assert on.owns(compare(A, on.from_host(x)))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_of_matrices_with_the_same_columns(on, name, dtype):
+    A, S = sample(on, "plain", "csr", dtype, seed=1)
+    compare = getattr(operator, name)
+    for B, T in ((A * 2, S * 2), (A, S), (A.copy(), S), (A * 0, S * 0)):
+        assert_same(on, compare(A, B), compare(S, T))
+        assert_same(on, compare(B, A), compare(T, S))
+
+
 def test_nan_is_equal_to_nothing(on):
     D = np.array([[np.nan, 0.0], [1.0, np.nan]])
     A = wl.Csr(D, executor=on)

@@ -1,0 +1,75 @@
+"""Launches and waits of operations that make new matrices: their number, on an emulated GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wollemi as wl
+
+from ..lockstep.build import compiler
+from ..lockstep.executor import LockstepExecutor, native
+from ..needs import tool
+
+pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+
+#: One counts, two make pointers of the counts, one fills rows in.
+OF_COUNTED = 4
+
+
+def counted(call: Callable[[], Any], on: Any, patch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Return how many kernels a call launches, and how often it waits for the device."""
+    waits = []
+    to_host = on.to_host
+
+    def noted(array: Any) -> Any:
+        waits.append(array)
+        return to_host(array)
+
+    call()  # makes the data kept with the operands
+    with patch.context() as patched, on.noting() as launches:
+        patched.setattr(on, "to_host", noted)
+        call()
+    return len(launches), len(waits)
+
+
+@pytest.mark.parametrize(
+    ("name", "launches", "waits"),
+    [
+        ("A > 0", OF_COUNTED, 1),
+        ("A < B", OF_COUNTED, 1),
+        ("A[:, a:b]", OF_COUNTED, 1),
+        ("A[:, mask]", OF_COUNTED + 2, 1),  # and two that number the columns
+        ("kron", 2, 0),
+        ("vstack", 2, 0),  # the other arrays are copied
+    ],
+)
+def test_launches_and_waits(
+    name: str, launches: int, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on: Any = LockstepExecutor(32)
+    S = sp.random_array((40, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
+    A = wl.Csr(S, executor=on)
+    B, ones = 1.5 * A, wl.Csr(sp.eye_array(3, format="csr"), executor=on)
+    mask = np.arange(30) % 2 == 0
+    calls: dict[str, Callable[[], Any]] = {
+        "A > 0": lambda: A > 0,
+        "A < B": lambda: A < B,
+        "A[:, a:b]": lambda: A[:, 3:17],
+        "A[:, mask]": lambda: A[:, mask],
+        "kron": lambda: wl.sparse.kron(ones, A),
+        "vstack": lambda: wl.sparse.vstack([A, B]),
+    }
+    assert counted(calls[name], on, monkeypatch) == (launches, waits)
+
+
+def test_a_mask_of_the_device_has_the_columns_of_a_mask_of_the_host() -> None:
+    on: Any = LockstepExecutor(32)
+    S = sp.random_array((40, 30), density=0.2, format="csr", rng=np.random.default_rng(1))
+    A, mask = wl.Csr(S, executor=on), np.arange(30) % 3 == 0
+    for given in (mask, native(mask.copy())):
+        np.testing.assert_array_equal(A[:, given].to_dense(), S.toarray()[:, mask])
