@@ -32,6 +32,9 @@ STEPS_TOGETHER = 8
 #: 32-bit registers that a work-item has besides a row.
 OTHER_REGISTERS = 48
 
+#: 32-bit registers that a lane has besides the rows of a tridiagonal system.
+OTHER_TRIDIAGONAL_REGISTERS = 64
+
 #: Registers of a multiprocessor.
 REGISTERS = 1 << 16
 
@@ -210,7 +213,9 @@ def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once |
     row, column = layout.rows_and_columns
     places = row // rows * (3 * rows + 1) + row % rows * 3 + column - row + 1
     constants = {"R": rows, "L": lanes}
-    kernel = simt.batch_tridiagonal(block)
+    # A lane has four diagonals in its registers, with the right-hand sides.
+    registers = rows * itemsize + OTHER_TRIDIAGONAL_REGISTERS
+    kernel = simt.batch_tridiagonal(block, max(1, REGISTERS // (registers * block)))
     return Once(kernel, constants, block // lanes, places.astype(np.int32), False)
 
 
@@ -282,15 +287,24 @@ def solve_directly(executor: BlockExecutor, layout: Layout, systems: FactoredSys
 def _with_factors(
     executor: BlockExecutor, ready: _Ready, systems: FactoredSystems, left: Numbers
 ) -> None:
-    """Solve the systems that were left undecided by factors with pivots, and refine them."""
-    places, s = executor.from_host(left), systems
-    part = replace(
-        s, matrix=matrix_of_each(s)[left], b=s.b[places], x=s.x[places],
-        tolerances=s.tolerances.of(left), verdicts=Verdicts(left.size),
-    )  # fmt: skip
-    _factorize_and_solve(executor, ready, part)
-    s.x[places] = part.x
-    s.verdicts.take(left, part.verdicts)
+    """Solve the systems that were left undecided by factors with pivots, and refine them.
+
+    Their matrices are copied next to each other: no work grows with the systems that are solved.
+    """
+    s = systems
+    of_matrix = max(int(s.values.shape[1]) * s.values.dtype.itemsize, 1)
+    together = max(1, ARENA // of_matrix)
+    for first in range(0, left.size, together):
+        chosen = left[first : first + together]
+        matrices, matrix = np.unique(matrix_of_each(s, chosen), return_inverse=True)
+        places = executor.from_host(chosen)
+        part = replace(
+            s, values=s.values[executor.from_host(matrices)], matrix=matrix, b=s.b[places],
+            x=s.x[places], tolerances=s.tolerances.of(chosen), verdicts=Verdicts(chosen.size),
+        )  # fmt: skip
+        _factorize_and_solve(executor, ready, part)
+        s.x[places] = part.x
+        s.verdicts.take(chosen, part.verdicts)
 
 
 def _solve_once(
@@ -306,7 +320,8 @@ def _solve_once(
     given = (
         count, int(s.b.shape[1]), ready.cells, matrix, int(s.values.shape[1]),
         xp.ascontiguousarray(s.values), xp.ascontiguousarray(s.b), x, tolerances.relative,
-        tolerances.absolute, tolerances.apart, ready.limits(executor, s), *verdicts.arrays,
+        tolerances.absolute, tolerances.apart, ready.limits(executor, s), s.refine,
+        *verdicts.arrays,
     )  # fmt: skip
     blocks = -(-count // once.together)
     executor.blocks.launch_template(

@@ -182,8 +182,8 @@ template <int N, class T>
 WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* places,
                                  const i64* matrix, i64 entries, const T* values, const T* b, T* x,
                                  const double* relative, const double* absolute, i64 apart,
-                                 const double* limits, u8* codes, i64* iterations, double* norms,
-                                 double* thresholds, i32* undecided) {
+                                 const double* limits, i64 /*refine*/, u8* codes, i64* iterations,
+                                 double* norms, double* thresholds, i32* undecided) {
   using R = real_t<T>;
   using rows = eliminated_rows<N, T>;
   WL_SHARED(typename rows::packed, memory, N * rows::stride / rows::each);

@@ -22,7 +22,7 @@ _SYSTEMS = (
 _ONCE = (
     "count: i64, n: i64, places: in i32[z], matrix: in i64[l], entries: i64, values: in T[l], "
     "b: in T[l], x: out T[l], relative: in f64[l], absolute: in f64[l], apart: i64, "
-    f"limits: in f64[l], {_VERDICTS}"
+    f"limits: in f64[l], refine: i64, {_VERDICTS}"
 )
 
 
@@ -80,7 +80,7 @@ def batch_band(block: int) -> SimtKernel:
 
 
 @cache
-def batch_tridiagonal(block: int) -> SimtKernel:
+def batch_tridiagonal(block: int, resident: int) -> SimtKernel:
     """Return the kernel in which lanes share a tridiagonal system, without exchanges of rows.
 
     Its constants are ``R``, the rows of a lane, and ``L``, the lanes that share a system.
@@ -92,4 +92,5 @@ def batch_tridiagonal(block: int) -> SimtKernel:
         "{R}, {L}, {T}",
         block=block,
         variants=(),
+        resident=resident,
     )

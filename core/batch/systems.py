@@ -116,8 +116,9 @@ class Systems:
         return int(self.b.shape[0])
 
 
-def matrix_of_each(systems: Systems | FactoredSystems) -> Numbers:
-    """Return the number of the matrix of each system."""
+def matrix_of_each(systems: Systems | FactoredSystems, chosen: Numbers | None = None) -> Numbers:
+    """Return the number of the matrix of each system, or of each chosen one."""
     if systems.matrix is not None:
-        return systems.matrix
-    return np.arange(systems.count, dtype=np.int64) // systems.width
+        return systems.matrix if chosen is None else systems.matrix[chosen]
+    asked = np.arange(systems.count, dtype=np.int64) if chosen is None else chosen
+    return asked // systems.width

@@ -114,9 +114,15 @@ class Verdicts:
         return self._host[name]
 
     def take(self, rows: Numbers, found: Verdicts) -> None:
-        """Store the verdicts of some solves."""
+        """Store the verdicts of some solves, where their arrays are."""
         for name in FIELDS:
-            self._read(name)[rows] = found._read(name)
+            values = found._read(name)
+            if name in self._native:
+                assert self._executor is not None
+                on = self._executor
+                self._native[name][on.from_host(rows)] = on.from_host(values)
+            else:
+                self._read(name)[rows] = values
 
     def __getstate__(self) -> dict[str, Any]:
         host = {name: self._read(name) for name in FIELDS}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.simt import batch_direct
 from wollemi.core.batch.factors import layout_of
 from wollemi.core.status import Stop
 
@@ -144,6 +145,47 @@ def test_lanes_that_share_a_tridiagonal_system_solve_it_or_leave_it_to_pivots(n,
     np.testing.assert_allclose(norms, result.residual_norm[good], rtol=0.1, atol=rounding)
     alone = wl.solvers.Direct(batch(a[good], stored, LockstepExecutor(warp)), rtol=rtol)
     np.testing.assert_array_equal(alone.solve(b[good]).x, result.x[good])
+
+
+@pytest.mark.parametrize("warp", WIDTHS)
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_a_tridiagonal_system_with_a_small_pivot_is_refined_by_its_lanes(dtype, warp, rng):
+    n, count, weak = 20, 9, 4
+    stored = pattern("tridiagonal", n)
+    a = numbers(rng, (count, n, n), dtype) * stored + 4 * np.eye(n, dtype=dtype)
+    a[weak, 0, 0] = np.finfo(dtype).eps ** 0.4  # the factor that eliminates row 1 is large
+    b = numbers(rng, (count, n), dtype)
+    on = LockstepExecutor(warp)
+    solver = wl.solvers.Direct(batch(a, stored, on), rtol=1e-3)
+    result = solver.solve(b)
+    assert result.converged.all()
+    assert np.flatnonzero(result.iterations != 1).tolist() == [weak]
+    assert result.iterations[weak] == 2
+    others = np.setdiff1d(np.arange(count), [weak])
+    alone = wl.solvers.Direct(batch(a[others], stored, on), rtol=1e-3).solve(b[others])
+    np.testing.assert_array_equal(alone.x, result.x[others])
+    residual = np.linalg.norm(b - np.einsum("kij,kj->ki", a, result.x), axis=1)
+    assert (residual <= 100 * np.finfo(dtype).eps * np.linalg.norm(b, axis=1)).all()
+
+
+def test_systems_that_lanes_leave_alone_are_factorized_without_the_others(rng, monkeypatch):
+    n, count = 20, 50
+    stored = pattern("tridiagonal", n)
+    a = numbers(rng, (count, n, n), "float64") * stored + 4 * np.eye(n)
+    exchanged = [3, 17]
+    a[exchanged, 0, 0] = 0
+    sizes = []
+    launch = batch_direct._launch
+
+    def counted(executor, ready, values, index, given):
+        sizes.append(values.shape[0])
+        launch(executor, ready, values, index, given)
+
+    monkeypatch.setattr(batch_direct, "_launch", counted)
+    b = numbers(rng, (count, n, 2), "float64")
+    result = wl.solvers.Direct(batch(a, stored, LockstepExecutor(32)), rtol=1e-10).solve(b)
+    assert result.converged.all() and sizes == [len(exchanged)]
+    np.testing.assert_allclose(result.x, np.linalg.solve(a, b), rtol=1e-8)
 
 
 def test_entries_of_a_layout_have_rows_and_columns():

@@ -57,6 +57,18 @@ def test_verdicts_of_chosen_solves_take_the_place_of_others():
     assert np.isnan(verdicts.norms[2]) and verdicts.thresholds[3] == 1
 
 
+def test_verdicts_are_stored_where_they_are():
+    device = Device()
+    verdicts = held(device, undecided=1)
+    assert verdicts.undecided.tolist() == [1] and device.copies == 1
+    found = Verdicts(1)
+    found.codes[0], found.norms[0], found.thresholds[0] = 1, 0.5, 2
+    verdicts.take(np.array([1]), found)
+    assert "codes" not in verdicts._native and len(verdicts._native) == 3
+    assert verdicts.codes.tolist() == [1, 1, 1]
+    assert verdicts.norms.tolist() == [1, 0.5, 1] and verdicts.thresholds.tolist() == [1, 2, 1]
+
+
 def test_pickled_verdicts_are_on_the_host():
     device = Device()
     copied = pickle.loads(pickle.dumps(held(device)))
