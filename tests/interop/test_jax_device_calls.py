@@ -105,6 +105,7 @@ class Emulated(LockstepExecutor):
 
 KERNELS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "spmm": ("spmm", ("values", "B"), {"kernel": "auto"}),
+    "vector": ("spmm", ("values", "x"), {"kernel": "auto"}),
     "transposed": ("spmm_transposed", ("values", "C"), {"kernel": "auto"}),
     "sddmm": ("sddmm", ("C", "B"), {"kernel": "auto"}),
     "fusedmm": ("fusedmm", ("values", "C", "B", "D"), {"edge": "softmax", "alpha": 0.5}),
@@ -128,7 +129,7 @@ def matrix() -> wl.Csr:
 
 
 def operands(names: tuple[str, ...], blocks: int, dtype: Any, nnz: int) -> list[Any]:
-    shapes = {"values": (nnz,), "rows": (12,), "B": (9, 5), "C": (12, 5), "D": (9, 3)}
+    shapes = {"values": (nnz,), "rows": (12,), "B": (9, 5), "C": (12, 5), "D": (9, 3), "x": (9, 1)}
     rng = np.random.default_rng(blocks)
     lead = {name: blocks if i == len(names) - 1 else 1 for i, name in enumerate(names)}
     return [jnp.asarray(rng.standard_normal((lead[n], *shapes[n])), dtype) for n in names]
@@ -147,7 +148,8 @@ def call_of(
     arrays = [] if pattern is not None else given[:2]
     want = jax.jit(lambda *x: primitive.bind(*x, **params))(*given)
     kernel = host_kernels.HostKernel(function, None, _kinds(name), _result(name))
-    work = lowering.DeviceWork(kernel, getattr(device_kernels, name), pattern, columns, options)
+    device = getattr(device_kernels, "spmm" if name == "vector" else name)
+    work = lowering.DeviceWork(kernel, device, pattern, columns, options)
     shapes = [ArrayShape(x.shape, np.dtype(x.dtype)) for x in (*given, want)]
     bound = executor.foreign_call(shapes, work)
     assert bound is not None

@@ -7,7 +7,7 @@ much shared memory) or library is in a module of that backend, and registers in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....core.algorithm import Algorithm, Estimate, Facts
 from . import choice
@@ -23,6 +23,10 @@ class GpuAlgorithm(Algorithm):
     #: Whether it only launches kernels: on its operands, on arrays of the pattern and on scratch
     #: memory. Then launches for operands of one layout may be repeated for others.
     repeats: ClassVar[bool] = False
+
+    def kernel_instead(self, state: Any, call: Any) -> str | None:
+        """Return the name of the algorithm for a call that this one does not compute, or None."""
+        return None
 
 
 class RowAlgorithm(GpuAlgorithm):

@@ -189,12 +189,16 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
         return None
     dense = call.dense
     plan = call.A.plan_for(call.product, dense.shape[2], call.kernel, dense.dtype)
+    algorithm = cast(GpuAlgorithm, plan.algorithm)
+    instead = algorithm.kernel_instead(plan.state, call)
+    if instead is not None:
+        return run(executor, call._replace(kernel=instead))
 
     def compute(on: Adapter) -> None:
-        plan.algorithm.run(on, plan.state, call)
+        algorithm.run(on, plan.state, call)
 
     def repeats(_: Adapter) -> bool:
-        return cast(GpuAlgorithm, plan.algorithm).repeats
+        return algorithm.repeats
 
     return again(executor, plan, call.arrays, call.factors, compute, repeats=repeats)
 

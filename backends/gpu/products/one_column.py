@@ -10,7 +10,6 @@ from ....core.dtypes import ML_DTYPES
 from ....core.operations import matrix as operations
 from . import choice as ml_choice
 from .algorithm import GpuAlgorithm
-from .spmm_kernels import by_rows
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 class OneColumn(GpuAlgorithm):
     """The kernel of ``A @ x``, with the plan of ``A``.
 
-    That plan packs the values of ``A``. For values that are not its own, and for batches, there
-    are the kernels of any number of columns.
+    That plan packs the values of ``A``. For values that are not its own, as those of other
+    libraries, and for batches, there are the kernels of any number of columns, of which launches
+    are repeated.
     """
 
     name: ClassVar[str] = "spmv"
@@ -38,17 +38,19 @@ class OneColumn(GpuAlgorithm):
         """Return that there is one column, if there is."""
         return "one column is a vector: the kernel of A @ x"
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> ml_choice.Pieces:
-        """Return the row segments that the kernels of other widths need."""
-        choice = ml_choice.choose("spmm", facts.statistics, on.waves)
-        return on.pieces(A, choice.piece, sampled=False)
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
+        """Return the name of the kernel for values that are not those of ``A``."""
+        return ml_choice.choose(
+            "spmm", facts.statistics, on.waves, 1, facts.itemsize, on.rules, lean=A.is_lean
+        ).kernel
 
-    def run(self, on: Adapter, state: ml_choice.Pieces, call: SpmmCall) -> None:
-        """Multiply."""
-        A, values, C = call.A, call.values, call.C
-        own = values.dtype == A.dtype and on.address(values) == on.address(A.data)
-        if own and C.shape[0] == 1:
-            product = SpmvCall(A, call.B[0], C[0], call.alpha, call.beta)
-            on.executor.run(operations.csr_spmv, *product)
-        else:
-            by_rows(on, state, call)
+    def kernel_instead(self, state: str, call: SpmmCall) -> str | None:
+        """Return the kernel for a call with other values than those of ``A``, or for a batch."""
+        values, own = call.values, call.A.data
+        is_own = values.dtype == own.dtype and values.data.ptr == own.data.ptr
+        return None if is_own and call.C.shape[0] == 1 else state
+
+    def run(self, on: Adapter, state: str, call: SpmmCall) -> None:
+        """Multiply a vector with the matrix itself."""
+        product = SpmvCall(call.A, call.B[0], call.C[0], call.alpha, call.beta)
+        on.executor.run(operations.csr_spmv, *product)

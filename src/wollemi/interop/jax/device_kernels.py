@@ -91,8 +91,7 @@ def fusedmm(
 def row_sum(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
     """Multiply with ones."""
     ones = _ones(A, A.shape[1], out.dtype)
-    # The kernel that the rule names for one column takes a vector's way, which no launch repeats.
-    return spmm(A, (operands[0], ones), out[..., None], kernel="row-segments")
+    return spmm(A, (operands[0], ones), out[..., None], kernel="auto")
 
 
 def spread(A: Csr, operands: Sequence[Array], out: Array) -> Sequence[Step]:
