@@ -32,7 +32,7 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz bench performance api wheel release-check notebooks site site-check clean
+.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz fuzz-systems bench performance api wheel release-check notebooks site site-check clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 to 5 minutes on two cores the first time)'
@@ -44,6 +44,7 @@ help:
 	@echo 'make format    ruff, clang-format and lines of prose, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
 	@echo 'make fuzz      random files, expressions, eigenvalue problems and batches, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
+	@echo 'make fuzz-systems  100,000 systems of random batches with bad members (ON=omp SYSTEMS=100000 EACH=1000 SEED=0 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  build/performance/measurements.md and its plots, from benchmarks/results'
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
@@ -184,6 +185,14 @@ fuzz: $(STAMPS)/test
 		$(if $(filter ON,$(SANITIZE)),$(PYTHON_SANITIZED),$(PY)) -m tests.fuzz $$target --seconds $(SECONDS) --seed $(SEED) \
 			|| status=$$?; \
 	done; exit $$status
+
+# Large batches with bad members on one executor: make fuzz-systems ON=cuda SYSTEMS=100000 SEED=7
+ON ?= omp
+SYSTEMS ?= 100000
+EACH ?= 1000
+fuzz-systems: $(STAMPS)/test
+	$(if $(filter ON,$(SANITIZE)),$(INSTALL_SANITIZED))
+	$(if $(filter ON,$(SANITIZE)),$(PYTHON_SANITIZED),$(PY)) -m tests.fuzz.many_systems $(ON) $(SYSTEMS) --seed $(SEED) --each $(EACH)
 
 $(STAMPS)/kernels: pyproject.toml | $(STAMPS)/build
 	$(PIP) install $$($(PY) -c 'import tomllib; \

@@ -97,12 +97,16 @@ class Goal:
         return f"{self.word} | {part} | {self.name} | {value} | {goal} | {spread} | {device}"
 
 
-def time_of(call: Callable[[], Any], on: Executor) -> Time:
-    """Return the time of a call with a wait for the device, after one call for one-time work."""
+def time_of(call: Callable[[], Any], on: Executor, wait: Callable[[], None] | None = None) -> Time:
+    """Return the time of a call, after one call for one-time work.
+
+    A sample is some calls, then one wait: for the device, or as ``wait`` does.
+    """
+    wait = on.synchronize if wait is None else wait
     call()
-    on.synchronize()
+    wait()
     pace = pace_of("wall", on.xp is not np)
-    contender = Contender("", call, on.synchronize, pace=pace)
+    contender = Contender("", call, wait, pace=pace)
     found = interleave([contender], batches=SAMPLES, batch_seconds=LEAST)[""]
     low, high = found.quartiles
     return Time(low, found.median, high)

@@ -1,19 +1,21 @@
-"""``python -m tests.fuzz.many_systems cuda 100000``: large batches with bad members on an executor.
+"""``python -m tests.fuzz.many_systems cuda 100000 --seed 0``: large batches with bad members.
 
-Each batch has one pattern and thousands of members, one in twenty with a fault. No claim may be
-false by the residual in double precision, a claimed solution is as near to LAPACK's as the
-condition allows, and the members without faults have the bits of a batch of them alone.
+Batches of seeds below ``len(CASES)`` are of fixed kinds, later ones of random kinds. Each batch has
+one pattern and thousands of members, one in twenty with a fault. No claim may be false by the
+residual in double precision, a claimed solution is as near to LAPACK's as the condition allows, and
+the members without faults have the bits of a batch of them alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .batches import FAULTS, Example, random_numbers, solved, spoil, structure
+from .batches import DTYPES, FAULTS, PATTERNS, Example, random_numbers, solved, spoil, structure
 
 Numbers = np.ndarray[Any, Any]
 
@@ -34,6 +36,13 @@ CASES = (
     ("idr", "sparse", "jacobi", 25, "float32", 1e-3),
     ("gmres", "sparse", "jacobi", 25, "float64", 1e-9),
 )
+
+#: Of random batches.
+SOLVERS = (
+    "direct", "direct", "cg", "fcg", "bicgstab", "cgs", "tfqmr", "minres", "idr", "gmres", "qmr",
+)  # fmt: skip
+PRECONDITIONERS = (None, "jacobi", "jacobi", "ilu", "blockjacobi", "isai")
+SINGLE, DOUBLE = (1e-2, 1e-4), (1e-3, 1e-8, 1e-10, 1e-13)
 
 
 class Counts(NamedTuple):
@@ -127,26 +136,52 @@ def _compare_with_lapack(a: Numbers, b: Numbers, x: Numbers, epsilon: float) -> 
     assert not far.any(), (sound[far], error[far])
 
 
-def main() -> None:
-    """Run cases in turn until there are enough systems."""
-    executor, wanted = sys.argv[1], int(sys.argv[2])
-    each = int(sys.argv[3]) if len(sys.argv) > 3 else 2500
-    began, seed = time.perf_counter(), 0
+def example_of(executor: str, seed: int, count: int) -> Example:
+    """Return the batch of a seed."""
+    if seed < len(CASES):
+        kind, pattern, M, n, dtype, rtol = CASES[seed]
+        return Example(executor, dtype, kind, pattern, M, n, count, seed, "plain", (), False, rtol)
+    rng = np.random.default_rng(seed)
+    kind, pattern = str(rng.choice(SOLVERS)), str(rng.choice(PATTERNS))
+    chosen = rng.choice(np.array(PRECONDITIONERS, object))
+    if kind in ("cg", "fcg") and chosen == "ilu":
+        chosen = "ic"
+    if pattern == "empty row" and chosen in ("ilu", "ic", "isai"):
+        chosen = None
+    dtype = str(rng.choice(DTYPES))
+    n = int(rng.integers(1, 6)) if rng.random() < 0.2 else int(rng.integers(6, 60))
+    digits = SINGLE if dtype in ("float32", "complex64") else DOUBLE
+    rtol = float(rng.choice(digits))
+    return Example(executor, dtype, kind, pattern, chosen, n, count, seed, "plain", (), False, rtol)
+
+
+def main() -> int:
+    """Run batches until there are enough systems; tell the seeds of the ones that fail."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.many_systems", description=__doc__)
+    parser.add_argument("executor")
+    parser.add_argument("systems", type=int)
+    parser.add_argument("--each", type=int, default=2500, help="systems of a batch")
+    parser.add_argument("--seed", type=int, default=0, help="of the first batch")
+    given = parser.parse_args()
+    began, seed, failed = time.perf_counter(), given.seed, 0
     total = Counts(0, 0, 0)
-    while total.systems < wanted:
-        kind, pattern, M, n, dtype, rtol = CASES[seed % len(CASES)]
-        example = Example(
-            executor, dtype, kind, pattern, M, n, each, seed, "plain", (), False, rtol
-        )
-        found = run(example)
+    while total.systems < given.systems:
+        example = example_of(given.executor, seed, given.each)
+        try:
+            found = run(example)
+        except AssertionError as error:
+            failed, found = failed + 1, Counts(given.each, 0, 0)
+            print(f"--seed {seed}: {example}: {error}", flush=True)
         total = Counts(*(one + other for one, other in zip(total, found, strict=True)))
         seed += 1
     took = time.perf_counter() - began
+    said = "none false, other members keep their bits" if not failed else f"{failed} batches failed"
     print(
-        f"{executor}: {total.systems} systems ({total.bad} with faults) in {seed} batches, "
-        f"{total.claimed} claims, none false, other members keep their bits; {took:.0f} s"
+        f"{given.executor}: {total.systems} systems ({total.bad} with faults) of seeds "
+        f"{given.seed} to {seed - 1}, {total.claimed} claims, {said}; {took:.0f} s"
     )
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -160,3 +160,19 @@ def test_derivatives_of_both_orders(name: str) -> None:
     given, options = (values, b), {"fast_mode": True, "nondet_tol": 1e-9}
     assert torch.autograd.gradcheck(lambda v, x: f(wt, A, v, x), given, **options)
     assert torch.autograd.gradgradcheck(lambda v, x: f(wt, A, v, x), given, **options)
+
+
+@pytest.mark.parametrize("name", ["matmul", "galerkin"])
+def test_a_matrix_on_the_device_is_a_constant_operand(name: str) -> None:
+    from wollemi.interop import torch as wt
+
+    A = pattern("cuda")
+    square = A @ A.T.tocsr()
+    values = torch.linspace(1.0, 2.0, square.nnz, device="cuda", requires_grad=True)
+    found = getattr(wt, name)(square, A, A_values=values).values
+    constant = torch.as_tensor(A.data, device="cuda")
+    given = {"B_values" if name == "matmul" else "P_values": constant}
+    expected = getattr(wt, name)(square, A, A_values=values, **given).values
+    assert torch.equal(found, expected)
+    (gradient,) = torch.autograd.grad(found.sum(), values)
+    assert gradient.shape == values.shape and bool(gradient.isfinite().all())

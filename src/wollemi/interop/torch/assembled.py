@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.store import Key
 from ...solvers.differentiable.systems import Assembled
@@ -17,7 +17,7 @@ from ...solvers.differentiable.terms import Indices
 from .captured import refuse_sharing
 from .layouts import sparse_of
 from .memory import lasting
-from .patterns import matrix_of, outside_of_transforms
+from .patterns import matrix_of, outside_of_transforms, value_tensor
 
 
 class Given(NamedTuple):
@@ -43,12 +43,10 @@ def given(A: object, values: Tensor | None, function: str, name: str = "values")
     InvalidArgument, ShapeMismatch, UnsupportedDtype
         If it is something else, a batch of patterns, or not of float32 or float64.
     """
-    tensor = values if values is not None else A
+    tensor = value_tensor(A) if isinstance(A, Csr) and values is None else values
+    if tensor is None and isinstance(A, Tensor):
+        tensor = A
     device = tensor.device if isinstance(tensor, Tensor) else torch.device("cpu")
-    if isinstance(A, Csr) and values is None and A.executor.xp is not np:
-        raise InvalidArgument(
-            f"{function}: A lives on {A.executor.name}; pass its values as a tensor, {name}="
-        )
     sparse = sparse_of(A, device)
     weights = sparse.values() if values is None else sparse.checked(values, name)
     if sparse.compressed.diagonal is not None:
