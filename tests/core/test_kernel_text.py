@@ -6,6 +6,7 @@ import pytest
 
 from wollemi.backends.cuda.runtime import archive
 from wollemi.backends.unified import functors, wrappers
+from wollemi.core import kernel_text
 from wollemi.core.kernel_text import without_comments
 from wollemi.core.operation import OPERATIONS
 
@@ -65,10 +66,25 @@ def test_a_token_changes_the_key(old, new):
         ('R"(// no)"; // yes', 'R"(// no)";'),
         ("x = 1e-3f; // yes", "x = 1e-3f;"),
         ("a // one \\\n two\nb", "a\nb"),
+        ('a\n#line 3 "b"\nc', "a\nc"),
+        ('a /* one\n#line 3 "b"\n*/ c', "a   c"),
+        ("a // one \\\n#line 3\nb", "a\nb"),
+        ('R"(\n#line 4\n)"; // yes', 'R"(\n#line 4\n)";'),
     ],
 )
 def test_literals_are_no_comments(text, tokens):
     assert without_comments(text) == tokens
+
+
+def test_a_program_has_the_tokens_of_its_files_each_of_which_is_read_once():
+    headers = ["simt/spmv.hpp", "simt/structure.hpp", "unified/map_simt.hpp"]
+    files = [wrappers.flatten(header) for header in headers]
+    kernel_text._tokens.cache_clear()
+    for file in files:
+        without_comments(file)
+    read = kernel_text._tokens.cache_info().misses
+    assert without_comments("".join(files)) == "\n".join(map(without_comments, files))
+    assert kernel_text._tokens.cache_info().misses == read
 
 
 def test_rewording_every_header_changes_no_key(monkeypatch):
