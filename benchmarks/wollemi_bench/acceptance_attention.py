@@ -2,8 +2,12 @@
 
 The graphs are *synthetic*: graphs with communities and uneven degrees, of the numbers of nodes and
 edges of the named ones, because their files cannot be had here. The published times are of another
-card, a GH200, so a ratio is not a contest on one machine. ogbg-ppa is left out: the
-paper does not give the size of this batch of graphs.
+card, a GH200, so a ratio is not a contest on one machine. ogbg-ppa is left out: it is a batch of
+small graphs (243 nodes and 2,266 edges each on average), and the paper does not give their number.
+
+The numbers of nodes and edges are the ones that PyTorch Geometric's documentation gives for PubMed,
+Reddit and Yelp. ogbn-products has 61,859,140 edges by the Open Graph Benchmark, and amazon0505
+2,439,437 without directions (3,356,824 with them, by SNAP): a matrix has both directions of each.
 """
 
 from __future__ import annotations
@@ -20,7 +24,10 @@ from .cases import case
 
 
 class Graph(NamedTuple):
-    """The size of a graph, and the published milliseconds of a forward pass on a GH200."""
+    """The size of a graph, and the published milliseconds of a forward pass on a GH200.
+
+    ``edges`` counts both directions: the entries of the matrix.
+    """
 
     name: str
     nodes: int
