@@ -68,9 +68,12 @@ SHORTEST = "x is the shortest solution: singular values of a dense matrix, by LA
 
 def is_small(A: LinOp) -> bool:
     """Return whether dense factors are expected to take less time than a call of a solver."""
-    seconds = FIXED + factor_constants().dense_operation * 2 / 3 * float(A.shape[0]) ** 3
+    rows = int(A.shape[0])
+    if not 0 < rows <= MOST_ROWS:  # without a look at constants: every solve asks
+        return False
     most = MOST_WITH_THREADS if threads_of_numpy() is None else MOST_ROWS
-    return 0 < A.shape[0] <= most and seconds <= rates_of(A).call
+    seconds = FIXED + factor_constants().dense_operation * 2 / 3 * float(rows) ** 3
+    return rows <= most and seconds <= rates_of(A).call
 
 
 class SmallMatrix:

@@ -89,7 +89,7 @@ class Kept:
         self.choices: dict[Any, Any] = {}
         #: Data that depend on the pattern alone.
         self.structure: dict[str, Any] = {}
-        #: The candidate that solved the last system and its limit of iterations, by question.
+        #: The candidate that solved the last system, with its limit of iterations, by question.
         self.winners: dict[Any, Any] = {}
         #: Direct solvers of small factors, by their options.
         self.direct: dict[Any, Direct] = {}

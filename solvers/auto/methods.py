@@ -49,6 +49,8 @@ class AskedMethod:
 
     def without_limits(self, given: Limits) -> tuple[AskedMethod, Limits]:
         """Return the method without its limits, and all limits: limits of settings come first."""
+        if not self.options:
+            return self, given
         own = {name: self.options[name] for name in Limits._fields if name in self.options}
         rest = {name: value for name, value in self.options.items() if name not in own}
         return replace(self, options=rest), given._replace(**own)

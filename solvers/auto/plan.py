@@ -93,10 +93,7 @@ class Plan:
         if self.key is None or self.pooled is None:
             return []
         found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
-        if found is None:
-            return []
-        winner, limit = found
-        return [replace(winner, patient=False, limit=limit)]
+        return [] if found is None else [found]
 
     def keep(self, attempts: Attempts) -> None:
         """Keep the candidate that solved the system, for the next one."""
@@ -105,8 +102,10 @@ class Plan:
         winner = attempts.winner
         name = (winner.method, winner.label)
         took = max(a.iterations for a in attempts.tried if (a.method, a.M) == name)
-        kept = kept_with(self.operator)  # type: ignore[arg-type]
-        kept.winners[self.key] = (winner, 4 * took + 100)
+        limit = 4 * took + 100
+        winners = kept_with(self.operator).winners  # type: ignore[arg-type]
+        if winners.get(self.key) is not winner or winner.limit != limit:
+            winners[self.key] = replace(winner, patient=False, limit=limit)
 
 
 def planned(operator: LinOp, question: Question) -> Plan:
