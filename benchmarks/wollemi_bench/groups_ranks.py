@@ -15,7 +15,15 @@ import numpy as np
 
 import wollemi as wl
 
-from .groups import ROUNDS, RTOL, per_iteration, right_side, rows_of_box, seconds_of
+from .groups import (
+    ROUNDS,
+    RTOL,
+    first_solves,
+    per_iteration,
+    right_side,
+    rows_of_box,
+    seconds_of,
+)
 
 
 def main(points: int) -> None:
@@ -36,6 +44,7 @@ def main(points: int) -> None:
     phases = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in M.seconds.items())
     say(group, points, f"phases of the set-up in ms: {phases}")
     cg = wl.solvers.Cg(A, M, rtol=RTOL)
+    first = first_solves(cg, b)
     iterations = cg.solve(b).iterations
     solves = [1e3 * seconds_of(partial(cg.solve, b)) for _ in range(ROUNDS)]
     say(
@@ -44,10 +53,10 @@ def main(points: int) -> None:
         f"Amg set-up {statistics.median(setups):.1f} ms, solve {statistics.median(solves):.1f} ms, "
         f"{iterations} iterations",
     )
-    # each repetition, and iterations alone: a slow solve has slow iterations, or its first or its
-    # last call of the host is slow
+    # each repetition, and iterations alone: a slow solve has slow iterations, or the host's calls
+    # before and after these are slow
     say(group, points, f"each set-up in ms: {listed(setups)}")
-    say(group, points, f"each solve in ms: {listed(solves)}")
+    say(group, points, f"each solve in ms: {listed(solves)}; the first ones: {listed(first)}")
     with_cycle = per_iteration(A, "Cg", b, M=M)
     say(group, points, f"us of an iteration with Amg: {listed(with_cycle)}")
     share = 1e-3 * statistics.median(with_cycle) * iterations / statistics.median(solves)
