@@ -70,9 +70,9 @@ def solve(
     x0 : array, of the shape of b, optional
         Where to start; zero by default.
     method : str, type, Settings or solver
-        ``"auto"``; ``"direct"`` or the name of a solver, ``"cg"``; its class; settings,
-        ``Gmres(restart=50)``; or a solver, the options of which are taken. The tolerances and
-        limits of settings come before limits of the call.
+        ``"auto"``; ``"direct"`` or the name of a solver, ``"cg"``, also with options,
+        ``"idr:s=8"``; its class; settings, ``Gmres(restart=50)``; or a solver, the options of which
+        are taken. The tolerances and limits of settings come before limits of the call.
     M : {"auto", "none"}, str, Settings, LinOp or callable
         The preconditioner; a part of the choice by default.
     rtol, atol : float

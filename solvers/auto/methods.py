@@ -12,6 +12,7 @@ from ...core.suggest import hint
 from ..direct import Direct
 from ..krylov.base import KrylovSolver
 from ..least_squares.base import LeastSquaresSolver
+from ..preconditioners.names import options_in
 from ..registry import LEAST_SQUARES, SOLVERS
 
 AUTO, DIRECT = "auto", "direct"
@@ -99,15 +100,15 @@ def asked_method(method: Any, M: Any) -> AskedMethod:
     Parameters
     ----------
     method : str, type, Settings or solver
-        ``"auto"``, ``"direct"``, the name or the class of a solver, settings such as
-        ``Gmres(restart=50)``, or a solver that was made for another matrix.
+        ``"auto"``, ``"direct"``, the name of a solver, also with options (``"idr:s=8"``), its
+        class, settings such as ``Gmres(restart=50)``, or a solver that was made for another matrix.
     M : object
         The preconditioner; ``"auto"`` leaves that of settings, and the class's own.
 
     Raises
     ------
     InvalidArgument
-        If nothing has that name, or it is nothing of these.
+        If nothing has that name or no such option, or it is nothing of these.
     """
     if isinstance(method, str):
         return _named(method, M)
@@ -129,8 +130,12 @@ def asked_method(method: Any, M: Any) -> AskedMethod:
 
 
 def _named(method: str, M: Any) -> AskedMethod:
-    name = method.lower()
+    name, _, rest = method.partition(":")
+    name = name.lower()
+    options = options_in(rest, "method") if rest else {}
     if name == AUTO:
+        if options:
+            raise InvalidArgument(f"method: 'auto' takes no options, got {rest!r}")
         return AskedMethod(AUTO, None, M)
     kind: type | None = Direct if name == DIRECT else None
     if kind is None:
@@ -138,9 +143,11 @@ def _named(method: str, M: Any) -> AskedMethod:
     if kind is None:
         known = [AUTO, DIRECT, *SOLVERS, *LEAST_SQUARES]
         raise InvalidArgument(
-            f"no method is called {method!r}; {hint(name, known)}known: "
+            f"no method is called {name!r}; {hint(name, known)}known: "
             f"{', '.join(sorted(known))}. One of your own has a name after wl.solvers.register(cls)"
         )
+    if options:
+        return asked_method(Settings(kind, options), M)
     return AskedMethod(name, kind, _default_M(kind, M))
 
 

@@ -89,8 +89,8 @@ def parsed(text: str) -> Settings | None:
     return Settings(BY_NAME[name], options_in(rest))
 
 
-def options_in(text: str) -> dict[str, Any]:
-    """Return the options of ``"option=value,option=value"``.
+def options_in(text: str, argument: str = "M") -> dict[str, Any]:
+    """Return the options of ``"option=value,option=value"``; errors name the argument.
 
     Commas within parentheses belong to a value: ``"smoother=(ilu:level=1,order=rcm),cycle=W"``.
 
@@ -105,15 +105,17 @@ def options_in(text: str) -> dict[str, Any]:
     {'smoother': 'ilu:level=1,order=rcm', 'sweeps': (1, 2)}
     """
     options = {}
-    for part in filter(None, map(str.strip, _parts(text))):
+    for part in filter(None, map(str.strip, _parts(text, argument))):
         key, equals, value = part.partition("=")
         if not equals:
-            raise InvalidArgument(f"M: expected option=value after the colon, got {part!r}")
+            raise InvalidArgument(
+                f"{argument}: expected option=value after the colon, got {part!r}"
+            )
         options[key.strip()] = _value(value.strip())
     return options
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str, argument: str) -> list[str]:
     """Return the parts of a text between commas that are in no parentheses."""
     parts, depth = [""], 0
     for letter in text:
@@ -125,7 +127,7 @@ def _parts(text: str) -> list[str]:
         else:
             parts[-1] += letter
     if depth:
-        raise InvalidArgument(f"M: expected as many ')' as '(', got {text!r}")
+        raise InvalidArgument(f"{argument}: expected as many ')' as '(', got {text!r}")
     return parts
 
 

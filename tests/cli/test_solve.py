@@ -240,6 +240,7 @@ def test_a_missing_file_is_named_in_one_line(wollemi, tmp_path):
         ),
         (("--precond", "magic"), "no preconditioner is called 'magic'; known: none, "),
         (("--method", "gmress"), "did you mean 'gmres'?"),
+        (("--method", "idr:q=2"), "Idr has no option 'q'"),
         (("--precond", "jacoby"), "did you mean 'jacobi'?"),
         (("--precond", "amg:theta=abc"), "--precond amg:theta=abc: "),
         (("--executor", "magic"), "no backend is called 'magic'; installed: reference"),

@@ -177,6 +177,28 @@ def test_unknown_names_are_refused_with_the_known_ones():
         wl.solve(poisson(4), np.ones(16), M="lu")
 
 
+def test_a_method_by_name_takes_options_after_a_colon():
+    b = np.ones(400)
+    result = wl.solve(poisson(20), b, method="Idr:s=2,rtol=1e-9", M="jacobi")
+    same = wl.solve(poisson(20), b, method=wl.solvers.Idr(s=2, rtol=1e-9), M="jacobi")
+    assert result.converged and result.solver == "Idr"
+    assert result.iterations == same.iterations
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("idr:q=2", "Idr has no option 'q'"),
+        ("idr:2", "method: expected option=value after the colon, got '2'"),
+        ("idr:s=(2", r"method: expected as many '\)' as '\('"),
+        ("auto:s=2", "method: 'auto' takes no options, got 's=2'"),
+    ],
+)
+def test_wrong_options_of_a_method_by_name_are_named(method, words):
+    with pytest.raises(wl.errors.InvalidArgument, match=words):
+        wl.solve(poisson(4), np.ones(16), method=method)
+
+
 def test_a_small_system_is_not_restarted():
     cycle = np.roll(np.eye(67), 1, axis=0)  # GMRES learns nothing before its last step
     assert wl.solve(cycle, np.eye(67)[0], method="gmres", M="none").iterations == 67

@@ -74,7 +74,8 @@ RightHandSideFile = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help=f"The solver: auto (chosen for the matrix), {', '.join(METHODS[1:])}.",
+        help=f"The solver: auto (chosen for the matrix), {', '.join(METHODS[1:])}; with options as "
+        "in idr:s=8.",
         autocompletion=completion(METHODS),
     ),
 ]
