@@ -247,8 +247,7 @@ class GpuExecutor(BlockExecutor):
     def synchronize(self) -> None:
         """Wait for everything that was submitted to the device."""
         self.refuse_host("it waits for the device")
-        with self._here("synchronization"):
-            self.device.handle.synchronize()
+        self._guarded("synchronization", 0, self.device.handle.synchronize)
 
     def free_memory(self) -> int:
         """Return how many bytes an allocation could still get, the pool's idle ones included."""
@@ -461,10 +460,12 @@ class GpuExecutor(BlockExecutor):
             return
         if limit <= 0:
             return
-        with self._here("a solver's loop"):
-            if iteration.program is None:
-                iteration.program = self.make_program(iteration)
-            iteration.program.run(limit)
+        self._guarded("a solver's loop", 0, self._drive, iteration, limit)
+
+    def _drive(self, iteration: Iteration, limit: int) -> None:
+        if iteration.program is None:
+            iteration.program = self.make_program(iteration)
+        iteration.program.run(limit)
 
     # arguments of launches
 

@@ -123,7 +123,9 @@ def planned(operator: LinOp, question: Question) -> Plan:
            question.effort)  # fmt: skip  # True is 1, and not a length
     known: Plan | None = kept.choices.get(key)
     if known is not None:
-        return replace(known, operator=operator, key=key)
+        # field by field: a copy with changes takes four times as long
+        first, tail, pooled = known.first, known.tail, known.pooled
+        return Plan(known.question, operator, known.notes, first, tail, pooled, key)
     found = _plan(operator, question)
     # the plan must not keep the matrix, which keeps the plan
     kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))

@@ -340,10 +340,12 @@ class CudaExecutor(GpuExecutor):
             replay.body()
             replay.program = False
         else:
-            with self._here("a solver's steps between its cycles"):
-                replay.program = replay.program or Played(self, replay)
-                replay.program.run()
-                self._graph_was_launched()
+            self._guarded("a solver's steps between its cycles", 0, self._play, replay)
+
+    def _play(self, replay: Replay) -> None:
+        replay.program = replay.program or Played(self, replay)
+        replay.program.run()
+        self._graph_was_launched()
 
     def _graph_was_launched(self) -> None:
         if self.links is not None:
@@ -400,8 +402,8 @@ class CudaExecutor(GpuExecutor):
         if plain and target.flags.c_contiguous and source.flags.c_contiguous:
             self.refuse_capture(COPIES)
             # an assignment launches a kernel and takes three times as long
-            with self._here("copy"):
-                target.data.copy_from_device_async(source.data, target.nbytes)
+            copied = target.data.copy_from_device_async
+            self._guarded("copy", 0, copied, source.data, target.nbytes)
         else:
             super().copy_into(target, source)
 
@@ -466,18 +468,22 @@ class CudaExecutor(GpuExecutor):
         """Overwrite the arrays that an exchange writes; the driver copies its arguments."""
         self.refuse_host(FROM_HOST)
         assert isinstance(exchange, CudaExchange)
-        with self._here("copy from the host"):
-            runtime = self.xp.cuda.runtime
-            stream = self.xp.cuda.get_current_stream().ptr
-            for target, source, nbytes in exchange.writes:
-                runtime.memcpyAsync(target, source, nbytes, runtime.memcpyHostToDevice, stream)
+        self._guarded("copy from the host", 0, self._write, exchange)
+
+    def _write(self, exchange: CudaExchange) -> None:
+        runtime = self.xp.cuda.runtime
+        stream = self.xp.cuda.get_current_stream().ptr
+        for target, source, nbytes in exchange.writes:
+            runtime.memcpyAsync(target, source, nbytes, runtime.memcpyHostToDevice, stream)
 
     def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
         """Return the arrays that an exchange reads, after the work that makes them."""
         self.refuse_host(TO_HOST)
         assert isinstance(exchange, CudaExchange)
-        with self._here("copy to the host"):
-            return exchange.parts(self._brought(exchange.spans, exchange.nbytes))
+        brought = self._guarded(
+            "copy to the host", 0, self._brought, exchange.spans, exchange.nbytes
+        )
+        return exchange.parts(brought)
 
     def _brought(self, spans: Sequence[Span], nbytes: int) -> np.ndarray[Any, Any]:
         """Return memory of the host with spans of the device's, which the next call overwrites."""
