@@ -22,6 +22,7 @@ ALLOWED = {
     ("row_patterns.hpp", "v ^ v >> 31"): "a step of splitmix64, as published",
     ("narrow.hpp", "exponent"): "a half has five bits of exponent",
     ("batch_band.hpp", "across < 32"): "work-items of a row of an update: any power of two",
+    ("moved_rows.hpp", "(u64(a) | u64(b)) >> 32"): "the upper halves of two numbers of 64 bits",
     ("batch_dense.hpp", "u64, v) >> 32"): "the upper half of a double",
     ("batch_dense.hpp", "__reduce_max_sync(0xffffffffu"): "CUDA alone, with waves of 32",
 }
