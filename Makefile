@@ -43,7 +43,7 @@ help:
 	@echo 'make lint      ruff, mypy, clang-format, the limits of vague words and the width of prose, changing nothing'
 	@echo 'make format    ruff, clang-format and lines of prose, in place'
 	@echo 'make sanitize  the omp tests under the address and undefined-behaviour sanitizers'
-	@echo 'make fuzz      random files, expressions, eigenvalue problems and batches, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
+	@echo 'make fuzz      random calls on matrices, files, expressions, eigenvalue problems and batches, a minute each (SECONDS=600 SEED=7 SANITIZE=ON)'
 	@echo 'make fuzz-systems  100,000 systems of random batches with bad members (ON=omp SYSTEMS=100000 EACH=1000 SEED=0 SANITIZE=ON)'
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  build/performance/measurements.md and its plots, from benchmarks/results'
@@ -175,13 +175,13 @@ sanitize: $(STAMPS)/test
 	$(INSTALL_SANITIZED)
 	$(PYTHON_SANITIZED) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
-# Random files, matrices and expressions, eigenvalue problems, batches, for so many seconds each: make fuzz SECONDS=600 SANITIZE=ON
+# Random calls on matrices, files, expressions, eigenvalue problems, batches, for so many seconds each: make fuzz SECONDS=600 SANITIZE=ON
 SECONDS ?= 60
 SEED ?= 0
 SANITIZE ?= OFF
 fuzz: $(STAMPS)/test
 	$(if $(filter ON,$(SANITIZE)),$(INSTALL_SANITIZED))
-	@status=0; for target in files expressions eigenvalues scales least_squares preconditioners batches; do \
+	@status=0; for target in arrays files expressions eigenvalues scales least_squares preconditioners batches; do \
 		$(if $(filter ON,$(SANITIZE)),$(PYTHON_SANITIZED),$(PY)) -m tests.fuzz $$target --seconds $(SECONDS) --seed $(SEED) \
 			|| status=$$?; \
 	done; exit $$status

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
+
+
+#: Rows of which lengths are looked at together: they stay in a cache of 256 KiB.
+ROWS_AT_ONCE = 1 << 14
 
 
 class RowStatistics(NamedTuple):
@@ -31,20 +35,25 @@ class RowStatistics(NamedTuple):
 
 def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows that ``indptr`` delimits."""
-    return lengths_in_numbers(np, executor.to_host(indptr), columns)
+    return lengths_in_numbers(executor.to_host(indptr), columns)
 
 
-def lengths_in_numbers(xp: Any, indptr: Array, columns: int) -> RowStatistics:
-    """Return the same by ``xp``: NumPy, or a module with its functions for ``indptr``."""
+def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:
+    """Return the same of an array of the host."""
     m = int(indptr.size) - 1
-    length = indptr[1:] - indptr[:-1]
-    longest, nnz = (int(length.max()), int(indptr[-1]) - int(indptr[0])) if m else (0, 0)
-    if longest * nnz < 2**53:  # every sum of squares is an integer that a double holds
-        wide = length.astype(np.float64)
-        squares = int(xp.einsum("i,i->", wide, wide))
-    else:
-        squares = sum(int(n) ** 2 for n in length)
-    return in_numbers(m, columns, nnz, squares, longest, int(xp.count_nonzero(length)))
+    nnz = int(indptr[-1]) - int(indptr[0]) if m else 0
+    longest = squares = filled = 0
+    for begin in range(0, m, ROWS_AT_ONCE):
+        part = indptr[begin : begin + ROWS_AT_ONCE + 1]
+        length = part[1:] - part[:-1]
+        most = int(length.max())
+        if most * nnz < 2**53:  # every sum of squares is an integer that a double holds
+            wide = length.astype(np.float64)
+            squares += int(np.einsum("i,i->", wide, wide))
+        else:
+            squares += sum(int(n) ** 2 for n in length)
+        longest, filled = max(longest, most), filled + int(np.count_nonzero(length))
+    return in_numbers(m, columns, nnz, squares, longest, filled)
 
 
 def in_numbers(

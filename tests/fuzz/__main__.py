@@ -14,12 +14,30 @@ import time
 import warnings
 from pathlib import Path
 
-from . import batches, eigenvalues, expressions, files, least_squares, preconditioners, scales
+from . import (
+    arrays,
+    batches,
+    eigenvalues,
+    expressions,
+    files,
+    least_squares,
+    preconditioners,
+    scales,
+)
 from .batch import Target, run_batch
 
 TARGETS: dict[str, Target] = {
     one.TARGET.name: one.TARGET
-    for one in (files, expressions, eigenvalues, scales, least_squares, preconditioners, batches)
+    for one in (
+        arrays,
+        files,
+        expressions,
+        eigenvalues,
+        scales,
+        least_squares,
+        preconditioners,
+        batches,
+    )
 }
 FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
 

@@ -8,23 +8,11 @@ import pytest
 
 import wollemi as wl
 
-from . import batches, eigenvalues, expressions, files, least_squares, preconditioners, scales
+from .__main__ import TARGETS
 from .batch import Target, run_batch
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        files.TARGET,
-        expressions.TARGET,
-        scales.TARGET,
-        least_squares.TARGET,
-        eigenvalues.TARGET,
-        preconditioners.TARGET,
-        batches.TARGET,
-    ],
-    ids=lambda t: t.name,
-)
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
 def test_nothing_is_found(target: Target, tmp_path: Path) -> None:
     with wl.default_executor("omp:1"):
         run_batch(target, tmp_path, seed=0, count=120)

@@ -61,7 +61,7 @@ class OnHost(Measurements):
     @cached_property
     def statistics(self) -> RowStatistics:
         """Of the rows."""
-        return lengths_in_numbers(np, self.A.indptr, self.A.shape[1])
+        return lengths_in_numbers(self.A.indptr, self.A.shape[1])
 
     @cached_property
     def _offsets(self) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -28,7 +28,7 @@ _PLAN = ("csr.plan",)
 def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows; of many, without copying their lengths to the host."""
     if executor.plans_on_host(int(indptr.size)):
-        return lengths_in_numbers(np, executor.to_host(indptr), columns)
+        return lengths_in_numbers(executor.to_host(indptr), columns)
     return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
@@ -168,7 +168,7 @@ class Measured(Measurements):
         columns = self.A.shape[1]
         if self.lengths is not None:
             return self.lengths.statistics(columns)
-        return lengths_in_numbers(np, self._indptr, columns)
+        return lengths_in_numbers(self._indptr, columns)
 
     @cached_property
     def patterns(self) -> on_device.RowPatterns:

@@ -72,7 +72,7 @@ def assert_same(gpu: Any, ours: Any, expected: Any) -> None:
 def test_statistics(gpu: Any, kind: str, index: Any) -> None:
     indptr = pointers(kind, index)
     ours = on_device.RowLengths(gpu, gpu.from_host(indptr))
-    assert ours.statistics(11) == lengths_in_numbers(np, indptr, 11)
+    assert ours.statistics(11) == lengths_in_numbers(indptr, 11)
 
 
 @pytest.mark.parametrize("kind", KINDS)
