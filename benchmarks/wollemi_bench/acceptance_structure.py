@@ -24,11 +24,13 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
     B = 1.5 * A
     mask = np.zeros(A.shape[1], bool)
     mask[::2] = True
+    placed = on.from_host(mask)  # the other mask goes across the bus in each call
     small = wl.Csr(sp.eye_array(8, format="csr"), executor=on)
     part = A[: A.shape[0] // 8]
     calls = {
         "vstack": lambda: wl.sparse.vstack([A, B]),
         "A[:, mask]": lambda: A[:, mask],
+        "A[:, mask of the device]": lambda: A[:, placed],
         "A[:, half]": lambda: A[:, : A.shape[1] // 2],
         "kron": lambda: wl.sparse.kron(small, part),
         "A > 0": lambda: A > 0,

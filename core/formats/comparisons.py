@@ -112,7 +112,8 @@ def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
 
 
 def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
-    joint = _computed_joint(left, right)
+    alike = left.dtype == right.dtype and left.dtype in COMPUTED
+    joint = left.dtype if alike else _computed_joint(left, right)
     function = getattr(left.executor.xp, name)
     if name not in ("not_equal", "less", "greater"):
         pair = paired(left, right)
@@ -124,7 +125,8 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     if joint not in COMPUTED or (name == "not_equal" and a._pattern is b._pattern):
         pair = paired(left, right)
         return known_canonical(marked(pair.pattern, function(pair.first, pair.second)))
-    a, b = with_joint_indices(a.astype(joint), b.astype(joint))
+    if not alike or a.index_dtype != b.index_dtype:
+        a, b = with_joint_indices(a.astype(joint), b.astype(joint))
     arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
     code = rows.COMPARISONS.index(name)
     return _filled(a, rows.count_compared, rows.compare, *arguments, code)
