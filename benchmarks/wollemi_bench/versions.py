@@ -129,18 +129,23 @@ def _work() -> None:
 
 
 def _time(call: Callable[[], Any], on: Any, seconds: float) -> float:
-    """Return the median time of a call, or of the call's own timing."""
+    """Return the median time of a call, or of the call's own timing.
+
+    Results are dropped at once, as in an iteration: a list of them would need new memory of the
+    driver for each, which takes longer than a small product.
+    """
     found: list[float] = []
     end = time.perf_counter() + seconds
     count = 1
     while not found or time.perf_counter() < end:
         on.synchronize()
         start = time.perf_counter()
-        timed = [call() for _ in range(count)]
+        for _ in range(count):
+            made = call()
         on.synchronize()
         took = time.perf_counter() - start
-        if isinstance(timed[0], float):
-            found.append(timed[0])
+        if isinstance(made, float):
+            found.append(made)
             continue
         if took < BATCH / 2 and count < 1000:
             count *= 2
