@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, partial, wraps
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,12 +51,12 @@ def binder(operation: Operation) -> Callable[[tuple[Any, ...]], Any]:
     record = RECORDS[operation]
     declared = tuple(parameter.name for parameter in operation.parameters)
     if declared == record._fields:
-        return record._make
+        return partial(tuple.__new__, record)  # half the time of record._make
     names, absent = (*declared, *_UNDECLARED), tuple(_UNDECLARED.values())
     pick = itemgetter(*(names.index(field) for field in record._fields))
 
     def bind(arguments: tuple[Any, ...]) -> Any:
-        return record._make(pick((*arguments, *absent)))
+        return tuple.__new__(record, pick((*arguments, *absent)))
 
     return bind
 
@@ -76,11 +76,16 @@ def takes_call(kernel: KernelTable, operation: Operation) -> Callable[[Kernel], 
     return register
 
 
+@cache
+def _declared(operation: Operation) -> itemgetter[Any]:
+    """Return the function that picks the operands of an operation out of its record."""
+    fields = RECORDS[operation]._fields
+    return itemgetter(*(fields.index(parameter.name) for parameter in operation.parameters))
+
+
 def run_call(operation: Operation, call: AnyCall) -> None:
     """Run an operation on the operands of a record, on the executor of its matrix."""
     if len(operation.parameters) == len(call):
         call.A.executor.run(operation, *call)
         return
-    named = call._asdict()
-    arguments = [named[parameter.name] for parameter in operation.parameters]
-    call.A.executor.run(operation, *arguments)
+    call.A.executor.run(operation, *_declared(operation)(call))

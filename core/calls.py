@@ -224,7 +224,8 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
     @property
     def has_output(self) -> bool:
         """Whether an output has elements."""
-        return bool(any(x.size > 0 for x in self.outputs))
+        logs = self.log_totals
+        return bool(self.E.size > 0 or (logs is not None and logs.size > 0))
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
@@ -288,7 +289,8 @@ class TracedCall(NamedTuple, Generic[PatternT]):
     @property
     def has_output(self) -> bool:
         """Whether an output has elements."""
-        return bool(any(x.size > 0 for x in self.outputs))
+        logs = self.log_totals
+        return bool(self.E.size > 0 or (logs is not None and logs.size > 0))
 
     @property
     def factors(self) -> tuple[complex | str, ...]:

@@ -472,7 +472,7 @@ class Executor(SolvesSystems, ABC):
 
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel of ``operation``; on a member of a group, sums go over the group."""
-        if self.makes_totals(operation):
+        if self.links is not None and self.makes_totals(operation):
             return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
 

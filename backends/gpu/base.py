@@ -166,7 +166,8 @@ class GpuExecutor(BlockExecutor):
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an uninitialized, C-contiguous array."""
-        self.refuse_capture(ALLOCATES)
+        if self._mine.capture is None:
+            self.refuse_capture(ALLOCATES)
         nbytes = prod(shape) * np.dtype(dtype).itemsize
         return self._guarded("allocation", nbytes, self.xp.ndarray, shape, dtype)
 
@@ -323,8 +324,10 @@ class GpuExecutor(BlockExecutor):
 
     def _run(self, operation: Operation, *arguments: Any) -> Any:
         """Run an operation and return its kernel's result, with its repeatable launches."""
-        self.refuse_capture(f"{operation.name} is part of no call that can be recorded")
-        if self._mine.capture not in (None, FREE) and prepares(operation.name):
+        capture = self._mine.capture
+        if capture is None:
+            self.refuse_capture(f"{operation.name} is part of no call that can be recorded")
+        elif capture is not FREE and prepares(operation.name):
             refuse_making(operation.name)
         return self._guarded(operation.name, 0, super().run, operation, *arguments)
 

@@ -20,10 +20,17 @@ class Scratch:
 
     def reserve(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of ``nbytes`` of memory and of counters that are 0."""
+        buffer, counter = self.buffer, self.counter
+        if counter is None or counter.size < counters or buffer is None or buffer.size < nbytes:
+            buffer, counter = self._grown(nbytes, counters)
+        return buffer.data.ptr, counter.data.ptr
+
+    def _grown(self, nbytes: int, counters: int) -> tuple[Array, Array]:
+        """Allocate the part that is too small, and return both."""
         import cupy
 
         if self.counter is None or self.counter.size < counters:
             self.counter = cupy.zeros(max(counters, 1), np.int32)
         if self.buffer is None or self.buffer.size < nbytes:
             self.buffer = cupy.empty(max(nbytes, 1 << 16), np.uint8)
-        return self.buffer.data.ptr, self.counter.data.ptr
+        return self.buffer, self.counter

@@ -132,17 +132,17 @@ def _of_any(
     return_lse: bool,
 ) -> Results:
     """Return the product with a matrix, a mask or several, of arrays or tensors."""
-    if is_for_heads(A) or isinstance(A, MaskUnion):
+    if type(A) is not Csr and (is_for_heads(A) or isinstance(A, MaskUnion)):
         return _of_masks(A, C, B, D, options, out, return_lse)
     if isinstance(A, Mask):
         if not is_tensor(C):
             A = A.beside(executor_beside(A.executor, C, B, D, out))
-    elif not is_tensor(A):
+    elif type(A) is not Csr and not is_tensor(A):
         A = as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
         return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)
-    matrix = A if isinstance(A, Mask) else as_csr(A)
+    matrix = A if isinstance(A, (Csr, Mask)) else as_csr(A)
     asked = (matrix, C, B, D, options, out, return_lse)
     return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
 
@@ -246,8 +246,8 @@ def _of_arrays(
     operands = (queries, keys, summed)
     blocks, batched = blocks_of(*operands)
     held = [A.data] if use_values and isinstance(A, Csr) else []
-    dtype = common_type("fusedmm", *(o.batch for o in operands), *held, real=True)
-    left, right, added = (o.cast(executor, dtype, blocks) for o in operands)
+    dtype = common_type("fusedmm", queries.batch, keys.batch, summed.batch, *held, real=True)
+    left, right, added = [o.cast(executor, dtype, blocks) for o in operands]
     batch = (blocks, m, summed.columns)
     shape = batch if batched else batch[1:]
     result = Result(executor, out, shape, batch, dtype, 0.0, left, right, added)

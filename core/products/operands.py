@@ -7,6 +7,7 @@ module converts arguments of users to batches, and results to the shape of the a
 from __future__ import annotations
 
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
 from ..operands import Target, as_batch, is_host, native, to_host
 from .tensors import is_pattern
+
+#: The dtype of an array.
+_DTYPE = attrgetter("dtype")
 
 
 def as_csr(A: object) -> Csr:
@@ -100,11 +104,10 @@ class DenseOperand:
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
         if not _has_layout(batch, dtype.itemsize):
             batch = executor.copy(batch)
-        return self._for_all(executor, batch, blocks)
+        return batch if batch.shape[0] == blocks else self._for_all(executor, batch, blocks)
 
     def _for_all(self, executor: Executor, batch: Array, blocks: int) -> Array:
-        if batch.shape[0] == blocks:
-            return batch
+        """Return one block as many, without a copy."""
         if batch.shape[0] != 1:
             raise ShapeMismatch(
                 f"{self.label}: expected {blocks} blocks or one, got {batch.shape[0]}"
@@ -140,7 +143,7 @@ class Values(DenseOperand):
         batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
         if batch.shape[1] > 1 and batch.strides[1] != dtype.itemsize:
             batch = executor.copy(batch)
-        return self._for_all(executor, batch, blocks)
+        return batch if batch.shape[0] == blocks else self._for_all(executor, batch, blocks)
 
 
 def _has_layout(block: Array, item: int) -> bool:
@@ -169,7 +172,7 @@ def common_type(label: str, *arrays: Array, real: bool = False) -> np.dtype[Any]
     UnsupportedDtype
         For complex numbers where only real ones make sense.
     """
-    return _common_type(label, real, *[array.dtype for array in arrays])
+    return _common_type(label, real, *map(_DTYPE, arrays))
 
 
 @cache

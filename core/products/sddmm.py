@@ -95,7 +95,7 @@ def _of_arrays(
     blocks, batched = blocks_of(left, right)
     held = [A.data] if use_values else []
     dtype = common_type("sddmm", left.batch, right.batch, *held, real=True)
-    rows, columns = (o.cast(executor, dtype, blocks) for o in (left, right))
+    rows, columns = left.cast(executor, dtype, blocks), right.cast(executor, dtype, blocks)
     shape = (blocks, A.nnz) if batched else (A.nnz,)
     target = out.data if isinstance(out, Csr) else out
     if isinstance(out, Csr) and (batched or not same_pattern(A, out)):

@@ -92,7 +92,7 @@ def spmm(
     tensors = differentiable(A, B, values, out)
     if tensors is not None:
         return tensors.spmm_anew(A, B, out, alpha, beta, values, kernel)
-    A = as_csr(A)
+    A = A if type(A) is Csr else as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
     given = (A, B, out, alpha, beta, values, kernel)
     return A.executor.submit("wl.spmm", A, _of_arrays, *given)
@@ -122,9 +122,9 @@ def _of_arrays(
     return in_likeness(result.give(dense.from_host), B, out)
 
 
-def _kinds(*factors: complex) -> list[Any]:
-    """Return the types that make a common dtype complex, if a factor is complex."""
-    return [_COMPLEX for factor in factors if isinstance(factor, complex)]
+def _kinds(alpha: complex, beta: complex) -> tuple[Array, ...]:
+    """Return an array that makes a common dtype complex, if a factor is complex."""
+    return (_COMPLEX,) if complex in (type(alpha), type(beta)) else ()
 
 
 def _by_stored_values(

@@ -182,7 +182,9 @@ class CapturedStream:
             ) from None
         except RuntimeError:
             raise refused("an error has ended that capture already") from None
-        torchs = self._torchs or self._find_torchs()
+        torchs = self._torchs
+        if torchs is None and "torch" in sys.modules:
+            torchs = self._find_torchs()
         if torchs is None:
             return None
         other = torchs(self._ordinal)
