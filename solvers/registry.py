@@ -1,13 +1,14 @@
 """All solvers and preconditioners by name: the classes that the subpackages define.
 
-A module is imported when its class is first looked up. Listing the names imports every
-module.
+A module is imported when its class is first looked up: the text of the modules tells which one that
+is. Listing the names imports every module.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .preconditioners.base import Preconditioner
 
 Kind = TypeVar("Kind", bound=type)
+
+#: The statement of a class at the top of a module.
+_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
 class SolverTable(Mapping[str, Kind]):
@@ -44,19 +48,19 @@ class SolverTable(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            found = self._in_module_of_its_name(name) or self._all()
-            if name not in found:
+            found = self._own(name)
+            if found is None:
                 return self._of_others(name)
-            self._known[name] = found[name]
+            self._known[name] = found
         return self._known[name]
 
-    def _in_module_of_its_name(self, name: str) -> dict[str, Kind]:
-        """Return the classes of the module of a name, if one of them has that name too."""
+    def _own(self, name: str) -> Kind | None:
+        """Return a class of these folders, importing only modules that may define it."""
         for folder in self._folders:
-            module = f"{folder}.{name}"
-            if module in _modules(folder) and name in self._of(module):
-                return self._of(module)
-        return {}
+            for module in _modules(folder):
+                if name in _defined(module) and name in self._of(module):
+                    return self._of(module)[name]
+        return None
 
     def _of_others(self, name: str) -> Kind:
         """Return a solver of another package.
@@ -108,6 +112,17 @@ def _modules(folder: str) -> tuple[str, ...]:
     """Return the modules of a subpackage that may define solvers, relative to `solvers`."""
     modules = iter_modules([str(Path(__file__).parent.joinpath(*folder.split(".")))])
     return tuple(f"{folder}.{module.name}" for module in modules if module.name != "base")
+
+
+@cache
+def _defined(module: str) -> Container[str]:
+    """Return the classes that the text of a module defines, by their names in lower case."""
+    path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    if path.with_suffix("").is_dir():
+        return ()  # a package defines none itself
+    if not path.is_file():  # a module that is installed without its text
+        return _classes(module)
+    return {name.lower() for name in _CLASS.findall(path.read_text(encoding="utf-8"))}
 
 
 @cache

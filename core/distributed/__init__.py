@@ -1,13 +1,18 @@
 """Groups of executors that share matrices and vectors by rows."""
 
-from .build import distribute
-from .group import Group
-from .launched import from_torch
-from .matrix import Csr
-from .mpi import world
-from .partition import Partition
-from .reading import read
-from .shared import Parts, Shared
+from typing import TYPE_CHECKING
+
+from ..deferred import deferred_names
+
+if TYPE_CHECKING:
+    from .build import distribute
+    from .group import Group
+    from .launched import from_torch
+    from .matrix import Csr
+    from .mpi import world
+    from .partition import Partition
+    from .reading import read
+    from .shared import Parts, Shared
 
 __all__ = [
     "Csr",
@@ -20,3 +25,18 @@ __all__ = [
     "read",
     "world",
 ]
+
+# Each solve asks ``shared`` whether operators belong to a group: nothing else is imported for that.
+__getattr__, __dir__ = deferred_names(
+    __name__,
+    {
+        "build": "distribute",
+        "group": "Group",
+        "launched": "from_torch",
+        "matrix": "Csr",
+        "mpi": "world",
+        "partition": "Partition",
+        "reading": "read",
+        "shared": "Parts Shared",
+    },
+)

@@ -143,7 +143,7 @@ _SOURCES = {
     "": "distributed extend graph linalg loggers masks preconditioners reorder solvers sparse stop",
     "core": "errors io",
     "core.batch": "BatchMatrix BatchResult MixedBatch batch stack",
-    "core.distributed": "distribute",
+    "core.distributed.build": "distribute",
     "core.executor": "Executor",
     "core.formats": (
         "Bsr Coo Csc Csr Dense Diagonal Ell Hybrid Identity Matrix Permutation PlannedMatrix Sellp "
