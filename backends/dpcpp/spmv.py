@@ -269,7 +269,7 @@ class Sell(_OnCpu):
         by_slices(on, state, *call)
 
 
-class RowBlocks(_OnCpu):
+class CpuRowBlocks(_OnCpu):
     """Cores have equal shares of entries: blocks of rows, long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
@@ -287,7 +287,7 @@ class RowBlocks(_OnCpu):
         by_blocks(on, state, *call)
 
 
-algorithms.register("spmv", SubWarp(), RowPatterns(), Sell(), RowBlocks())
+algorithms.register("spmv", SubWarp(), RowPatterns(), Sell(), CpuRowBlocks())
 
 
 @kernel(operations.csr_plan)

@@ -92,7 +92,7 @@ class _ByRows(Algorithm):
             native().fusedmm(on, call.A, *arrays, call.alpha, call.edge, state.partition)
 
 
-class RowBlocks(_ByRows):
+class ProductRowBlocks(_ByRows):
     """Threads have equal shares of entries: blocks of rows, long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
@@ -228,12 +228,12 @@ algorithms.register(
     OneColumn("spmm"),
     EntriesReduced("spmm"),
     Panels("spmm"),
-    RowBlocks("spmm"),
+    ProductRowBlocks("spmm"),
     RowSplit("spmm"),
     RowsReduced("spmm"),
 )
 for _product in ("sddmm", "fusedmm"):
-    algorithms.register(_product, Panels(_product), RowBlocks(_product), RowSplit(_product))
+    algorithms.register(_product, Panels(_product), ProductRowBlocks(_product), RowSplit(_product))
 
 
 def register_edge_functions(kernel: KernelTable) -> None:

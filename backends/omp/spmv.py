@@ -77,7 +77,7 @@ class Sell(_Native):
         return "row lengths vary: rows of similar length advance together, long ones cut"
 
 
-class RowBlocks(_Native):
+class SpmvRowBlocks(_Native):
     """Threads have equal shares of entries: blocks of rows, long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
@@ -88,4 +88,4 @@ class RowBlocks(_Native):
         return "rows in equal shares of entries, long rows cut"
 
 
-algorithms.register("spmv", RowPatterns(), Sell(), RowBlocks())
+algorithms.register("spmv", RowPatterns(), Sell(), SpmvRowBlocks())

@@ -26,7 +26,7 @@ from .products import (
 from .table import kernel
 
 
-class Entries(Algorithm):
+class ByEntries(Algorithm):
     """The products of the entries of a row are added up, one entry after the other."""
 
     name: ClassVar[str] = "entries"
@@ -53,10 +53,10 @@ def spmv(executor: Executor, call: SpmvCall) -> None:
 
 
 algorithms = AlgorithmTable("reference")
-algorithms.register("spmv", Entries(spmv))
-algorithms.register("spmm", Entries(spmm))
-algorithms.register("sddmm", Entries(sddmm))
-algorithms.register("fusedmm", Entries(fusedmm))
+algorithms.register("spmv", ByEntries(spmv))
+algorithms.register("spmm", ByEntries(spmm))
+algorithms.register("sddmm", ByEntries(sddmm))
+algorithms.register("fusedmm", ByEntries(fusedmm))
 
 
 @kernel(matrix.csr_plan)

@@ -25,7 +25,7 @@ _SCRATCH: Mapping[str, str] = {"left": "{value}", "sizes": "{real}"}
 
 
 @dataclass(frozen=True)
-class Step:
+class BasisStep:
     """A function of ``one_gmres.hpp`` that runs an operation.
 
     Attributes
@@ -46,27 +46,27 @@ class Step:
     of_rows: bool = False
 
 
-STEPS: Mapping[Operation, Step] = {
-    operations.start: Step("start_basis", "s n r v basis g count step status", of_rows=True),
-    operations.project: Step(
+STEPS: Mapping[Operation, BasisStep] = {
+    operations.start: BasisStep("start_basis", "s n r v basis g count step status", of_rows=True),
+    operations.project: BasisStep(
         "project_on_basis", "n basis w h before before step status", repeat=0
     ),
-    operations.subtract: Step(
+    operations.subtract: BasisStep(
         "subtract_projection", "n basis w h h after after step status", repeat=0
     ),
-    operations.reproject: Step(
+    operations.reproject: BasisStep(
         "project_on_basis", "n basis w correction before after step status", repeat=1
     ),
-    operations.resubtract: Step(
+    operations.resubtract: BasisStep(
         "subtract_projection", "n basis w correction h before after step status", repeat=1
     ),
-    operations.rotate: Step(
+    operations.rotate: BasisStep(
         "rotate_in_block", "s h after before hessenberg cosine sine g count step status"
     ),
-    operations.append: Step("append_to_basis", "n w after v basis step status", of_rows=True),
-    operations.augment: Step("keep_direction", "n z basis step status", of_rows=True),
-    operations.solve: Step("solve_triangle", "s hessenberg g count y left sizes"),
-    operations.combine: Step("combine_basis", "n basis y count u", of_rows=True),
+    operations.append: BasisStep("append_to_basis", "n w after v basis step status", of_rows=True),
+    operations.augment: BasisStep("keep_direction", "n z basis step status", of_rows=True),
+    operations.solve: BasisStep("solve_triangle", "s hessenberg g count y left sizes"),
+    operations.combine: BasisStep("combine_basis", "n basis y count u", of_rows=True),
 }  # fmt: skip
 
 #: Steps in which work-items read elements of ``w`` of other rows.

@@ -82,7 +82,7 @@ class Target(ABC):
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """How a kernel is launched.
 
     Attributes
@@ -151,7 +151,7 @@ def padded(nbytes: int) -> int:
     return -(-nbytes // 16) * 16
 
 
-def shape_for(needs: Needs, target: Target) -> Shape:
+def shape_for(needs: Needs, target: Target) -> BatchShape:
     """Return how systems of this size are solved best."""
     shape = _without_basis(needs, target)
     taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
@@ -168,7 +168,7 @@ def _tile_of(needs: Needs) -> int:
     return padded(needs.rows * (needs.rows | 1) * needs.itemsize)
 
 
-def _without_basis(needs: Needs, target: Target) -> Shape:
+def _without_basis(needs: Needs, target: Target) -> BatchShape:
     """Return how systems of this size are solved best, without a basis."""
     vectors = needs.vectors <= target.shared
     if vectors:
@@ -185,10 +185,10 @@ def _without_basis(needs: Needs, target: Target) -> Shape:
     block = -(-in_round // warp) * warp
     # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
     values = vectors and warp > 1 and needs.vectors + needs.values <= target.shared // 4
-    return Shape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
+    return BatchShape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
 
 
-def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
+def _with_own_rows(needs: Needs, target: Target) -> BatchShape | None:
     """Return the shape in which each work-item has a row in its registers, if the row fits."""
     n, words = needs.rows, needs.itemsize // 4
     block = -(-n // target.warp) * target.warp
@@ -196,9 +196,9 @@ def _with_own_rows(needs: Needs, target: Target) -> Shape | None:
         return None
     if needs.longest * (words + 1) <= HELD_REGISTERS:
         resident = max(1, RESIDENT_ITEMS // block)
-        return Shape(block, 1, True, False, needs.longest, False, resident)
+        return BatchShape(block, 1, True, False, needs.longest, False, resident)
     few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
     if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
         return None
     resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
-    return Shape(block, 1, True, False, n, True, resident)
+    return BatchShape(block, 1, True, False, n, True, resident)

@@ -35,7 +35,7 @@ from .batch_programs import (
     value_of,
     vectors_of,
 )
-from .batch_shape import Shape, Target, padded
+from .batch_shape import BatchShape, Target, padded
 from .fused import REAL, Arguments, Kernel
 from .operands import CODES, address, row_arrays
 
@@ -146,7 +146,7 @@ class Made:
     ----------
     kernel : Kernel
         Its text and the arguments that do not change.
-    shape : Shape
+    shape : BatchShape
         How it is launched.
     shared : int
         Bytes of shared memory of a block.
@@ -157,14 +157,14 @@ class Made:
     """
 
     kernel: Kernel
-    shape: Shape
+    shape: BatchShape
     shared: int
     arena: int
     kept: tuple[Any, ...] = ()
 
 
 def system_kernel(
-    member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, target: Target
+    member: MemberPrograms, programs: dict[str, list[Call]], shape: BatchShape, target: Target
 ) -> Made:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
@@ -179,7 +179,11 @@ def system_kernel(
 
 class _Text:
     def __init__(
-        self, member: MemberPrograms, programs: dict[str, list[Call]], shape: Shape, target: Target
+        self,
+        member: MemberPrograms,
+        programs: dict[str, list[Call]],
+        shape: BatchShape,
+        target: Target,
     ) -> None:
         self.member, self.programs, self.shape, self.target = member, programs, shape, target
         value = CODES[member.x.dtype]

@@ -18,7 +18,7 @@ from wollemi.core.operations import vector
 
 from .clocks import capture_by_cupy
 from .peers import Absent, Peer
-from .problem import GPUS, Facts, Offer, Problem
+from .problem import GPUS, Offer, OfferFacts, Problem
 
 #: Below this many bytes a call's own overhead hides the memory.
 FEWEST_BYTES = 1 << 20
@@ -127,6 +127,6 @@ def _offer(executor: Executor, name: str, moved: int, call: Callable[[], Any]) -
         lambda: call,
         executor.synchronize,
         lambda _: None,
-        facts=lambda: Facts(cost=Cost(moved, 0)),
+        facts=lambda: OfferFacts(cost=Cost(moved, 0)),
         capture=capture_by_cupy,
     )

@@ -13,7 +13,7 @@ from wollemi.core.operation import Cost
 
 from .bandwidth import Streams
 from .load import OtherPrograms, busy
-from .problem import GPUS, OURS, Facts, Library, Offer, Problem
+from .problem import GPUS, OURS, Library, Offer, OfferFacts, Problem
 from .runner import Ready, Slot
 from .timing import BATCH_SECONDS, BATCHES, Lost, Timing, interleave, pace_of
 from .worker import Runners
@@ -34,7 +34,7 @@ class Outcome:
         None if it was not timed; ``trouble`` says why.
     trouble : str
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
-    facts : Facts
+    facts : OfferFacts
         Its other properties.
     share : float or None
         The time that reading the bytes of our call takes at least, as a share of the time taken:
@@ -46,7 +46,7 @@ class Outcome:
     name: str
     timing: Timing | None = None
     trouble: str = ""
-    facts: Facts = field(default_factory=Facts)
+    facts: OfferFacts = field(default_factory=OfferFacts)
     share: float | None = None
     beside: Timing | None = None
 
@@ -189,10 +189,10 @@ def _beside(contenders: Sequence[Slot], settings: Settings) -> dict[str, Timing]
         )
 
 
-def _facts(runner: Any, ready: Ready) -> Facts:
+def _facts(runner: Any, ready: Ready) -> OfferFacts:
     """Return a contender's final properties, or its earlier ones if it fails now."""
     try:
-        facts: Facts = runner.finish(ready.name)
+        facts: OfferFacts = runner.finish(ready.name)
     except Lost as reason:
         ready.facts.notes.append(f"failed after it was timed: {reason}")
         return ready.facts

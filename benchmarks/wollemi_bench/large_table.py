@@ -27,7 +27,7 @@ CHUNK = 1 << 23
 PRODUCTS = 5
 
 
-class Step(NamedTuple):
+class TimedStep(NamedTuple):
     """The measurements of a step."""
 
     name: str
@@ -83,7 +83,7 @@ def _begin(xp: Any, row: Any, rows: int) -> Any:
     return row * (2 * REACH + 1) - missing
 
 
-def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step]:
+def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[TimedStep]:
     """Yield the steps with the matrix.
 
     Parameters
@@ -100,12 +100,12 @@ def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step
     meter.reset()
     copied = [0]
 
-    def timed(name: str, call: Callable[[], Any]) -> tuple[Any, Step]:
+    def timed(name: str, call: Callable[[], Any]) -> tuple[Any, TimedStep]:
         executor.synchronize()
         copied[0], began = 0, time.perf_counter()
         made = call()
         executor.synchronize()
-        return made, Step(name, time.perf_counter() - began, copied[0], meter.peak())
+        return made, TimedStep(name, time.perf_counter() - began, copied[0], meter.peak())
 
     with _counted(executor, copied):
         arrays, step = timed("the arrays", lambda: band(xp, rows))
@@ -114,7 +114,7 @@ def steps(executor: Any, rows: int, *, lean: bool, rtol: float) -> Iterator[Step
         step = timed("a copy of the values", lambda: arrays[0].copy())[1]  # and let it go
         reading = step.seconds * nbytes / int(arrays[0].nbytes)  # a copy reads and writes
         yield step
-        yield Step(f"two reads of {nbytes / 1e9:.1f} GB at that speed", reading, 0, None)
+        yield TimedStep(f"two reads of {nbytes / 1e9:.1f} GB at that speed", reading, 0, None)
         A, step = timed(
             "wl.Csr of the arrays", lambda: wl.Csr(arrays, shape=(rows, rows), copy=False)
         )

@@ -21,7 +21,7 @@ from . import published
 from .cases import SEED, Case
 from .clocks import capture_by_cupy
 from .peers import Absent, Peer
-from .problem import OURS, Facts, Offer, Problem, offer_of
+from .problem import OURS, Offer, OfferFacts, Problem, offer_of
 from .published_rules import RULES
 from .stored_inputs import about, is_stored, keeping, operands_of, path_in
 from .task import Task
@@ -140,10 +140,10 @@ class Dense(Problem):
                 raise Absent(str(error)) from error
             return lambda: function(A, *dense, out=out, kernel=kernel)
 
-        def facts() -> Facts:
+        def facts() -> OfferFacts:
             plan = A.plan_for(self.operation, self.columns, kernel)
             why = plan.reason if kernel == "auto" else reason
-            return Facts(
+            return OfferFacts(
                 cost=self.cost(A, dense, out),
                 kernel=plan.kernel,
                 notes=[f"{plan.kernel}: {why}"] if why else [],

@@ -24,7 +24,7 @@ GPUS = ("cuda", "hip")
 
 
 @dataclass
-class Facts:
+class OfferFacts:
     """The properties of a contender besides its times.
 
     Attributes
@@ -92,8 +92,8 @@ class Offer:
     to_host: Callable[[Any], Any] = np.asarray
     check: Callable[[], Callable[[], Any]] | None = None
     wrong: Callable[[Any], str] | None = None
-    facts: Callable[[], Facts] = Facts
-    finish: Callable[[Any, Facts], None] = field(default=lambda result, facts: None)
+    facts: Callable[[], OfferFacts] = OfferFacts
+    finish: Callable[[Any, OfferFacts], None] = field(default=lambda result, facts: None)
     capture: Capture | None = None
     host_clock: bool = False
     told: bool = False

@@ -11,7 +11,7 @@ from .clocks import Told, clock_of
 from .flush import flush
 from .memory import Meter, NoMeter, PoolMeter
 from .peers import Absent
-from .problem import Facts, Library, Offer, Problem
+from .problem import Library, Offer, OfferFacts, Problem
 from .timing import Contender, Pace, pace_of
 
 
@@ -25,13 +25,13 @@ class Ready:
         The contender's.
     trouble : str
         Empty, ``wrong: ...``, ``failed: ...`` or ``absent: ...``.
-    facts : Facts
+    facts : OfferFacts
         Its properties.
     """
 
     name: str
     trouble: str
-    facts: Facts
+    facts: OfferFacts
 
 
 class Runner:
@@ -39,7 +39,7 @@ class Runner:
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
-        self._contenders: dict[str, tuple[Contender, Offer, Facts]] = {}
+        self._contenders: dict[str, tuple[Contender, Offer, OfferFacts]] = {}
         self._problem_bytes = 0
 
     def load(self, problem: Problem) -> None:
@@ -56,10 +56,10 @@ class Runner:
         try:
             checked = {offer.name: self._checked(offer) for offer in self._problem.offers(library)}
         except Absent as error:
-            return [Ready(library.name, f"absent: {error}", Facts())]
+            return [Ready(library.name, f"absent: {error}", OfferFacts())]
         # every error of a library belongs into the report: the other contenders go on
         except Exception as error:
-            return [Ready(library.name, _failed(error), Facts())]
+            return [Ready(library.name, _failed(error), OfferFacts())]
         if not all(ready.trouble for ready in checked.values()):
             self._take_all(library, checked)
         return list(checked.values())
@@ -97,12 +97,12 @@ class Runner:
             wrong = (offer.wrong or self._problem.wrong)(result)
             facts = offer.facts()
         except Absent as error:
-            return Ready(offer.name, f"absent: {error}", Facts())
+            return Ready(offer.name, f"absent: {error}", OfferFacts())
         except Exception as error:
-            return Ready(offer.name, _failed(error), Facts())
+            return Ready(offer.name, _failed(error), OfferFacts())
         return Ready(offer.name, f"wrong: {wrong}" if wrong else "", facts)
 
-    def _take(self, offer: Offer, facts: Facts, gpu: bool) -> Ready:
+    def _take(self, offer: Offer, facts: OfferFacts, gpu: bool) -> Ready:
         """Make the timed function."""
         offer.synchronize()
         began = time.perf_counter()
@@ -133,7 +133,7 @@ class Runner:
         contender, _, _ = self._contenders[name]
         return contender.batch(calls, warm=warm, cold=cold)
 
-    def finish(self, name: str) -> Facts:
+    def finish(self, name: str) -> OfferFacts:
         """Return the properties of a contender after it was timed."""
         contender, offer, facts = self._contenders[name]
         try:

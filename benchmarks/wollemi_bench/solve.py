@@ -20,7 +20,7 @@ from wollemi.solvers.registry import SOLVERS
 from .cases import SEED, Case, stencil5
 from .contest import Outcome
 from .peers import Peer, SciPy, SolveCase
-from .problem import OURS, Facts, Offer, Problem, offer_of
+from .problem import OURS, Offer, OfferFacts, Problem, offer_of
 from .spmv import random_vector
 from .task import Task
 from .timing import Timing
@@ -145,13 +145,13 @@ class Solve(Problem):
         def check() -> Callable[[], Any]:
             return exactly(fixed_solve(self.method, A, b, self.compared), self.compared)
 
-        def facts() -> Facts:
+        def facts() -> OfferFacts:
             each = iteration_cost(self.method, A, b, self.counted)
             times = self.iterations / self.counted
             cost = Cost(round(each.bytes * times), round(each.flops * times))
-            return Facts(cost, kernel=A.plan.kernel)
+            return OfferFacts(cost, kernel=A.plan.kernel)
 
-        def finish(x: Any, facts: Facts) -> None:
+        def finish(x: Any, facts: OfferFacts) -> None:
             facts.iterations, facts.residual = last[0].iterations, self.residual(x)
             if facts.iterations < self.iterations:
                 facts.notes.append(f"ended early: {last[0].reason}")
@@ -174,7 +174,7 @@ class Solve(Problem):
         """Return a library's solver."""
         timed = self.iterate(peer, self.b, self.iterations)
 
-        def finish(x: Any, facts: Facts) -> None:
+        def finish(x: Any, facts: OfferFacts) -> None:
             facts.residual = self.residual(x)
             facts.iterations = self.iterations
             if self.iterations > self.counted and peer.counts(self.method):
@@ -303,7 +303,7 @@ class Overhead(Problem):
                 each = np.subtract(many.timing.samples, few.timing.samples) / (MANY - FEW)
                 timing = Timing(tuple(map(float, each)), many.timing.calls)
             trouble = few.trouble or many.trouble
-            slopes.append(Outcome(name, timing, trouble, Facts(method="slope")))
+            slopes.append(Outcome(name, timing, trouble, OfferFacts(method="slope")))
         return slopes
 
 

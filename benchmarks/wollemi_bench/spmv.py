@@ -17,7 +17,7 @@ from wollemi.core.operation import OPERATIONS
 from .cases import SEED, Case
 from .clocks import capture_by_cupy
 from .peers import Peer
-from .problem import OURS, Facts, Offer, Problem, offer_of
+from .problem import OURS, Offer, OfferFacts, Problem, offer_of
 from .task import Task
 
 #: The default cases: bandwidth alone, more reuse of x, and irregular rows.
@@ -61,11 +61,11 @@ class Product(Problem):
             made[:] = [B]
             return lambda: B.apply(x, out=y)
 
-        def facts() -> Facts:
+        def facts() -> OfferFacts:
             (B,) = made
             columns = (x.reshape(-1, 1), y.reshape(-1, 1))
             plan = getattr(B, "plan", None)
-            return Facts(
+            return OfferFacts(
                 cost=OPERATIONS[f"{B.format}.spmv"].cost(B, *columns, 1.0, 0.0),
                 kernel="" if plan is None else plan.kernel,
                 notes=[] if plan is None else [f"{plan.kernel}: {plan.reason}"],

@@ -21,7 +21,7 @@ from wollemi.core.executor import Executor
 from . import first_call
 from .cases import SEED, Case
 from .peers import Absent, Peer
-from .problem import GPUS, OURS, Facts, Offer, Problem
+from .problem import GPUS, OURS, Offer, OfferFacts, Problem
 from .sides import Ours, Side
 from .spmv import random_vector
 from .task import Task
@@ -354,7 +354,7 @@ class FirstCall(Problem):
             matrix = "matrix.npz"
             return lambda: first_call.seconds(self.what, library, Path(folder.name) / matrix)
 
-        return Offer(name, make, facts=Facts, told=True, host_clock=True)
+        return Offer(name, make, facts=OfferFacts, told=True, host_clock=True)
 
     def wrong(self, result: Any) -> str:
         """Return nothing: a process that fails raises."""

@@ -27,7 +27,7 @@ from wollemi.core.executor import Executor
 from .bandwidths import Bandwidths
 from .memory import Meter, ProcessMeter
 from .peers import Peer
-from .problem import Facts, Library, Problem, libraries
+from .problem import Library, OfferFacts, Problem, libraries
 from .quiesce import quiesce
 from .runner import Ready, Runner
 from .task import Maker, Task
@@ -176,9 +176,9 @@ class Worker:
         """Return the seconds per call of a batch."""
         return float(self.ask("batch", name, calls, warm, cold))
 
-    def finish(self, name: str) -> Facts:
+    def finish(self, name: str) -> OfferFacts:
         """Return the properties of a contender after it was timed."""
-        facts: Facts = self.ask("finish", name)
+        facts: OfferFacts = self.ask("finish", name)
         return facts
 
     def clear(self) -> None:
@@ -266,7 +266,7 @@ class Runners:
                     yield self._prepared(problem, path, library)
                 else:
                     trouble = f"absent: {problem.lacking(library)}"
-                    yield None, [Ready(library.name, trouble, Facts())]
+                    yield None, [Ready(library.name, trouble, OfferFacts())]
         finally:
             path.unlink(missing_ok=True)
 
@@ -280,7 +280,7 @@ class Runners:
             worker.open(str(path))
             return worker, worker.prepare(library)
         except Lost as error:
-            return worker, [Ready(library.name, f"failed: {error}", Facts())]
+            return worker, [Ready(library.name, f"failed: {error}", OfferFacts())]
 
 
 def pack(problem: Problem | Exception, path: Path) -> None:

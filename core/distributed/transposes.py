@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HostArray = np.ndarray[Any, Any]
 
 
-class Entries(NamedTuple):
+class SortedEntries(NamedTuple):
     """Entries of a matrix, by rows in rising order.
 
     Attributes
@@ -39,7 +39,7 @@ class Entries(NamedTuple):
 
 def entries_of_others(
     executor: Executor, partition: Partition, columns: Partition, ghosts: HostArray, rows: LocalCsr
-) -> Entries:
+) -> SortedEntries:
     """Return the entries that rows of other members have in this member's columns; all must ask.
 
     Parameters
@@ -74,7 +74,7 @@ def entries_of_others(
         )
     ]
     received = links.alltoall(sent)
-    return Entries(*(np.concatenate([part[i] for part in received]) for i in range(3)))
+    return SortedEntries(*(np.concatenate([part[i] for part in received]) for i in range(3)))
 
 
 def transposed(A: Csr, conjugate: bool) -> Csr:

@@ -51,7 +51,7 @@ FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
 
 
 @dataclass(frozen=True)
-class Facts:
+class SystemFacts:
     """A few numbers that say which methods fit a square matrix.
 
     Attributes
@@ -109,7 +109,7 @@ class Facts:
         return self.positive == self.rows and self.balanced > ELLIPTIC * self.rows
 
 
-def find_facts(A: Matrix) -> Facts:
+def find_facts(A: Matrix) -> SystemFacts:
     """Return the facts about a square matrix; a few numbers leave its device, no array."""
     if A.partition is not None:
         return _facts_of_group(A)
@@ -127,7 +127,7 @@ def find_facts(A: Matrix) -> Facts:
     return replace(found, annihilates_constants=annihilates, negative_for_constants=negative)
 
 
-def _in_one_pass(A: Csr) -> Facts | None:
+def _in_one_pass(A: Csr) -> SystemFacts | None:
     """Return the facts about a matrix of few entries, without the constants.
 
     None for others, for rows that are not sorted or have duplicates, and for values that are not
@@ -144,7 +144,7 @@ def _in_one_pass(A: Csr) -> Facts | None:
     if disorder or not_finite:
         return None
     rows = known_canonical(A).shape[0]
-    return Facts(
+    return SystemFacts(
         rows,
         not differs,
         positive,
@@ -155,10 +155,10 @@ def _in_one_pass(A: Csr) -> Facts | None:
     )
 
 
-def _one_by_one(A: Csr) -> Facts:
+def _one_by_one(A: Csr) -> SystemFacts:
     """Return the facts about a matrix, without the constants."""
     diagonal = _facts_of_diagonal(A)
-    found = Facts(
+    found = SystemFacts(
         A.shape[0],
         is_hermitian(A),
         diagonal.positive,
@@ -214,7 +214,7 @@ class _Diagonal(NamedTuple):
     Attributes
     ----------
     not_invertible, positive : int
-        As in :class:`Facts`.
+        As in :class:`SystemFacts`.
     constant : bool
         Whether it has one value.
     first : complex or None
@@ -235,7 +235,7 @@ class _Share(NamedTuple):
     diagonal : _Diagonal
         Of its own rows.
     balanced : int
-        As in :class:`Facts`.
+        As in :class:`SystemFacts`.
     differs : bool
         Whether an entry differs from its mirror image.
     """
@@ -245,7 +245,7 @@ class _Share(NamedTuple):
     differs: bool
 
 
-def _facts_of_group(A: Any) -> Facts:
+def _facts_of_group(A: Any) -> SystemFacts:
     """Return the facts about a matrix that a group shares; all members must ask.
 
     Its conjugate transpose is made on the host, since the mirror images of entries belong to other
@@ -260,7 +260,7 @@ def _facts_of_group(A: Any) -> Facts:
     differs = bool(np.any(~(excess.data <= 0)))
     balanced = _balanced(A.extended) if A.shape[0] >= LARGE else 0
     told: list[_Share] = A.executor.links.all(_Share(diagonal, balanced, differs))
-    found = Facts(
+    found = SystemFacts(
         A.shape[0],
         not any(each.differs for each in told),
         sum(each.diagonal.positive for each in told),

@@ -28,7 +28,7 @@ from ..driver.scaling import largest_values
 from ..krylov.base import KrylovSolver
 from ..preconditioners import Jacobi, Preconditioner
 from ..preconditioners.names import parsed
-from .facts import FACTS_RUN, Facts, find_facts
+from .facts import FACTS_RUN, SystemFacts, find_facts
 
 if TYPE_CHECKING:
     from ..driver.workspace import Workspace
@@ -74,7 +74,7 @@ class Kept:
         self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
         self.version = A._values_version
         self.lock = Lock()
-        self.facts: Facts | None = None
+        self.facts: SystemFacts | None = None
         #: Whether the values are finite, and constants are a null space; None until it is asked.
         self.finite: bool | None = None
         self.null: Any = None
@@ -294,7 +294,7 @@ def is_finite(A: Matrix) -> bool:
     return kept.finite
 
 
-def facts_of(A: Matrix) -> Facts:
+def facts_of(A: Matrix) -> SystemFacts:
     """Return the facts about a square matrix; found once for its values."""
     kept = kept_with(A)
     if kept.facts is None:

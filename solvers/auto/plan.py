@@ -24,7 +24,7 @@ from ..preconditioners.names import described
 from ..registry import SOLVERS
 from .attempts import SHORT, Attempts
 from .candidates import DIRECT, Candidate, Candidates
-from .facts import Facts, find_facts
+from .facts import SystemFacts, find_facts
 from .kept import facts_of, is_finite, kept_with
 from .methods import AskedMethod
 from .pool import Pool
@@ -66,7 +66,7 @@ class Question:
 
 
 @dataclass
-class Plan:
+class SolvePlan:
     """The candidates for one question."""
 
     question: Question
@@ -108,7 +108,7 @@ class Plan:
             winners[self.key] = replace(winner, patient=False, limit=limit)
 
 
-def planned(operator: LinOp, question: Question) -> Plan:
+def planned(operator: LinOp, question: Question) -> SolvePlan:
     """Return the candidates; kept with the values of a matrix."""
     asked = question.asked
     if not _has_finite_entries(operator, asked):
@@ -121,11 +121,11 @@ def planned(operator: LinOp, question: Question) -> Plan:
     key = (question.asked.name, question.asked.M, question.columns, question.rtol,
            question.restart, type(question.restart), question.counted, question.stops,
            question.effort)  # fmt: skip  # True is 1, and not a length
-    known: Plan | None = kept.choices.get(key)
+    known: SolvePlan | None = kept.choices.get(key)
     if known is not None:
         # field by field: a copy with changes takes four times as long
         first, tail, pooled = known.first, known.tail, known.pooled
-        return Plan(known.question, operator, known.notes, first, tail, pooled, key)
+        return SolvePlan(known.question, operator, known.notes, first, tail, pooled, key)
     found = _plan(operator, question)
     # the plan must not keep the matrix, which keeps the plan
     kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
@@ -145,12 +145,12 @@ def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:
     return not isinstance(A, Matrix) or A.partition is not None or is_finite(A)
 
 
-def _plan(operator: LinOp, question: Question) -> Plan:
+def _plan(operator: LinOp, question: Question) -> SolvePlan:
     """Return the candidates, and notes on the first."""
     asked, restart = question.asked, question.restart
     if asked.is_direct:
         direct = Candidate(DIRECT, options=dict(asked.options))
-        return Plan(question, operator, ["direct: as asked"], [direct])
+        return SolvePlan(question, operator, ["direct: as asked"], [direct])
     length = (
         restart_for(operator, question.columns)
         if restart is None
@@ -181,13 +181,13 @@ def _plan(operator: LinOp, question: Question) -> Plan:
     notes = [f"{methods[0]}: {about_method}", *about_M]
     choices = partial(made, methods, preconditioners)
     if not asked.is_auto:
-        return Plan(question, operator, notes, choices(), setup_seconds=setup)
+        return SolvePlan(question, operator, notes, choices(), setup_seconds=setup)
     plan = _in_turn(operator, question, facts, first, choices, notes, length, _is_auto(M))
     plan.setup_seconds = setup
     return plan
 
 
-def _stated(facts: Facts | None, hints: Hints) -> Facts | None:
+def _stated(facts: SystemFacts | None, hints: Hints) -> SystemFacts | None:
     """Return properties; statements of a user replace computed ones."""
     if facts is None:
         return None
@@ -210,7 +210,7 @@ def columns_of(b: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
+def _facts(A: LinOp, method: str, M: Any) -> SystemFacts | None:
     """Return the properties of the entries, if they are needed and there are entries."""
     asked = method == "auto" or _is_auto(M)
     if not asked or A.shape[0] != A.shape[1]:
@@ -220,7 +220,7 @@ def _facts(A: LinOp, method: str, M: Any) -> Facts | None:
     return facts_of(A) if isinstance(A, Matrix) else None
 
 
-def _methods(method: str, facts: Facts | None, whole: bool) -> tuple[list[str], str]:
+def _methods(method: str, facts: SystemFacts | None, whole: bool) -> tuple[list[str], str]:
     """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
 
     Hermitian indefinite matrices use MINRES first, and GMRES next if its basis fits: both minimize
@@ -272,7 +272,7 @@ def _is_hermitian(M: Any, A: LinOp) -> bool:
     return is_hermitian_in_products(as_preconditioner(M, A))
 
 
-def _flexible(facts: Facts | None) -> tuple[list[str], str]:
+def _flexible(facts: SystemFacts | None) -> tuple[list[str], str]:
     """Return the methods that take a varying ``M``, in order, and a note on the first."""
     if facts is not None and facts.hermitian and facts.may_be_definite:
         return ["fcg", "fgmres"], "fcg makes each direction orthogonal to the last one itself"
@@ -280,7 +280,7 @@ def _flexible(facts: Facts | None) -> tuple[list[str], str]:
 
 
 def _preconditioners(
-    M: Any, facts: Facts | None, about: str
+    M: Any, facts: SystemFacts | None, about: str
 ) -> tuple[list[tuple[Any, str]], list[str]]:
     """Return preconditioners to try in order with their labels, and notes on the first.
 
@@ -350,13 +350,13 @@ def _choices(
 def _in_turn(
     operator: LinOp,
     question: Question,
-    facts: Facts | None,
+    facts: SystemFacts | None,
     first: Candidate,
     choices: Callable[[], list[Candidate]],
     notes: list[str],
     length: int,
     automatic: bool,
-) -> Plan:
+) -> SolvePlan:
     """Return the candidates in the order in which they are tried.
 
     ``choices`` makes all of them, ``first`` is the first one.
@@ -369,12 +369,12 @@ def _in_turn(
     known = isinstance(operator, Matrix) and operator.partition is None and facts is not None
     tail = partial(_last, max(operator.shape[0], 1), question, choices)
     if known and automatic and not question.stops and facts is not None and facts.rows:
-        return Plan(question, operator, notes, [], tail, (first, length))
+        return SolvePlan(question, operator, notes, [], tail, (first, length))
     early = _early(choices(), max(operator.shape[0], 1), unlimited=unlimited)
     direct = [Candidate(DIRECT)] if unlimited and _fits_directly(operator) else []
     if automatic and facts is not None and facts.looks_elliptic:
         early = _with_multigrid(early, facts.rows)
-    return Plan(question, operator, notes, [*early, *direct], tail)
+    return SolvePlan(question, operator, notes, [*early, *direct], tail)
 
 
 def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -> Pool:

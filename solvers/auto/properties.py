@@ -21,7 +21,7 @@ from .costs import Fill, factor_constants, fill_of
 from .structure import UNRELIABLE, Structure, find_structure, is_triangular
 
 if TYPE_CHECKING:
-    from .facts import Facts
+    from .facts import SystemFacts
 
     Numbers = np.ndarray[Any, Any]
 
@@ -225,7 +225,7 @@ class Properties:
     ----------
     A : matrix
         The matrix.
-    facts : Facts
+    facts : SystemFacts
         Its counts.
     structure : dict
         Keeps data that depend on the pattern alone, for other values.
@@ -234,7 +234,7 @@ class Properties:
     """
 
     def __init__(
-        self, A: Matrix, facts: Facts, structure: dict[str, Any], hints: Hints | None = None
+        self, A: Matrix, facts: SystemFacts, structure: dict[str, Any], hints: Hints | None = None
     ) -> None:
         self.A, self.facts, self._known = A, facts, structure
         self.hints = Hints() if hints is None else hints

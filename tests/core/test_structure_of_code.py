@@ -42,6 +42,11 @@ EXCEPTIONS = {
     "benchmarks/wollemi_bench/timing.py interleave": "one loop with a docstring of 30 lines",
 }
 
+#: Nouns that named several classes; a name with its object tells them apart.
+ONE_MEANING = (
+    "Entries", "Facts", "Place", "Plan", "RowBlocks", "Sequence", "Shape", "State", "Step", "Steps",
+)  # fmt: skip
+
 #: Public methods that a class defines, and private attributes of other classes that a module reads.
 PUBLIC_METHODS, PRIVATE_ATTRIBUTES = 25, 6
 
@@ -142,6 +147,16 @@ def test_classes_have_few_public_methods_and_know_little_of_others(file: Path) -
             assert len(public) <= limit, f"{node.name} has {len(public)} public methods"
     names = private_attributes(file)
     assert len(names) <= LARGER.get(str(file), PRIVATE_ATTRIBUTES), sorted(names)
+
+
+@pytest.mark.parametrize("name", ONE_MEANING)
+def test_common_nouns_name_one_class(name: str) -> None:
+    parts = [ROOT / part for part in ("core", "solvers", "backends", "benchmarks")]
+    files = [file for part in parts for file in part.rglob("*.py")]
+    found = [
+        file for file in files if re.search(rf"^class {name}\b", file.read_text("utf-8"), re.M)
+    ]
+    assert len(found) <= 1, f"{name}: give each class a name of its own: {found}"
 
 
 def test_the_exceptions_are_still_exceptions() -> None:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.solvers.auto.facts import Facts, find_facts, is_hermitian_by_rows
+from wollemi.solvers.auto.facts import SystemFacts, find_facts, is_hermitian_by_rows
 from wollemi.solvers.auto.kept import facts_of
 
 from .conftest import DTYPES, convection, poisson
@@ -23,9 +23,9 @@ def test_hermitian_matrices_are_told_from_others(on, dtype):
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_has_facts(on, format):
     A = wl.Csr(poisson(4), executor=on)
-    assert find_facts(A.asformat(format)) == Facts(16, True, 16, 0, constant_diagonal=True)
+    assert find_facts(A.asformat(format)) == SystemFacts(16, True, 16, 0, constant_diagonal=True)
     B = wl.Csr(convection(4), executor=on)
-    assert find_facts(B.asformat(format)) == Facts(16, False, 16, 0, constant_diagonal=True)
+    assert find_facts(B.asformat(format)) == SystemFacts(16, False, 16, 0, constant_diagonal=True)
 
 
 def test_one_entry_that_is_not_its_mirror_image_is_found(on, rng):
@@ -52,7 +52,7 @@ def test_order_duplicates_and_stored_zeros_do_not_matter(on):
     row, col = [0, 0, 0, 1, 1, 2, 2], [1, 0, 1, 1, 0, 2, 0]
     A = wl.Coo(([0.5, 2.0, 0.5, 2.0, 1.0, 3.0, 0.0], (row, col)), shape=(3, 3), executor=on)
     rows = wl.Csr(A)
-    assert find_facts(A) == find_facts(rows) == Facts(3, True, 3, 0)
+    assert find_facts(A) == find_facts(rows) == SystemFacts(3, True, 3, 0)
 
 
 @pytest.mark.parametrize("value", [0.0, np.inf, np.nan, 1e-310])
@@ -67,7 +67,7 @@ def test_small_matrices_have_facts(on):
         (sp.csr_array((5, 5)), (5, True, 0, 5)),
         (np.array([[-2.0]]), (1, True, 0, 0)),
     ):
-        assert find_facts(wl.Csr(S, executor=on)) == Facts(*counts, constant_diagonal=True)
+        assert find_facts(wl.Csr(S, executor=on)) == SystemFacts(*counts, constant_diagonal=True)
 
 
 def test_facts_are_found_once_and_follow_new_values(on, monkeypatch):

@@ -11,7 +11,7 @@ from ....core.executor import Array
 from ...gpu.arguments import address
 
 
-class Place(NamedTuple):
+class MappedPlace(NamedTuple):
     """A place in memory of a process, as the process tells it to others.
 
     Attributes
@@ -56,7 +56,7 @@ class MappedMemory:
         self._handles: dict[int, bytes] = {}
         self._mapped: dict[bytes, int] = {}
 
-    def place(self, array: Array) -> Place | None:
+    def place(self, array: Array) -> MappedPlace | None:
         """Return where an array is, for other processes; None for an empty one."""
         if not array.size:
             return None
@@ -64,9 +64,9 @@ class MappedMemory:
         if begin not in self._handles:
             self._handles[begin] = bytes(self._runtime.ipcGetMemHandle(begin))
             self._kept[begin] = array
-        return Place(self._handles[begin], address(array) - begin)
+        return MappedPlace(self._handles[begin], address(array) - begin)
 
-    def address(self, place: Place | None) -> int:
+    def address(self, place: MappedPlace | None) -> int:
         """Return where memory of another process is in this one; 0 for an empty array."""
         if place is None:
             return 0

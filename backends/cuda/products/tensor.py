@@ -143,7 +143,7 @@ class Tiling(NamedTuple):
 
     Attributes
     ----------
-    shape : tensor_kernels.Shape
+    shape : tensor_kernels.TensorShape
         Of a tile.
     panels : int
         Tiles side by side.

@@ -235,7 +235,7 @@ DOT_VECTORS = 2
 DOTS_IN_FLIGHT = 4
 
 
-class Shape(NamedTuple):
+class RowShape(NamedTuple):
     """How many lanes have a row of a dense operand, and how many vectors each of them."""
 
     lanes: int
@@ -249,16 +249,16 @@ def _power(count: int, most: int) -> int:
     return power
 
 
-def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> Shape:
+def row_shape(vectors: int, most_lanes: int = MOST_ROW_LANES) -> RowShape:
     """Return the shape for sums over rows of ``vectors`` vectors; wider ones are cut into tiles.
 
     Examples
     --------
     >>> row_shape(8), row_shape(32), row_shape(64)
-    (Shape(lanes=8, vectors=1), Shape(lanes=32, vectors=1), Shape(lanes=32, vectors=2))
+    (RowShape(lanes=8, vectors=1), RowShape(lanes=32, vectors=1), RowShape(lanes=32, vectors=2))
     """
     lanes = _power(vectors, most_lanes)
-    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+    return RowShape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
 
 
 def steps_ahead(lanes: int, vectors: int) -> int:
@@ -266,16 +266,16 @@ def steps_ahead(lanes: int, vectors: int) -> int:
     return min(lanes, max(1, IN_FLIGHT // vectors))
 
 
-def dot_shape(vectors: int) -> Shape:
+def dot_shape(vectors: int) -> RowShape:
     """Return the shape for dot products of rows of ``vectors`` vectors; longer ones go in strips.
 
     Examples
     --------
     >>> dot_shape(8), dot_shape(32), dot_shape(128)
-    (Shape(lanes=4, vectors=2), Shape(lanes=16, vectors=2), Shape(lanes=32, vectors=4))
+    (RowShape(lanes=4, vectors=2), RowShape(lanes=16, vectors=2), RowShape(lanes=32, vectors=4))
     """
     lanes = _power(-(-vectors // DOT_VECTORS), MOST_ROW_LANES)
-    return Shape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
+    return RowShape(lanes, _power(-(-vectors // lanes), MOST_VECTORS))
 
 
 def dots_ahead(lanes: int, vectors: int) -> int:

@@ -62,7 +62,7 @@ class LaneShape(NamedTuple):
 
     Attributes
     ----------
-    shape : Shape
+    shape : RowShape
         Lanes and vectors of a row.
     each : int
         Elements of a vector.
@@ -74,7 +74,7 @@ class LaneShape(NamedTuple):
         Arguments.
     """
 
-    shape: ml.Shape
+    shape: ml.RowShape
     each: int
     tiles: int
     whole: int
@@ -108,7 +108,7 @@ def prepare(
     while (
         shape.vectors > 1 and waves * -(-vectors // (shape.lanes * shape.vectors)) < on.waves // 2
     ):
-        shape = ml.Shape(shape.lanes, shape.vectors // 2)
+        shape = ml.RowShape(shape.lanes, shape.vectors // 2)
     width = shape.lanes * shape.vectors * each
     return LaneShape(
         shape,

@@ -11,7 +11,7 @@ from . import sections
 from .busy import beside_busy
 from .numbers import (
     Growth,
-    Place,
+    RecordedPlace,
     Versus,
     geometric_mean,
     growths,
@@ -47,7 +47,7 @@ def chapters(runs: Iterable[Run]) -> list[Chapter]:
     ]
 
 
-def _chapter(place: Place, slug: str) -> Chapter:
+def _chapter(place: RecordedPlace, slug: str) -> Chapter:
     compared, curves = versus(place.contests), growths(place.contests)
     told = [
         sections.floor(place.contests, slug),
@@ -78,7 +78,7 @@ def _chapter(place: Place, slug: str) -> Chapter:
 # ---- where it was
 
 
-def _where(place: Place) -> list[str]:
+def _where(place: RecordedPlace) -> list[str]:
     """Return the date, the device, the versions and the clocks."""
     lines = []
     for run in place.runs:

@@ -306,7 +306,7 @@ def growths(contests: Iterable[RecordedContest]) -> list[Growth]:
 
 
 @dataclass(frozen=True)
-class Place:
+class RecordedPlace:
     """The measurements on one device.
 
     Attributes
@@ -340,9 +340,9 @@ class Place:
         return "-".join(filter(None, kept.split("-")))
 
 
-def places(runs: Iterable[Run]) -> list[Place]:
+def places(runs: Iterable[Run]) -> list[RecordedPlace]:
     """Return the devices of runs, in the order of their first run."""
     found: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: str(run.environment.get("date", ""))):
         found.setdefault(repr(sorted(run.device.items())), []).append(run)
-    return [Place(there, recorded_contests(there)) for there in found.values()]
+    return [RecordedPlace(there, recorded_contests(there)) for there in found.values()]

@@ -14,13 +14,13 @@ from ..problem import OURS
 from ..report import Record, seconds_text
 from ..results import RecordedContest, is_ours
 from . import choices, tile_search
-from .numbers import Place, loss, times_ours
+from .numbers import RecordedPlace, loss, times_ours
 from .parts import Picture, Section, Table
 from .rows import cases_text
 from .style import ratio_text, short
 
 
-def papers(place: Place) -> Section:
+def papers(place: RecordedPlace) -> Section:
     """Return, for each suite of a paper, its figures and wollemi's, case by case."""
     suites: dict[str, list[RecordedContest]] = {}
     for contest in place.contests:

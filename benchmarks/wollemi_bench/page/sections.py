@@ -10,7 +10,7 @@ import numpy as np
 from ..report import Record, seconds_text
 from ..results import RecordedContest, left_out
 from .growth import growth
-from .numbers import Growth, Place, Versus, loss, series_of
+from .numbers import Growth, RecordedPlace, Versus, loss, series_of
 from .parts import Picture, Section, Table
 from .roofline import has_roof, roofline
 from .rows import floors, has_floor, losses, speedups
@@ -266,7 +266,7 @@ def _memory(size: int | None) -> str:
 # failures
 
 
-def trouble(place: Place) -> Section:
+def trouble(place: RecordedPlace) -> Section:
     """Return who failed, who was wrong and who was absent."""
     failed = [
         (str(contest.key), record.contender, record.trouble)
