@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 
 import wollemi as wl
 from wollemi.core.errors import WollemiError
+from wollemi.solvers.registry import OWN_PRECONDITIONERS
 
 from .batch import Target
 from .expressions import DTYPES, EXECUTORS
 
+#: Preconditioners that need an argument.
+WITH_ARGUMENTS = {"additive", "blockschwarz", "multigrid", "multiplicative"}
+
 NAMES = (
-    "jacobi", "l1jacobi", "blockjacobi", "blockjacobi:size=4",
-    "blockjacobi:size=3,storage=float32", "blockjacobi:size=3,storage=adaptive", "sor",
-    "sor:backward=True,colors=True", "ssor", "ssor:colors=True", "ilu", "ilu:level=1",
-    "ilu:match=True", "ilu:order=rcm", "ilu:factor_sweeps=3,apply=jacobi:3", "ilu:apply=isai:1",
-    "ic", "ic:apply=isai:1", "ilut", "ilut:factor_sweeps=3", "ict", "isai", "fsai", "polynomial",
-    "polynomial:kind=neumann", "chebyshev", "schwarz", "blockschwarz:blocks=2", "amg",
-    "amg:coarse_rows=4", "amg:kind=aggregation,coarse_rows=4", "amg:coarse_rows=4,dtype=float32",
+    *(name for name in OWN_PRECONDITIONERS if name not in WITH_ARGUMENTS),
+    "blockjacobi:size=4", "blockjacobi:size=3,storage=float32",
+    "blockjacobi:size=3,storage=adaptive", "sor:backward=True,colors=True", "ssor:colors=True",
+    "ilu:level=1", "ilu:match=True", "ilu:order=rcm", "ilu:factor_sweeps=3,apply=jacobi:3",
+    "ilu:apply=isai:1", "ic:apply=isai:1", "ilut:factor_sweeps=3", "polynomial:kind=neumann",
+    "blockschwarz:blocks=2", "amg:coarse_rows=4", "amg:kind=aggregation,coarse_rows=4",
+    "amg:coarse_rows=4,dtype=float32",
     "amg:coarse_rows=4,smoother=ssor",
 )  # fmt: skip
 
