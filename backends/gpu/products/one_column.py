@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ....core.algorithm import Facts
+from ....core.algorithm import Facts, multiply
 from ....core.calls import SpmmCall, SpmvCall
 from ....core.dtypes import ML_DTYPES
 from ....core.operations import matrix as operations
@@ -51,6 +51,10 @@ class OneColumn(GpuAlgorithm):
         return None if is_own and call.C.shape[0] == 1 else state
 
     def run(self, on: Adapter, state: str, call: SpmmCall) -> None:
-        """Multiply a vector with the matrix itself."""
+        """Multiply a vector with the matrix itself; a part of another product has other values."""
+        instead = self.kernel_instead(state, call)
+        if instead is not None:
+            multiply(on, call._replace(kernel=instead))
+            return
         product = SpmvCall(call.A, call.B[0], call.C[0], call.alpha, call.beta)
         on.executor.run(operations.csr_spmv, *product)
