@@ -59,6 +59,8 @@ class Executor(SolvesSystems, ABC):
         reports_memory(cls)
 
     has_double: bool = True  #: whether it computes in double precision
+    #: Whether functions of its arrays take subnormal numbers of single precision for zeros.
+    flushes_subnormals: bool = False
     #: Rows from which a level of a triangle is an operation of its own; None: one computes all.
     level_rows: int | None = None
     #: Rows of such a level up to which one operation computes a run of them nevertheless.

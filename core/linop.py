@@ -40,6 +40,7 @@ from .operands import (
 from .program import recording
 from .provided import Provided
 from .replays import replays_as_called
+from .small_values import as_dtype
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -341,7 +342,7 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
 
     def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
         if block.dtype is not dtype and block.dtype != dtype:
-            block = block.astype(dtype)
+            block = as_dtype(self.executor, block, dtype)
         same = self.dtype is dtype or self.dtype == dtype
         return (self if same else self.astype(dtype)), block
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .dtypes import double_dtype
+from .small_values import as_dtype
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -22,7 +23,7 @@ def in_double_if_long(executor: Executor, array: Array) -> Array:
     wide = double_dtype(array.dtype)
     if array.dtype == wide or array.size <= LONG or not executor.has_double:
         return array
-    return array.astype(wide)
+    return as_dtype(executor, array, wide)
 
 
 def has_long_row(indptr: Array) -> bool:
@@ -32,9 +33,9 @@ def has_long_row(indptr: Array) -> bool:
     return int((indptr[1:] - indptr[:-1]).max()) > LONG
 
 
-def rounded_to(array: Array, dtype: DTypeLike) -> Array:
+def rounded_to(executor: Executor, array: Array, dtype: DTypeLike) -> Array:
     """Return sums in the dtype of their terms; a sum beyond its range is infinite."""
     if array.dtype == dtype:
         return array
     with np.errstate(over="ignore"):
-        return array.astype(dtype)
+        return as_dtype(executor, array, dtype)

@@ -32,6 +32,7 @@ from .errors import (
     UnsupportedDtype,
 )
 from .registry import executor_owning
+from .small_values import as_dtype
 from .tracked import untracked
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def block_of(executor: Executor, block: Array, rows: int, label: str) -> Array:
             f"{label}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
         )
     if block.dtype not in COMPUTED:
-        block = block.astype(value_dtype(block.dtype))
+        block = as_dtype(executor, block, value_dtype(block.dtype))
     if dimensions == 1:
         if block.strides[0] == block.itemsize:
             return block.reshape(rows, 1)

@@ -28,6 +28,7 @@ from .operations import vector
 from .operations.function import apply_function
 from .registry import executor as executor_by_name
 from .registry import get_default_executor
+from .small_values import as_dtype
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -183,7 +184,7 @@ class LinearOperator(LinOp):
                 f"matvec returned {block.dtype}, and the operator was declared {self.dtype}: pass "
                 f"dtype={block.dtype}"
             )
-        block = block if block.dtype == self.dtype else block.astype(self.dtype)
+        block = as_dtype(self.executor, block, self.dtype)
         self.executor.run(vector.axpby, block, y, alpha, beta)
 
     @property

@@ -10,6 +10,7 @@ from .dtypes import common_dtype, double_dtype, is_complex
 from .executor import Array, Executor
 from .linop import LinOp
 from .operations import vector
+from .small_values import as_dtype
 
 
 class InPrecision(LinOp):
@@ -44,8 +45,8 @@ class InPrecision(LinOp):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         found = self.executor.allocate(y.shape, self.inner.dtype)
-        self.inner._apply(x.astype(self.inner.dtype), found, 1.0, 0.0)
-        self.executor.run(vector.axpby, found.astype(self.dtype), y, alpha, beta)
+        self.inner._apply(as_dtype(self.executor, x, self.inner.dtype), found, 1.0, 0.0)
+        self.executor.run(vector.axpby, as_dtype(self.executor, found, self.dtype), y, alpha, beta)
 
     def _private(self) -> LinOp:
         return InPrecision(self.inner._private(), self.dtype)

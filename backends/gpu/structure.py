@@ -17,6 +17,7 @@ import numpy as np
 from ...core.dtypes import index_dtype
 from ...core.executor import Array
 from ...core.operations import structure as operations
+from ...core.small_values import entry_products, values_times
 from ..simt import kernels as simt
 from ..unified import merged_rows
 from . import launch, radix, sparse_products
@@ -335,7 +336,13 @@ def _expanded(
     products = xp.arange(total, dtype=np.int64)
     of_A = xp.searchsorted(ends, products, side="right")
     of_B = begin[of_A] + products - (ends - length)[of_A]
-    return compress(executor, row[of_A], B.indices[of_B], data[of_A] * B.data[of_B], B.shape[1])
+    return compress(
+        executor,
+        row[of_A],
+        B.indices[of_B],
+        entry_products(executor, data[of_A], B.data[of_B]),
+        B.shape[1],
+    )
 
 
 @kernel(operations.csr_add)
@@ -346,9 +353,11 @@ def csr_add(
     made = merged_rows.total(executor, A, B, alpha, beta) if merged_rows.can_add(A, B) else None
     if made is not None:
         return made
-    xp, scalar = executor.xp, np.dtype(A.dtype).type
+    xp = executor.xp
     row = xp.concatenate([rows_of(executor, M.indptr, M.nnz) for M in (A, B)])
     column = xp.concatenate([A.indices, B.indices])
-    data = xp.concatenate([scalar(alpha) * A.data, scalar(beta) * B.data])
+    data = xp.concatenate(
+        [values_times(executor, M.data, factor) for M, factor in ((A, alpha), (B, beta))]
+    )
     part = compress(executor, row, column, data, A.shape[1])
     return compressed(executor, A.shape, [part], A.indices.dtype, B.indices.dtype)

@@ -114,7 +114,7 @@ def dense_spmv(
     """Use the product that NumPy has; long rows of single precision are added up in double."""
     if A.shape[1] > LONG:
         product = in_double_if_long(executor, A.data) @ x
-        store(y, rounded_to(product, np.result_type(A.dtype, x.dtype)), alpha, beta)
+        store(y, rounded_to(executor, product, np.result_type(A.dtype, x.dtype)), alpha, beta)
     else:
         store(y, A.data @ x, alpha, beta)
 

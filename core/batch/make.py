@@ -15,6 +15,7 @@ from ..formats.csr import Csr
 from ..formats.dense import Dense
 from ..formats.given import homeless, place
 from ..operands import native
+from ..small_values import as_dtype
 from .convert import BATCHED
 from .csr import BatchCsr
 from .dense import BatchDense
@@ -91,7 +92,7 @@ def _csr(
     data, indices, indptr = triple
     on = place(executor, *triple)
     values = native(on, data, "data")
-    values = values.astype(value_dtype(values.dtype), copy=False)
+    values = as_dtype(on, values, value_dtype(values.dtype))
     axes = tuple(int(s) for s in values.shape[:-1])
     nnz = int(values.shape[-1])
     zeros = on.zeros((nnz,), values.dtype)
@@ -117,7 +118,7 @@ def _dense(arg: Any, executor: Executor | str | None) -> BatchDense:
     entries = native(on, arg, "the matrices")
     if entries.ndim < 3:
         raise InvalidMatrix(f"expected matrices of two axes, got an array of {entries.shape}")
-    entries = entries.astype(value_dtype(entries.dtype), copy=False)
+    entries = as_dtype(on, entries, value_dtype(entries.dtype))
     *axes, m, n = (int(s) for s in entries.shape)
     rows = _rows(on, entries, (int(np.prod(axes, dtype=np.int64)), m, n), True)
     one = Dense._from_arrays(on, (m, n), on.zeros((m, n), entries.dtype))
@@ -198,7 +199,7 @@ def stacked(matrices: Sequence[Matrix]) -> BatchMatrix:
     first = matrices[0]
     dtype = common_dtype(*(A.dtype for A in matrices))
     xp = first.executor.xp
-    values = xp.stack([A.data.astype(dtype) for A in matrices])
+    values = xp.stack([as_dtype(A.executor, A.data, dtype) for A in matrices])
     zeros = first.executor.zeros(first.data.shape, dtype)
     kinds: dict[str, type[BatchMatrix]] = {"csr": BatchCsr, "dense": BatchDense}
     if first.format == "ell":

@@ -24,6 +24,7 @@ from ..formats.base import Matrix
 from ..formats.given import as_source
 from ..operands import is_host, native, new_values
 from ..registry import executor as executor_by_name
+from ..small_values import as_dtype, conjugated
 from .shapes import Operand
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class BatchMatrix(ABC):
                 f"a {self.dtype} batch does not become {dtype} by itself: take .real of its data"
             )
         self.executor.refuse_capture(MAKES)
-        return self._with_values(self._values.astype(dtype))
+        return self._with_values(as_dtype(self.executor, self._values, dtype))
 
     def copy(self) -> Self:
         """Return a copy that shares no values with this batch."""
@@ -238,7 +239,9 @@ class BatchMatrix(ABC):
 
     def conj(self) -> Self:
         """Return the complex conjugates; itself if the values are real."""
-        return self._with_values(self._values.conj()) if is_complex(self.dtype) else self
+        if not is_complex(self.dtype):
+            return self
+        return self._with_values(conjugated(self.executor, self._values))
 
     def __mul__(self, factor: Any) -> Any:
         """Return all matrices times one number."""

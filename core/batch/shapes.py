@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShapeMismatch
+from ..small_values import as_dtype
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -66,7 +67,7 @@ class Operand:
     def blocks(self, dtype: np.dtype[Any]) -> Array:
         """Return the operand in ``dtype`` as contiguous blocks, shape (count, n, k)."""
         xp, n = self.A.executor.xp, self.A.shape[1]
-        array = self.array.astype(dtype, copy=False)
+        array = as_dtype(self.A.executor, self.array, dtype)
         tail = (n, *(self.columns or (1,)))
         array = array.reshape(*self._lead, *tail)
         whole = xp.broadcast_to(array, (*self.batch_shape, *tail))

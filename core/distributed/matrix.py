@@ -25,6 +25,7 @@ from ..linop import FACTS, LinOp
 from ..operands import native, new_values
 from ..operations import vector
 from ..room import with_room
+from ..small_values import as_dtype, conjugated
 from . import halo as exchange
 from .assembly import Blocks, assembled, transposed_rows
 from .build import from_rows
@@ -333,7 +334,7 @@ class Csr(LinOp):
     def _transposed(self, conjugate: bool) -> Csr:
         if self.halo.idle:  # all entries stay with their members
             turned = self.local.transpose()
-            data = turned.data.conj() if conjugate else turned.data
+            data = conjugated(self.executor, turned.data) if conjugate else turned.data
             return self._of_own_columns(self.column_partition, self.partition, turned, data)
         if self.partition.numbers is None and self.column_partition.numbers is None:
             return transposed(self, conjugate)
@@ -492,7 +493,7 @@ class Csr(LinOp):
             return self
         if is_complex(self.dtype) and not is_complex(dtype):
             raise InvalidArgument(f"a {self.dtype} matrix does not become {dtype} by itself")
-        return self._with_data(self.data.astype(dtype))
+        return self._with_data(as_dtype(self.executor, self.data, dtype))
 
     def stored(self, dtype: Any) -> Csr:
         """Return this matrix where its values have ``dtype`` already.
@@ -532,7 +533,11 @@ class Csr(LinOp):
 
     def conj(self) -> Csr:
         """Return the complex conjugate; itself if the values are real."""
-        return self._with_data(self.data.conj()) if is_complex(self.dtype) else self
+        return (
+            self._with_data(conjugated(self.executor, self.data))
+            if is_complex(self.dtype)
+            else self
+        )
 
     def update_values(self, data: Any) -> None:
         """Overwrite the values of this member's rows and keep the pattern.
@@ -553,7 +558,7 @@ class Csr(LinOp):
         """Return new values for this member's rows, in the dtype of the matrix."""
         shape = tuple(self.data.shape)
         values = new_values(self.executor, data, shape, self.dtype, "matrix")
-        found: Array = values.astype(self.dtype)
+        found: Array = as_dtype(self.executor, values, self.dtype, copy=True)
         return found
 
     # ---- vectors

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import is_exact
 from ..errors import InvalidArgument
+from ..small_values import not_flushed
 from .exact import fits_double, from_double, in_double, largest, row_numbers
 from .reductions import Extreme, normalized_axis
 from .rowwise import canonical_rows, row_bounds
@@ -78,8 +79,8 @@ def _of_rows(csr: Csr, which: Extreme, explicit: bool) -> Array:
     length = (csr.indptr[1:] - csr.indptr[:-1]).astype(np.int64)
     full = (length == n) | explicit
     value = extremes_of_rows(csr, which, 0 if explicit else n)
-    of_entry = value[row]
-    equal = (csr.data == of_entry) | (csr.data != csr.data)
+    data, value = (not_flushed(csr.executor, values) for values in (csr.data, value))
+    equal = (data == value[row]) | (data != data)
     stored = _first_of_rows(csr, row, equal, numbers, n)
     offset = xp.arange(csr.nnz) - csr.indptr[row]
     gap = _first_of_rows(csr, row, csr.indices != offset, numbers, -1, offset)

@@ -12,6 +12,7 @@ from ..dtypes import is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
 from ..operations import structure
+from ..small_values import entry_sums
 from .base import Matrix
 from .csr import Csr
 from .exact import add as exact_add
@@ -89,7 +90,7 @@ def add(
         return exact._following(left, right)
     a, b = _as_csr(left, right)
     if alpha == 1 and beta in (1, -1) and same_pattern(a, b) and order_of(a) == (0, 0):
-        made = of_pattern(a, a.data + b.data if beta == 1 else a.data - b.data)
+        made = of_pattern(a, entry_sums(a.executor, a.data, b.data, int(beta.real)))
     else:
         indptr, indices, data = a.executor.run(structure.csr_add, a, b, alpha, beta)
         made = Csr._from_arrays(a.executor, left.shape, data, indices, indptr)

@@ -20,6 +20,7 @@ from ..linop import FACTS, LinOp
 from ..operands import new_values
 from ..provided import Provided
 from ..registry import executor as executor_by_name
+from ..small_values import as_dtype, conjugated
 from .display import Displayed
 from .doubled import Doubled
 from .given import as_source, check_axes, refuse_narrow_in_scipy, same_memory
@@ -335,7 +336,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         if dtype == self.dtype:
             return self.copy() if copy else self
         self.executor.refuse_capture(MAKES)
-        return _copied(self._with_data(self.data.astype(dtype)), copy)
+        return _copied(self._with_data(as_dtype(self.executor, self.data, dtype, copy=True)), copy)
 
     def stored(self, dtype: DTypeLike) -> Any:
         """Return this matrix with values stored in a lower dtype; a Csr alone can be."""
@@ -354,7 +355,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         if not is_complex(self.dtype):
             return self
         self.executor.refuse_capture(MAKES)
-        return self._with_data(self.data.conj())
+        return self._with_data(conjugated(self.executor, self.data))
 
     def conjugate(self) -> Self:
         """Return the result of :meth:`conj`, by its other name."""
@@ -426,7 +427,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         """Return this matrix and a block in ``dtype``; of integers the matrix is kept."""
         if is_exact(self.dtype) and dtype == np.float64:
             in_double = self._in_double()
-            return (self if in_double is None else in_double), block.astype(dtype, copy=False)
+            return (self if in_double is None else in_double), as_dtype(self.executor, block, dtype)
         return super()._cast(block, dtype)
 
     def update_values(self, data: Any) -> None:

@@ -10,6 +10,7 @@ from ..capture import MAKES
 from ..errors import InvalidMatrix
 from ..operands import to_host
 from ..operations import matrix as operations
+from ..small_values import for_zero_tests
 from . import validate
 from .base import Matrix
 from .csr import Csr
@@ -138,7 +139,8 @@ class Bsr(Matrix):
         """Take blocks of zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
         self.executor.refuse_capture(MAKES)
         xp = self.executor.xp
-        kept = xp.any(xp.any(self.data != 0, axis=2), axis=1)
+        kept = for_zero_tests(self.executor, self.data) != 0
+        kept = xp.any(xp.any(kept, axis=2), axis=1)
         if bool(xp.all(kept)):
             return
         (m, n), (r, c) = self.shape, self.blocksize

@@ -17,10 +17,11 @@ from ..dtypes import COMPUTED, held_dtype, is_exact, is_narrow, joint_dtype
 from ..errors import ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together
 from ..operations import rows
+from ..small_values import not_flushed, unflushed
 from .csr import Csr
 from .exact import fits_double, largest, row_numbers, with_joint_indices
 from .operands import as_operand
-from .pairs import paired
+from .pairs import Paired, paired
 from .rowwise import (
     canonical_rows,
     counted,
@@ -79,7 +80,8 @@ def compare(matrix: Matrix, other: Any, name: str) -> Any:
             return _with_number(matrix, operand.number, name)
     if operand.array is not None:
         function = getattr(matrix.executor.xp, name)
-        return operand.like_given(function(dense(matrix), operand.array))
+        pair = (not_flushed(matrix.executor, values) for values in (dense(matrix), operand.array))
+        return operand.like_given(function(*pair))
     matrix, beside = brought_together("the comparison", matrix, operand.matrix)
     if matrix.shape != beside.shape:
         if name in ("equal", "not_equal"):
@@ -98,17 +100,26 @@ def dense(matrix: Matrix) -> Array:
 
 
 def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
-    xp, csr = matrix.executor.xp, canonical_rows(matrix)
+    csr = canonical_rows(matrix)
     if isinstance(number, complex) and csr.dtype.kind != "c":
         csr = csr.astype(np.result_type(np.float32 if is_exact(csr.dtype) else csr.dtype, 1j))
     function = getattr(np, name)
     if bool(function(np.zeros((), csr.dtype), number)):
-        return _complement(csr, getattr(xp, name)(csr.data, number), name)
+        return _complement(csr, _answers(csr, number, name), name)
     if csr.dtype not in COMPUTED:
-        return known_canonical(marked(csr, getattr(xp, name)(csr.data, number)))
+        return known_canonical(marked(csr, _answers(csr, number, name)))
     code = rows.COMPARISONS.index(name)
     arguments = (*row_bounds(csr), csr.indices, csr.data, number, code)
     return _filled(csr, rows.count_compared_number, rows.compare_number, *arguments)
+
+
+def _answers(csr: Csr, number: Any, name: str) -> Array:
+    """Return the comparison of each value with a number, which is rounded to the dtype."""
+    values = not_flushed(csr.executor, csr.data)
+    if values is not csr.data:
+        with np.errstate(over="ignore"):
+            number = csr.dtype.type(number)
+    return getattr(csr.executor.xp, name)(values, number)
 
 
 def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
@@ -117,19 +128,24 @@ def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:
     function = getattr(left.executor.xp, name)
     if name not in ("not_equal", "less", "greater"):
         pair = paired(left, right)
-        return _complement(pair.pattern, function(pair.first, pair.second), name)
+        return _complement(pair.pattern, function(*_for_functions(pair)), name)
     a, b = (canonical_rows(side) for side in (left, right))
     if is_exact(joint) and not same_pattern(a, b):
         joint = _kernels_dtype(joint, a, b)
     # With one pattern, nearly all values are often different: then no entry needs to move.
     if joint not in COMPUTED or (name == "not_equal" and a._pattern is b._pattern):
         pair = paired(left, right)
-        return known_canonical(marked(pair.pattern, function(pair.first, pair.second)))
+        return known_canonical(marked(pair.pattern, function(*_for_functions(pair))))
     if not alike or a.index_dtype != b.index_dtype:
         a, b = with_joint_indices(a.astype(joint), b.astype(joint))
     arguments = [x for csr in (a, b) for x in (*row_bounds(csr), csr.indices, csr.data)]
     code = rows.COMPARISONS.index(name)
     return _filled(a, rows.count_compared, rows.compare, *arguments, code)
+
+
+def _for_functions(pair: Paired) -> list[Array]:
+    """Return the values of both matrices in dtypes in which functions of arrays compare them."""
+    return [not_flushed(pair.pattern.executor, values) for values in (pair.first, pair.second)]
 
 
 def _kernels_dtype(joint: np.dtype[Any], *matrices: Csr) -> np.dtype[Any]:
@@ -187,7 +203,8 @@ def extreme(matrix: Matrix, other: Any, name: str) -> Any:
         return NotImplemented
     function = getattr(matrix.executor.xp, name)
     if operand.array is not None:
-        return operand.like_given(function(dense(matrix), operand.array))
+        made = unflushed(matrix.executor, function, dense(matrix), operand.array)
+        return operand.like_given(made)
     if operand.number is not None:
         made = _extreme_of_number(matrix, operand.number, name)
         exact = is_exact(matrix.dtype) and is_exact(getattr(other, "dtype", np.float64))
@@ -206,14 +223,16 @@ def extreme(matrix: Matrix, other: Any, name: str) -> Any:
         made = known_canonical(made)
         return made.astype(joint) if is_exact(joint) else _narrowed(made, left, right)
     pair = paired(a, b)
-    made = pair.matrix(_as_held(function(pair.first, pair.second)))
+    found = unflushed(matrix.executor, function, pair.first, pair.second)
+    made = pair.matrix(_as_held(found))
     return _narrowed(nonzeros(made), left, right)
 
 
 def _extreme_of_number(matrix: Matrix, number: Any, name: str) -> Csr:
     csr = canonical_rows(matrix)
     function = getattr(csr.executor.xp, name)
-    values = _as_held(function(csr.data, number))
+    found = unflushed(csr.executor, lambda array: function(array, number), csr.data)
+    values = _as_held(found)
     at_zero = getattr(np, name)(np.zeros((), csr.dtype), number)
     if at_zero == 0:
         return _narrowed(nonzeros(csr._with_data(values)), matrix)
@@ -258,7 +277,7 @@ def _with_array(
     operand = as_operand(matrix, other)
     if operand is None or operand.array is None:
         return None
-    return operand.like_given(combine(dense(matrix), operand.array))
+    return operand.like_given(unflushed(matrix.executor, combine, dense(matrix), operand.array))
 
 
 def swapped(name: str) -> str:

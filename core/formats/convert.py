@@ -17,6 +17,7 @@ from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..host import available_memory
 from ..operations import rows as row_operations
 from ..operations import scan, structure
+from ..small_values import for_zero_tests
 from ..suggest import hint
 from . import base
 from .base import Matrix
@@ -261,7 +262,7 @@ def _bsr_to_csr(matrix: Bsr) -> Csr:
 
 def _dense_to_csr(matrix: Dense) -> Csr:
     xp = matrix.executor.xp
-    row, col = xp.nonzero(matrix.data)
+    row, col = xp.nonzero(for_zero_tests(matrix.executor, matrix.data))
     dtype = index_dtype(max(*matrix.shape, int(row.size)))
     return rows_of(
         Coo._from_arrays(

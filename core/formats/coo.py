@@ -10,6 +10,7 @@ from ..capture import MAKES
 from ..dtypes import is_complex
 from ..operands import to_host
 from ..operations import matrix as operations
+from ..small_values import for_zero_tests
 from ..store import PatternStore
 from . import device_arrays, validate
 from .base import Matrix
@@ -121,7 +122,7 @@ class Coo(Matrix):
     def eliminate_zeros(self) -> None:
         """Take stored zeros out, in place; see :meth:`Csr.eliminate_zeros`."""
         self.executor.refuse_capture(MAKES)
-        kept = self.data != 0
+        kept = for_zero_tests(self.executor, self.data) != 0
         if not bool(self.executor.xp.all(kept)):
             arrays = (self.data[kept], self.row[kept], self.col[kept])
             self._replace(self._with_arrays(self.executor, *arrays))

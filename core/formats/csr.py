@@ -273,7 +273,7 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
             if matrix.nnz > LONG and has_long_row(matrix.indptr):
                 matrix = matrix._with_data(in_double_if_long(self.executor, matrix.data))
             indptr, indices, data = self.executor.run(structure.csr_sum_duplicates, matrix)
-            data = rounded_to(data, self.dtype)
+            data = rounded_to(self.executor, data, self.dtype)
             return Csr._from_arrays(self.executor, self.shape, data, indices, indptr)
         return matrix
 

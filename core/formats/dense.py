@@ -12,6 +12,7 @@ from ..dtypes import held_dtype
 from ..errors import InvalidMatrix
 from ..operands import native
 from ..operations import matrix as operations
+from ..small_values import as_dtype
 from . import validate
 from .base import Matrix
 from .batchable import Batchable
@@ -122,7 +123,7 @@ def dense_of(arg: Any, executor: Executor | str | None = None) -> Dense:
     entries = native(where, arg, "the matrix")
     if entries.ndim != 2:
         raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
-    entries = entries.astype(held_dtype(entries.dtype), copy=False)
+    entries = as_dtype(where, entries, held_dtype(entries.dtype))
     if not entries.flags.c_contiguous:
         entries = where.copy(entries)
     return Dense._from_arrays(where, (int(entries.shape[0]), int(entries.shape[1])), entries)

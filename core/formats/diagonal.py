@@ -14,6 +14,7 @@ from ..linop import FACTS
 from ..operands import native
 from ..operations import vector
 from ..registry import executor as executor_by_name
+from ..small_values import as_dtype
 from .base import Matrix
 from .given import checked_shape, homeless, place
 
@@ -51,7 +52,7 @@ class Diagonal(Matrix):
         if values.ndim != 1:
             raise InvalidMatrix(f"data: expected 1 dimension, got shape {tuple(values.shape)}")
         held = value_dtype(values.dtype) if dtype is None else asked_dtype(dtype)
-        values = where.copy(values.astype(held, copy=False))
+        values = where.copy(as_dtype(where, values, held))
         n = int(values.size)
         self.__dict__.update(Diagonal._from_arrays(where, (n, n), values).__dict__)
         self._follows = homeless(executor, data)

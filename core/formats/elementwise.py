@@ -22,6 +22,7 @@ from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand, Unsuppo
 from ..executor import brought_together, same_executor
 from ..factors import number
 from ..operations import rows, values
+from ..small_values import as_dtype, entry_products, for_zero_tests, unflushed, values_times
 from .exact import both_exact, fits_double, from_double, in_double, largest, row_numbers
 from .hypersparse import canonical_entries, rows_or_columns
 from .operands import as_operand
@@ -51,7 +52,7 @@ def scaled(matrix: Matrix, factor: Any) -> Matrix:
     matrix.executor.refuse_capture(MAKES)
     if isinstance(factor, complex) and not is_exact(matrix.dtype):
         matrix = matrix.astype(np.result_type(matrix.dtype, np.complex64))
-    values = matrix.data * factor
+    values = values_times(matrix.executor, matrix.data, factor)
     return matrix._with_data(values if is_narrow(values.dtype) else _as_held(values))
 
 
@@ -74,8 +75,19 @@ def scale_in_place(matrix: Matrix, factor: Any, *, divide: bool = False) -> None
             f"A {symbol}= {factor!r}: {made} results do not fit a {matrix.dtype} matrix; "
             f"A = A {symbol} {factor!r} is another one"
         )
+    executor, data = matrix.executor, matrix.data
     with np.errstate(divide="ignore", invalid="ignore"):
-        matrix.update_values(matrix.data / factor if divide else matrix.data * factor)
+        values = (
+            unflushed(executor, lambda array: array / _in_dtype(factor, array, data), data)
+            if divide
+            else values_times(executor, data, factor)
+        )
+        matrix.update_values(values)
+
+
+def _in_dtype(number: Any, array: Array, data: Array) -> Any:
+    """Return a number as functions of ``data`` take it, if ``array`` has its values widened."""
+    return number if array is data else data.dtype.type(number)
 
 
 def _as_held(values: Array) -> Array:
@@ -100,14 +112,18 @@ def divided(matrix: Matrix, other: Any) -> Any:
             return scaled(matrix, _reciprocal(operand.number))
     if operand.array is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
-            array = operand.array
-            reciprocals = array**-1 if array.dtype.kind in "fc" else 1.0 / array
+            reciprocals = unflushed(matrix.executor, _reciprocals, operand.array)
         return _times_array(matrix, reciprocals)
     left, right = brought_together("the quotient", matrix, operand.matrix)
     if left.shape != right.shape:
         raise ShapeMismatch(f"/: expected a matrix of shape {left.shape}, got {right.shape}")
     with np.errstate(divide="ignore", invalid="ignore"):
-        return left.executor.xp.true_divide(*(m.asformat("dense").data for m in (left, right)))
+        pair = (m.asformat("dense").data for m in (left, right))
+        return unflushed(left.executor, left.executor.xp.true_divide, *pair)
+
+
+def _reciprocals(array: Array) -> Array:
+    return array**-1 if array.dtype.kind in "fc" else 1.0 / array
 
 
 def _reciprocal(divisor: Any) -> Any:
@@ -179,7 +195,7 @@ def _times_matrix(left: Matrix, right: Matrix) -> Csr:
     wide = max((m.index_dtype for m in pair), key=lambda d: d.itemsize)
     a, b = (with_index_dtype(m, wide) for m in pair)
     if same_pattern(a, b):
-        made = nonzeros(of_pattern(a, a.data * b.data))
+        made = nonzeros(of_pattern(a, entry_products(a.executor, a.data, b.data)))
         return _narrow_product(made, left, right)
     arguments = [x for m in (a, b) for x in (*row_bounds(m), m.indices, m.data)]
     made = filled(a, left.shape, rows.count_products, rows.multiply, *arguments)
@@ -202,7 +218,7 @@ def _times_array(matrix: Matrix, array: Array) -> Csr:
         np.result_type(np.float32 if is_narrow(matrix.dtype) else matrix.dtype, narrow)
     )
     csr, executor = csr.astype(dtype), csr.executor
-    dense = array.astype(dtype) if array.dtype != dtype else array
+    dense = as_dtype(executor, array, dtype)
     if not dense.flags.c_contiguous:
         dense = executor.copy(dense)
     column_step = int(shape[1] > 1)
@@ -346,7 +362,7 @@ def count_nonzeros(matrix: Matrix) -> int:
         exact = canonical_rows(matrix)
         return int(exact.executor.xp.count_nonzero(exact.data))
     csr = canonical_entries(matrix)
-    return int(csr.executor.xp.count_nonzero(csr.data))
+    return int(csr.executor.xp.count_nonzero(for_zero_tests(csr.executor, csr.data)))
 
 
 def diagonal(matrix: Matrix, k: int) -> Array:

@@ -13,6 +13,7 @@ from ..operands import home, is_host, to_host
 from ..provided import Provided
 from ..registry import executor as executor_by_name
 from ..registry import executor_owning, get_default_executor
+from ..small_values import as_dtype
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -44,7 +45,7 @@ def as_source(executor: Executor, values: Array, target: Array) -> Array:
     """
     on_host = executor.xp is np
     copy = not on_host and values.size > 0 and _may_overlap(executor, values, target)
-    return values.astype(target.dtype, copy=copy)
+    return as_dtype(executor, values, target.dtype, copy=copy)
 
 
 def _may_overlap(executor: Executor, a: Array, b: Array) -> bool:
@@ -108,7 +109,7 @@ def as_held(executor: Executor, array: Array, dtype: Any = None, *, copy: bool =
         that new values cannot be written to, is copied all the same.
     """
     if dtype is not None and array.dtype != dtype:
-        return array.astype(dtype)
+        return as_dtype(executor, array, dtype, copy=True)
     readable = array.flags.c_contiguous and getattr(array.flags, "writeable", True)
     return array if readable and not copy else executor.copy(array)
 

@@ -260,7 +260,7 @@ def row_totals(csr: Csr) -> Array:
     """Return the sum of each row; long rows of single precision are added up in double."""
     if csr.nnz > LONG and has_long_row(csr.indptr):
         wide = csr._with_data(in_double_if_long(csr.executor, csr.data))
-        return rounded_to(_of_rows(wide, rows.total), csr.dtype)
+        return rounded_to(csr.executor, _of_rows(wide, rows.total), csr.dtype)
     return _of_rows(csr, rows.total)
 
 

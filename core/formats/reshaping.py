@@ -11,6 +11,7 @@ from ..dtypes import COMPUTED, index_dtype, is_complex
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ..operands import native
 from ..operations import rows
+from ..small_values import as_dtype
 from .arithmetic import add
 from .csr import Csr, as_movable, from_movable
 from .exact import row_numbers
@@ -135,7 +136,9 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     if given.ndim == 0:
         given = xp.full(length, given.item())
     count = min(length, int(given.size))
-    values = _with_stored_diagonal(csr, given[:count].astype(csr.dtype), first[0], int(k))
+    values = _with_stored_diagonal(
+        csr, as_dtype(executor, given[:count], csr.dtype), first[0], int(k)
+    )
     if values is not None:
         return of_pattern(csr, values)
     row = row_numbers(csr)
@@ -145,7 +148,7 @@ def with_diagonal(matrix: Matrix, values: Any, k: int) -> Csr:
     lengths = xp.zeros(m + 1, csr.index_dtype)
     lengths[first[0] + 1 : first[0] + 1 + count] = 1
     columns = xp.arange(first[1], first[1] + count, dtype=csr.index_dtype)
-    data = given[:count].astype(csr.dtype)
+    data = as_dtype(executor, given[:count], csr.dtype, copy=True)
     indptr = xp.cumsum(lengths).astype(csr.index_dtype)
     new = known_canonical(Csr._from_arrays(executor, csr.shape, data, columns, indptr))
     return add(masked(csr, ~on), new)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..dtypes import index_dtype, storage_dtype
+from ..small_values import as_dtype, entry_sums, for_zero_tests
 from .csr import Csr
 from .reductions import row_totals
 from .rowwise import with_index_dtype
@@ -51,15 +52,19 @@ def rounded_with_row_sums(A: Csr, dtype: DTypeLike, *, on_diagonal: bool) -> Csr
     wanted = storage_dtype(dtype, A.dtype)
     if wanted == A.dtype or A.nnz == 0:
         return A
-    kept = A._with_data(rounded(A.executor, A.data, wanted).astype(A.dtype))
-    taken = row_totals(A._with_data(A.data - kept.data))
-    return _with_entries(kept, taken, on_diagonal) if int((taken != 0).sum()) else kept
+    kept = A._with_data(as_dtype(A.executor, rounded(A.executor, A.data, wanted), A.dtype))
+    taken = row_totals(A._with_data(entry_sums(A.executor, A.data, kept.data, -1)))
+    return (
+        _with_entries(kept, taken, on_diagonal)
+        if int((for_zero_tests(A.executor, taken) != 0).sum())
+        else kept
+    )
 
 
 def _with_entries(A: Csr, values: Array, on_diagonal: bool) -> Csr:
     """Return ``A`` with one more entry at the end of each row for which ``values`` has one."""
     xp = A.executor.xp
-    further = (values != 0).astype(np.int64)
+    further = (for_zero_tests(A.executor, values) != 0).astype(np.int64)
     count = A.nnz + int(further.sum())
     A = with_index_dtype(A, index_dtype(count, A.index_dtype))
     dtype = A.index_dtype

@@ -10,6 +10,7 @@ from ..dtypes import COMPUTED
 from ..errors import InvalidArgument
 from ..operands import native
 from ..operations import rows, scan, structure
+from ..small_values import for_zero_tests
 from .csr import Csr, rearranged
 from .dense import Dense
 from .rowwise import (
@@ -77,7 +78,7 @@ def nonzeros(csr: Csr) -> Csr:
         if counts.entries == csr.nnz:
             return csr
         return filled_in(csr, csr.shape, counts, rows.drop_zeros)
-    mask = csr.data != 0
+    mask = for_zero_tests(csr.executor, csr.data) != 0
     return csr if bool(csr.executor.xp.all(mask)) else masked(csr, mask)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 from ..distinct import distinct
 from ..dtypes import asked_dtype, is_complex, may_store, name_of, storage_dtype
 from ..errors import InvalidArgument, UnsupportedOperation
+from ..small_values import as_dtype, for_zero_tests, not_flushed
 from ..store import Key
 from .compressed import CompressedRows
 from .csr import Csr
@@ -96,7 +97,7 @@ class StoredCsr(CompressedRows):
         return super()._with_data(data) if data.dtype != self.dtype else csr_of(self, data)
 
     def _as_stored(self, values: Array) -> Array:
-        computed = values.astype(self.dtype)
+        computed = as_dtype(self.executor, values, self.dtype)
         made = rounded(self.executor, computed, self.storage_dtype)
         refuse_lost_rows(self, computed, made)
         return made
@@ -166,7 +167,7 @@ class StoredCsr(CompressedRows):
     def _main_diagonal(self) -> Array:
         """Return the diagonal, widened: the other values stay as they are stored."""
         found = self._pattern.get(_DIAGONAL, lambda: _diagonal_entries(self))
-        data = self.data[found.positions].astype(self.dtype)
+        data = as_dtype(self.executor, self.data[found.positions], self.dtype)
         narrow = Csr._from_arrays(self.executor, self.shape, data, found.indices, found.indptr)
         return narrow._main_diagonal()
 
@@ -261,7 +262,7 @@ def csr_of(A: CompressedRows, data: Array) -> Csr:
 
 def widened(A: StoredCsr) -> Csr:
     """Return the same matrix with values of the dtype that it computes in."""
-    return csr_of(A, A.data.astype(A.dtype))
+    return csr_of(A, as_dtype(A.executor, A.data, A.dtype, copy=True))
 
 
 def stored(A: Csr, dtype: DTypeLike) -> Csr | StoredCsr:
@@ -299,9 +300,9 @@ def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
     """
     xp = executor.xp
     with np.errstate(over="ignore", under="ignore"):
-        made = values.astype(dtype)
+        made = as_dtype(executor, values, dtype, copy=True)
     checked = _readable(made)
-    largest = _largest_finite(xp, values)
+    largest = _largest_finite(executor, values)
     lost = int((~xp.isfinite(checked) & xp.isfinite(values)).sum())
     if lost:
         raise InvalidArgument(
@@ -326,10 +327,11 @@ def _readable(stored: Array) -> Array:
     return stored if is_complex(stored.dtype) else stored.astype(np.float32)
 
 
-def _largest_finite(xp: Any, values: Array) -> float:
+def _largest_finite(executor: Executor, values: Array) -> float:
     if not values.size:
         return 0.0
-    return float(abs(xp.where(xp.isfinite(values), values, 0)).max())
+    xp = executor.xp
+    return float(abs(not_flushed(executor, xp.where(xp.isfinite(values), values, 0))).max())
 
 
 def _least(dtype: np.dtype[Any]) -> float:
@@ -345,8 +347,10 @@ def refuse_lost_rows(A: CompressedRows, values: Array, stored: Array) -> None:
     InvalidArgument
         With the first such row: the stored matrix would be singular.
     """
-    xp, executor = A.executor.xp, A.executor
-    lost = (_readable(stored) == 0) & (values != 0)
+    executor = A.executor
+    lost = (for_zero_tests(executor, _readable(stored)) == 0) & (
+        for_zero_tests(executor, values) != 0
+    )
     if not int(lost.sum()):
         return
     places = np.flatnonzero(executor.to_host(lost))
@@ -356,7 +360,7 @@ def refuse_lost_rows(A: CompressedRows, values: Array, stored: Array) -> None:
     empty = rows[kept[indptr[rows + 1]] == kept[indptr[rows]]]
     if empty.size:
         row = int(empty[0])
-        largest = _largest_finite(xp, values[int(indptr[row]) : int(indptr[row + 1])])
+        largest = _largest_finite(executor, values[int(indptr[row]) : int(indptr[row + 1])])
         raise InvalidArgument(
             f"row {row} becomes 0 in {name_of(np.dtype(stored.dtype))} (and {empty.size - 1} other "
             f"rows): its largest value has the size {largest:.3g}. {_REMEDY}, or its rows"

@@ -14,6 +14,7 @@ from ..operands import as_block, like
 from ..operations import triangular, vector
 from ..registry import executor as executor_by_name
 from ..registry import host_name
+from ..small_values import as_dtype, conjugated, for_zero_tests, unflushed
 from ..store import Key
 
 if TYPE_CHECKING:
@@ -203,7 +204,9 @@ class Triangle:
         if self.transpose != "N":
             pattern, order = A.transposed_pattern()
             data = A.data[order]
-            matrix = pattern._with_data(data.conj() if self.transpose == "H" else data)
+            matrix = pattern._with_data(
+                conjugated(A.executor, data) if self.transpose == "H" else data
+            )
         if self.unit:
             return matrix, A.executor.xp.ones(A.shape[0], dtype=A.dtype)
         return matrix, _inverse_diagonal(matrix)
@@ -233,7 +236,7 @@ _TRIANGLE: Key[Triangle] = Key("triangle")
 def _inverse_diagonal(A: Csr) -> Array:
     xp = A.executor.xp
     d = A.diagonal()
-    missing = d == 0
+    missing = for_zero_tests(A.executor, d) == 0
     if bool(xp.any(missing)):
         values = np.asarray(A.executor.to_host(d))
         row = int(np.flatnonzero(values == 0)[0])
@@ -241,7 +244,7 @@ def _inverse_diagonal(A: Csr) -> Array:
             f"solve_triangular: the diagonal is 0 in row {row}: the triangle is singular; "
             "unit=True takes ones for the diagonal"
         )
-    return 1 / d
+    return unflushed(A.executor, lambda array: 1 / array, d)
 
 
 class SolvesTriangles:
@@ -311,6 +314,6 @@ def _solve_triangular(A: Csr, b: Any, lower: bool, unit: bool, trans: str) -> An
     triangle = A._copies.get(key, lambda: Triangle(A, not lower, bool(unit), trans))
     triangle.prepare()
     x = executor.allocate(tuple(block.shape), dtype)
-    executor.run(vector.axpby, block.astype(dtype), x, 1.0, 0.0)
+    executor.run(vector.axpby, as_dtype(executor, block, dtype), x, 1.0, 0.0)
     triangle.solve(x)
     return like(executor, x, b)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import held_dtype, is_narrow
+from ..small_values import unflushed
 from .base import Matrix
 from .comparisons import compare, extreme, swapped
 from .entry_functions import ZERO_PRESERVING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 #: NumPy's other names of functions that are methods.
 _SYNONYMS = {"degrees": "rad2deg", "radians": "deg2rad"}
 
+#: Functions with values of another order than that of their smallest arguments.
+_OF_SMALL = ("ceil", "floor", "sign", "sqrt")
+
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXTREMES = ("maximum", "minimum")
 
@@ -30,7 +34,8 @@ def unary(matrix: Matrix, name: str) -> Csr:
     """
     csr = canonical_rows(matrix)
     data = csr.data.astype(np.int32) if csr.dtype == np.bool_ else csr.data
-    values = getattr(csr.executor.xp, name)(data)
+    function = getattr(csr.executor.xp, name)
+    values = unflushed(csr.executor, function, data) if name in _OF_SMALL else function(data)
     made = csr._with_data(values.astype(held_dtype(values.dtype), copy=False))
     return made.astype(matrix.dtype) if is_narrow(matrix.dtype) else made
 

@@ -20,6 +20,7 @@ from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
 from ..operands import Target, as_batch, is_host, native, to_host
+from ..small_values import as_dtype
 from .tensors import is_pattern
 
 #: The dtype of an array.
@@ -101,7 +102,7 @@ class DenseOperand:
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
         """Return the batch in ``dtype``, with adjacent columns; one block serves for all."""
-        batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
+        batch = as_dtype(executor, self.batch, dtype)
         if not _has_layout(batch, dtype.itemsize):
             batch = executor.copy(batch)
         return batch if batch.shape[0] == blocks else self._for_all(executor, batch, blocks)
@@ -140,7 +141,7 @@ class Values(DenseOperand):
 
     def cast(self, executor: Executor, dtype: np.dtype[Any], blocks: int) -> Array:
         """Return them in ``dtype``, shape ``(blocks, nnz)``; one block serves for all."""
-        batch = self.batch if self.batch.dtype == dtype else self.batch.astype(dtype)
+        batch = as_dtype(executor, self.batch, dtype)
         if batch.shape[1] > 1 and batch.strides[1] != dtype.itemsize:
             batch = executor.copy(batch)
         return batch if batch.shape[0] == blocks else self._for_all(executor, batch, blocks)

@@ -14,6 +14,7 @@ from ..executor import Array
 from ..factors import real_number
 from ..formats import Csr
 from ..operations import products as operations
+from ..small_values import as_dtype
 from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
 from .tensors import differentiable, is_tensor
 
@@ -127,5 +128,5 @@ def same_pattern(A: Csr, S: Csr) -> bool:
 
 def pattern_values(A: Csr, dtype: np.dtype[Any], blocks: int) -> Array:
     """Return the values of ``A`` for each block of a batch."""
-    data = A.data if A.data.dtype == dtype else A.data.astype(dtype)
+    data = as_dtype(A.executor, A.data, dtype)
     return A.executor.xp.broadcast_to(data[None], (blocks, A.nnz))

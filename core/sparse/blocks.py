@@ -13,6 +13,7 @@ from ..errors import InvalidArgument, ShapeMismatch
 from ..formats.csr import Csr
 from ..formats.rowwise import row_bounds, with_index_dtype
 from ..operations import rows, scan
+from ..small_values import as_dtype
 from .given import as_matrices, finished
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
     dtype = _joint_dtype([block.csr for block in blocks])
     if _are_stacked(shape, blocks):
         return _stacked(executor, shape, blocks, dtype)
-    data = [block.csr.data.astype(dtype, copy=False) for block in blocks]
+    data = [as_dtype(executor, block.csr.data, dtype) for block in blocks]
     if dtype in COMPUTED:
         return _put(executor, shape, blocks, data, dtype)
     first = list(accumulate((block.csr.nnz for block in blocks), initial=0))
@@ -260,7 +261,7 @@ def _copied(
     indptr = executor.allocate((shape[0] + 1,), index)
     for block, at, end in zip(blocks, first, first[1:], strict=False):
         csr = block.csr
-        executor.copy_into(data[at:end], csr.data.astype(dtype, copy=False))
+        executor.copy_into(data[at:end], as_dtype(executor, csr.data, dtype))
         executor.copy_into(indices[at:end], csr.indices)
         executor.run(rows.shift, csr.indptr, at, indptr[block.row : block.row + csr.shape[0] + 1])
     return Csr._from_arrays(executor, shape, data, indices, indptr)

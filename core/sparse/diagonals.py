@@ -14,6 +14,7 @@ from ..formats.exact import running
 from ..formats.given import checked_shape, place
 from ..formats.rowwise import known_canonical
 from ..operands import native
+from ..small_values import as_dtype
 from .given import finished, without_home
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _of_diagonals(
                 f"diags: the diagonal of offset {at[i]} has {int(values[i].size)} elements, and "
                 f"{length} fit a matrix of shape {shape}"
             )
-        crossing.append(_Crossing(values[i].astype(dtype), at[i], first, first + length))
+        crossing.append(_Crossing(as_dtype(where, values[i], dtype), at[i], first, first + length))
     begin = max(one.begin for one in crossing)
     end = max(min(one.end for one in crossing), begin)
     above = _rows_of_some(where, crossing, 0, begin)

@@ -24,6 +24,7 @@ from ...core.linop import LinOp
 from ...core.operands import as_block
 from ...core.operations import vector
 from ...core.result import AttemptRecord, Result
+from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
 from ..driver.loop import UNLIMITED
@@ -600,7 +601,7 @@ class Attempts:
         assert block is not None
         start = executor.zeros(tuple(block.shape), block.dtype)
         if given is not None:
-            executor.run(vector.axpby, given.astype(block.dtype), start, 1.0, 0.0)
+            executor.run(vector.axpby, as_dtype(executor, given, block.dtype), start, 1.0, 0.0)
         take(executor, start, block, solved)
         return edge.leave(start, self.b)
 

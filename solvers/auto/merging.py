@@ -11,6 +11,7 @@ from ...core.edges import edge_of
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.result import Result
+from ...core.small_values import as_dtype
 
 
 def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
@@ -19,7 +20,7 @@ def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Resul
     newer, older = edge.enter(new=new.x, old=old.x)
     assert newer is not None and older is not None
     x = executor.copy(newer)
-    take(executor, x, older.astype(x.dtype), keep)
+    take(executor, x, as_dtype(executor, older, x.dtype), keep)
     stops, iterations, norm = (
         list(new.stops),
         new.column_iterations.copy(),

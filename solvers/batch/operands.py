@@ -12,6 +12,7 @@ from ...core.batch.shapes import vectors_of
 from ...core.batch.tolerances import Tolerances
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.operands import is_host, native
+from ...core.small_values import as_dtype
 
 if TYPE_CHECKING:
     from ...core.batch import BatchMatrix
@@ -146,7 +147,8 @@ def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Opera
 def _rows(A: BatchMatrix, blocks: Array, dtype: Any, *, copy: bool) -> Array:
     """Return blocks (count, n, k) as contiguous rows (count k, n)."""
     xp = A.executor.xp
-    turned = xp.ascontiguousarray(blocks.transpose(0, 2, 1).astype(dtype, copy=copy))
+    turned = as_dtype(A.executor, blocks.transpose(0, 2, 1), dtype, copy=copy)
+    turned = xp.ascontiguousarray(turned)
     return turned.reshape(blocks.shape[0] * blocks.shape[2], A.shape[0])
 
 

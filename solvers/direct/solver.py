@@ -18,6 +18,7 @@ from ...core.operator import as_linop
 from ...core.registry import executor as executor_by_name
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.small_values import as_dtype, values_times
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Norms, RelativeResidual
 from ..driver.residual import TrueResidual
@@ -167,7 +168,9 @@ class Direct(LinOp, metaclass=Configurable):
     def _factorized(self, A: Csr, scale: float) -> Factors:
         if not self.shape[0]:
             return NoRows()
-        return self._engine.factorize(A if scale == 1.0 else A._with_data(A.data * scale))
+        if scale != 1.0:
+            A = A._with_data(values_times(A.executor, A.data, scale))
+        return self._engine.factorize(A)
 
     def _take(self, matrix: Matrix, factors: Factors, scale: float) -> None:
         self.A, self._factors, self._scale = matrix, factors, scale
@@ -270,7 +273,7 @@ class Direct(LinOp, metaclass=Configurable):
         began = time.perf_counter()
         block = as_block(self.executor, b, self.shape[0], "b")
         dtype = common_dtype(self.dtype, block.dtype)
-        block = block if block.dtype == dtype else block.astype(dtype)
+        block = as_dtype(self.executor, block, dtype)
         operator = self.A.astype(dtype)
         sides = RightHandSides(self.executor, block, operator_scale=self._scale)
         rows, columns = block.shape
@@ -320,7 +323,9 @@ class Direct(LinOp, metaclass=Configurable):
             start = as_block(self.executor, x0, self.shape[0], "x0")
             if start.shape != block.shape:
                 raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
-            self.executor.run(vector.axpby, start.astype(block.dtype), x, 1.0, 0.0)
+            self.executor.run(
+                vector.axpby, as_dtype(self.executor, start, block.dtype), x, 1.0, 0.0
+            )
             if not np.all(np.isfinite(largest_values(self.executor, x))):
                 raise InvalidArgument("x0 has NaN or Inf; start from finite values")
             scale_columns(self.executor, x, sides.solution_exponents)
@@ -393,9 +398,9 @@ class Direct(LinOp, metaclass=Configurable):
             real, imaginary = (self._factors.solve(p, self._transposed) for p in parts)
             solved = real + 1j * imaginary
         else:
-            solved = self._factors.solve(at_engine.astype(self.dtype, copy=False), self._transposed)
+            solved = self._factors.solve(as_dtype(engine, at_engine, self.dtype), self._transposed)
         if stays:
-            return engine.xp.ascontiguousarray(solved.astype(b.dtype, copy=False))
+            return engine.xp.ascontiguousarray(as_dtype(engine, solved, b.dtype))
         return self.executor.from_host(
             np.ascontiguousarray(engine.to_host(solved).astype(b.dtype, copy=False))
         )

@@ -22,6 +22,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
 from ...core.result import Result
+from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import Norms, State
 from .fast_path import Heard, go_straight, may_go_straight
@@ -78,8 +79,8 @@ class Solve(Verification):
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
         given = [block.dtype, *([] if start is None else [start.dtype])]
         dtype = solver._precision_for(solver.dtype, *given)
-        self.b = block if block.dtype == dtype else block.astype(dtype)
-        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
+        self.b = as_dtype(self.executor, block, dtype)
+        self.start = None if start is None else as_dtype(self.executor, start, dtype)
         self.work = solver._take_workspace(dtype, int(block.shape[1]))
         self.real = real_dtype(dtype)
         linear = solver._linear

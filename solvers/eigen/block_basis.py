@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument
+from ...core.small_values import as_dtype
 from ..driver.scaling import exponents_of, largest_values, power_of_two, scale_columns
 from . import tall
 from .base import not_positive
@@ -88,7 +89,7 @@ class BlockBasis:
         filled = 0
         for attempt in range(4):
             if given is not None and attempt == 0:
-                tall.copy(self.executor, given.astype(self.dtype), self.S[:, :k])
+                tall.copy(self.executor, as_dtype(self.executor, given, self.dtype), self.S[:, :k])
             elif seed >= 0 or attempt:
                 new = tall.random_block(
                     self.executor, self.n, k - filled, self.dtype, (max(seed, 0), attempt)

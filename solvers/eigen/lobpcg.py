@@ -17,6 +17,7 @@ from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.precision import in_precision
 from ...core.settings import Configurable
+from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import largest_values
@@ -206,7 +207,7 @@ class _Solve:
         self.history: list[tuple[Numbers, Numbers]] = []
         self._forget_directions()
         if constraints is not None:
-            self.basis.constrain(constraints.astype(dtype))
+            self.basis.constrain(as_dtype(self.basis.executor, constraints, dtype))
         self.basis.fill(self.k, blocks.get("X"), solver.seed)
         self._begin()
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dtypes import real_dtype
 from ...core.operations import vector
+from ...core.small_values import as_dtype
 from ..driver.scaling import exponents_of, largest_values, power_of_two, scale_columns
 from . import tall
 from .base import not_positive
@@ -72,7 +73,7 @@ class Vectors:
     def begin(self, start: Array | None) -> None:
         """Store the first vector: the start if it is not null, or a random one."""
         if start is not None:
-            tall.copy(self.executor, start.astype(self.dtype), self.w)
+            tall.copy(self.executor, as_dtype(self.executor, start, self.dtype), self.w)
             largest = float(largest_values(self.executor, self.w)[0])
             powers = np.array([power_of_two(largest)])
             scale_columns(self.executor, self.w, exponents_of(powers))

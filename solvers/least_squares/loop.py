@@ -21,6 +21,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
+from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ..driver.scaling import (
     LEAST_NORM,
@@ -103,9 +104,9 @@ class LeastSquaresSolve(LeastSquaresVerdict):
                 f"shape {tuple(np.shape(b))} need {(n, *np.shape(b)[1:])}"
             )
         dtype = common_dtype(solver.dtype, block.dtype, *([] if start is None else [start.dtype]))
-        block = block if block.dtype == dtype else block.astype(dtype)
+        block = as_dtype(self.executor, block, dtype)
         self.work = solver.take_workspace(dtype, int(block.shape[1]))
-        self.start = start if start is None or start.dtype == dtype else start.astype(dtype)
+        self.start = None if start is None else as_dtype(self.executor, start, dtype)
         self.sides = RightHandSides(
             self.executor, block, operator_scale=self.work.scales.A, safe=NEAR_ONE
         )

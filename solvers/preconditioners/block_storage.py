@@ -11,6 +11,7 @@ from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.lazy import Sum
 from ...core.linop import LinOp
+from ...core.small_values import not_flushed
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -89,8 +90,11 @@ def _may_store(name: str, dtype: Any) -> bool:
 def _chosen(executor: Any, group: Blocks, usable: list[str], full: str) -> np.ndarray[Any, Any]:
     """Return the names of the dtypes that blocks are stored in."""
     xp = executor.xp
-    inverse = xp.abs(group.inverses)
-    norms = (xp.abs(group.blocks).sum(axis=1).max(axis=1), inverse.sum(axis=1).max(axis=1))
+    inverse = xp.abs(not_flushed(executor, group.inverses))
+    norms = (
+        xp.abs(not_flushed(executor, group.blocks)).sum(axis=1).max(axis=1),
+        inverse.sum(axis=1).max(axis=1),
+    )
     block_norm, norm, largest = (
         np.asarray(executor.to_host(values), np.float64)
         for values in (*norms, inverse.max(axis=(1, 2)))

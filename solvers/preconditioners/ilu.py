@@ -11,6 +11,7 @@ from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.triangular import prepare_substitution, substitute
 from ...core.operations import ilu, triangular, vector
+from ...core.small_values import entry_products
 from .application import checked_application, checked_count, temporaries
 from .base import Preconditioner, RecordedRefresh, adjoint, transposed
 from .factor_pattern import FactorPattern
@@ -263,8 +264,12 @@ class Ilu(Preconditioner):
         self.lower, self.upper, self.pivots, self.left = found[:4]
         self.right = self.left._with_data(self.left.data)
         if self.reordering is not None:
-            self.left = self.left._with_data(self.left.data * self.reordering.left)
-            self.right = self.right._with_data(self.right.data * self.reordering.right)
+            self.left = self.left._with_data(
+                entry_products(self.executor, self.left.data, self.reordering.left)
+            )
+            self.right = self.right._with_data(
+                entry_products(self.executor, self.right.data, self.reordering.right)
+            )
 
     def _inverted(self, patterns: tuple[Csr, Csr] | None = None) -> tuple[Csr, Csr]:
         """Return approximate inverses of the triangles: one product each applies them.

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.deprecation import OldOptions
-from ...core.dtypes import is_complex, real_dtype
+from ...core.dtypes import is_complex
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Csr, Matrix
 from ...core.formats.arithmetic import add, matmul
 from ...core.formats.rowwise import with_index_dtype
 from ...core.lazy import Temporary
 from ...core.operations import isai
+from ...core.small_values import as_dtype, entry_products, not_flushed
 from .base import Preconditioner, RecordedRefresh, adjoint, require_finite, transposed, update_all
 from .factors import identity, kept, row_of_entries
 
@@ -194,17 +195,20 @@ class Fsai(Preconditioner):
         data, singular = inverted_rows(S, pattern)
         rows = row_of_entries(pattern)
         own = data[rows == pattern.indices]
-        real = xp.real(own)
+        real = xp.real(not_flushed(S.executor, own))
         fine = xp.isfinite(real) & (real > 0)
         if is_complex(S.dtype):
-            fine = fine & (xp.abs(xp.imag(own)) <= 1e3 * np.finfo(S.dtype).eps * xp.abs(real))
+            fine = fine & (
+                xp.abs(xp.imag(not_flushed(S.executor, own)))
+                <= 1e3 * np.finfo(S.dtype).eps * xp.abs(real)
+            )
         if singular or not bool(xp.all(fine)):
             raise InvalidMatrix(
                 "Fsai: the matrix is not Hermitian positive definite: use Isai, with gmres or "
                 "bicgstab"
             )
-        scale = (1.0 / xp.sqrt(real)).astype(real_dtype(S.dtype))
-        return data * scale[rows]
+        scale = as_dtype(S.executor, 1.0 / xp.sqrt(real), S.dtype)
+        return entry_products(S.executor, data, scale[rows])
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         n, k = x.shape
@@ -274,7 +278,7 @@ def _shortened(A: Csr) -> tuple[Csr, int]:
     if not long:
         return A, 0
     rows = row_of_entries(A)
-    size = xp.where(rows == A.indices, np.inf, xp.abs(A.data))
+    size = xp.where(rows == A.indices, np.inf, xp.abs(not_flushed(A.executor, A.data)))
     order = xp.argsort(-size, kind="stable")
     order = order[xp.argsort(rows[order], kind="stable")]
     rank = xp.arange(A.nnz, dtype=np.int64) - A.indptr[rows[order]]

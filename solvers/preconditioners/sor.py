@@ -15,6 +15,7 @@ from ...core.formats.permuting import permuted
 from ...core.formats.triangular import host_of, prepare_substitution, segments, substitute
 from ...core.lazy import Temporary
 from ...core.operations import ordering, triangular, vector
+from ...core.small_values import unflushed, values_times
 from .base import Preconditioner, adjoint, transposed, update_all
 from .jacobi import inverse_diagonal
 
@@ -147,7 +148,9 @@ class Sor(Preconditioner):
 
     def _inverse(self, S: Csr) -> Diagonal:
         made = inverse_diagonal(S, type(self).__name__)
-        return Diagonal._from_arrays(S.executor, S.shape, made.data * self.omega)
+        return Diagonal._from_arrays(
+            S.executor, S.shape, values_times(S.executor, made.data, self.omega)
+        )
 
     @property
     def _name(self) -> str:
@@ -289,7 +292,7 @@ class Ssor(Sor):
 
     def _weights_of(self, inverse: Diagonal) -> Diagonal:
         # with omega / d for the inverse, (2 - omega) / omega d is (2 - omega) divided by it
-        data = ((2.0 - self.omega) / inverse.data).astype(self.dtype)
+        data = unflushed(inverse.executor, lambda d: (2.0 - self.omega) / d, inverse.data)
         return Diagonal._from_arrays(inverse.executor, inverse.shape, data)
 
     def _replaced(self, matrix: Csr, inverse: Diagonal) -> list[tuple[Matrix, Matrix]]:

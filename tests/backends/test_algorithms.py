@@ -144,4 +144,5 @@ def test_the_first_candidate_that_can_be_prepared_is_the_plan(executor: Any, pro
         if earlier.reason is not None:  # only its preparation tells that it cannot run
             with pytest.raises(InvalidArgument, match="cannot run"):
                 A.plan_for(product, 3, earlier.algorithm.name)
-    assert str(chosen) == f"{plan.kernel}: {chosen.reason}"
+    expected = "" if chosen.estimate is None else f" ({chosen.estimate})"
+    assert str(chosen) == f"{plan.kernel}: {chosen.reason}{expected}"

@@ -1,0 +1,141 @@
+"""Arithmetic on native values that keeps subnormal numbers on every executor.
+
+CuPy compiles its kernels with ``-ftz=true``: they take a subnormal float32 for zero, and make zero
+of a result that would be subnormal. A matrix of such numbers is then a matrix of zeros, which has
+other solutions. Kernels of wollemi do not flush them. So values of single precision that decide
+about entries, scales and verdicts are computed here, by operations or by their bits. Executors that
+do not flush use the functions of their arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .dtypes import double_dtype, is_complex, real_dtype
+from .operations import precision, vector
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+_SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
+_DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
+
+#: The bits of a value without its sign, by the bytes of the value; all are 0 for a zero alone.
+_SIZES = {
+    2: (np.uint16, 0x7FFF),
+    4: (np.uint32, 0x7FFFFFFF),
+    8: (np.uint64, 0x7FFFFFFF7FFFFFFF),
+}
+
+
+def as_dtype(executor: Executor, values: Array, dtype: DTypeLike, *, copy: bool = False) -> Array:
+    """Return values in another dtype, rounded once; complex ones become real by their real parts.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where they are.
+    values : array
+        Of any dtype and shape.
+    dtype : dtype
+        The dtype wanted.
+    copy : bool
+        Whether values that have the dtype are copied.
+    """
+    dtype = np.dtype(dtype)
+    if values.dtype == dtype or not executor.flushes_subnormals or not values.size:
+        return values.astype(dtype, copy=copy)
+    if values.dtype in _SINGLE + _DOUBLE and is_complex(values.dtype) and not is_complex(dtype):
+        return as_dtype(executor, values.real, dtype)
+    if values.dtype in _SINGLE and dtype in _DOUBLE:
+        return _raised(executor, values).astype(dtype, copy=False)
+    if values.dtype in _DOUBLE and dtype not in _DOUBLE and dtype.kind not in "biu":
+        return _lowered(executor, values).astype(dtype, copy=False)
+    if values.dtype.itemsize == 2 and dtype in _DOUBLE:  # bfloat16 has the range of float32
+        single = values.astype(np.float32)
+        return as_dtype(executor, single, dtype)
+    return values.astype(dtype)
+
+
+def _raised(executor: Executor, values: Array) -> Array:
+    """Return values of single precision in double precision."""
+    made = executor.allocate(tuple(values.shape), double_dtype(values.dtype))
+    unscaled = executor.zeros((1,), real_dtype(made.dtype))
+    flat = made.reshape(-1, 1)
+    executor.run(precision.raised, values.reshape(-1, 1), unscaled, flat, 1.0, 0.0)
+    return made
+
+
+def _lowered(executor: Executor, values: Array) -> Array:
+    """Return values of double precision in single precision."""
+    single = np.complex64 if is_complex(values.dtype) else np.float32
+    made = executor.allocate(tuple(values.shape), single)
+    unscaled = executor.zeros((1,), real_dtype(values.dtype))
+    executor.run(precision.lower, values.reshape(-1, 1), unscaled, made.reshape(-1, 1))
+    return made
+
+
+def not_flushed(executor: Executor, values: Array) -> Array:
+    """Return values in a dtype in which functions of arrays flush none of them."""
+    if executor.flushes_subnormals and values.dtype in _SINGLE:
+        return as_dtype(executor, values, double_dtype(values.dtype))
+    return values
+
+
+def unflushed(executor: Executor, function: Callable[..., Array], *values: Array) -> Array:
+    """Return a function of arrays, computed in double precision where their own would flush."""
+    wide = [not_flushed(executor, array) for array in values]
+    found = function(*wide)
+    if all(a is b for a, b in zip(wide, values, strict=True)) or found.dtype not in _DOUBLE:
+        return found
+    return as_dtype(executor, found, np.result_type(*values))
+
+
+def for_zero_tests(executor: Executor, values: Array) -> Array:
+    """Return values, or integers, that are 0 exactly where the values are."""
+    if not executor.flushes_subnormals or values.dtype in _DOUBLE or values.dtype.kind in "biu":
+        return values
+    unsigned, sizes = _SIZES[values.dtype.itemsize]
+    return executor.xp.ascontiguousarray(values).view(unsigned) & unsigned(sizes)
+
+
+def values_times(executor: Executor, values: Array, factor: complex) -> Array:
+    """Return values times a number of Python's, which does not change their dtype."""
+    if not executor.flushes_subnormals or values.dtype not in _SINGLE or not values.size:
+        return values * factor
+    made = executor.allocate(tuple(values.shape), values.dtype)
+    flat = made.reshape(-1, 1)
+    executor.run(vector.axpby, values.reshape(-1, 1), flat, factor, 0.0)
+    return made
+
+
+def entry_products(executor: Executor, a: Array, b: Array) -> Array:
+    """Return the products of two arrays of one shape and dtype."""
+    if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
+        return a * b
+    made = executor.allocate(tuple(a.shape), a.dtype)
+    flat = made.reshape(-1, 1)
+    executor.run(vector.scale_rows, a.reshape(-1), b.reshape(-1, 1), flat, 1.0, 0.0)
+    return made
+
+
+def entry_sums(executor: Executor, a: Array, b: Array, beta: int = 1) -> Array:
+    """Return ``a + b``, or ``a - b`` where ``beta`` is -1, for arrays of one shape and dtype."""
+    if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
+        return a + b if beta == 1 else a - b
+    made = executor.copy(b)
+    executor.run(vector.axpby, a.reshape(-1, 1), made.reshape(-1, 1), 1.0, float(beta))
+    return made
+
+
+def conjugated(executor: Executor, values: Array) -> Array:
+    """Return the complex conjugates of complex values."""
+    if not executor.flushes_subnormals or values.dtype != np.complex64 or not values.size:
+        return values.conj()
+    made = executor.copy(values)
+    made.reshape(-1).view(np.uint32)[1::2] ^= np.uint32(1 << 31)  # the signs of imaginary parts
+    return made
