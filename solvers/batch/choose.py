@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
 from ...core.errors import InvalidArgument, ShapeMismatch
+from ...core.operands import to_host
 from ..direct.solver import Direct
 from ..registry import SOLVERS
 from .mixed import MixedResult, MixedSolver
@@ -143,10 +144,11 @@ def _completed(
     failed = np.flatnonzero(~result.converged.ravel())
     for k in failed.tolist():
         place = np.unravel_index(k, A.batch_shape)
-        if not bool(np.isfinite(A.executor.to_host(A.tocsr()._values[k])).all()):
-            continue  # its verdict stands
-        start = _of_system(x0, A, k)
-        found = alone(A[tuple(int(i) for i in place)], _of_system(b, A, k), start, **settings)
+        side, start = _of_system(b, A, k), _of_system(x0, A, k)
+        values = A.executor.to_host(A.tocsr()._values[k])
+        if not all(map(_is_finite, (values, side, start))):
+            continue  # its verdict stands: one system alone would be refused
+        found = alone(A[tuple(int(i) for i in place)], side, start, **settings)
         seconds += found.seconds
         solves = slice(k * width, (k + 1) * width)
         told.codes[solves] = [int(stop) for stop in found.stops]
@@ -162,6 +164,11 @@ def _completed(
         result, x=x.reshape(result.x.shape), seconds=began + seconds,
         notes=[*result.notes, note], explained=explained,
     )  # fmt: skip
+
+
+def _is_finite(operand: Any) -> bool:
+    """Return whether values, a right-hand side or a start, perhaps none, are finite."""
+    return operand is None or bool(np.isfinite(to_host(operand)).all())
 
 
 def _of_system(operand: Any, A: BatchMatrix, k: int) -> Any:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 
 import wollemi as wl
+import wollemi.interop.torch as wollemi_torch
 from wollemi.core import registry
 from wollemi.core.operands import home
 
@@ -159,3 +160,17 @@ def test_a_build_of_torch_without_the_device_is_refused_by_name():
     A = wl.Csr((DATA, INDICES, INDPTR), executor=executor)
     with pytest.raises(wl.errors.ExecutorMismatch, match=r"A\.to\('omp'\)"):
         spmm(A, torch.ones(2, 2, dtype=torch.float64))
+
+
+def test_a_matrix_without_a_home_meets_tensors_of_the_cpu(device):
+    with wl.default_executor(device):
+        A = wl.Csr(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    x = torch.ones(2, 1, dtype=torch.float64, requires_grad=True)
+    y = wollemi_torch.spmm(A, x)
+    y.sum().backward()
+    assert y.flatten().tolist() == [3.0, 3.0] and x.grad.flatten().tolist() == [1.0, 5.0]
+    A.update_values([2.0, 4.0, 6.0])
+    assert wollemi_torch.spmm(A, x).flatten().tolist() == [6.0, 6.0]
+    at_home = wl.Csr(np.eye(2), executor=device)
+    with pytest.raises(wl.errors.ExecutorMismatch):
+        wollemi_torch.spmm(at_home, x)

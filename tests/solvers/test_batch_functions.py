@@ -107,3 +107,17 @@ def test_an_operator_that_fits_no_system_is_refused_at_once(where, M):
     A = wl.Csr((np.ones((2, 2)), [0, 1], [0, 1, 2]), shape=(2, 2), executor=where)
     with pytest.raises(wl.errors.WollemiError, match="M"):
         wl.solvers.Cg(A, M=M)
+
+
+@pytest.mark.parametrize("operand", ["A", "b", "x0"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_system_with_nan_keeps_its_verdict_beside_others(where, operand, count):
+    """Fuzzing found that one bad right-hand side ended the solves of all systems."""
+    values = np.repeat(np.array([[2.0, 1.0, 3.0]]), count, axis=0)
+    b, x0 = np.ones((count, 2)), np.zeros((count, 2))
+    {"A": values, "b": b, "x0": x0}[operand][0, 0] = np.nan
+    A = wl.Csr((values, [0, 1, 1], [0, 2, 3]), shape=(2, 2), executor=where)
+    result = wl.solve(A, b, x0)
+    assert not result.converged[0] and result.converged[1:].all()
+    assert any(word in result.reason[0].lower() for word in ("finite", "nan"))
+    np.testing.assert_allclose(result.x[1:], np.broadcast_to([1 / 3, 1 / 3], (count - 1, 2)))
