@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
@@ -15,8 +14,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.formats import Csr
 from ...core.formats.mask import refuse_without_entries
-from ...core.registry import host_executor
-from ...core.store import Key
+from ...core.formats.on_host import on_host
 from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
@@ -141,39 +139,18 @@ def _of_matrix(A: Csr, device: torch.device) -> Sparse:
     try:
         tensors = tensors_of(A)
     except ExecutorMismatch:
-        if not _goes_to(A, device):
+        beside = on_host(A) if device.type == "cpu" else None
+        if beside is None:
             raise
-        return _of_matrix(_on_host(A), device)
+        return _of_matrix(beside, device)
     found: Sparse | None = tensors.sparse
     if found is None or tensors.pattern.indptr.device.type != device.type:
-        if _goes_to(A, device):
-            return _of_matrix(_on_host(A), device)
+        beside = on_host(A) if device.type == "cpu" else None
+        if beside is not None:
+            return _of_matrix(beside, device)
         found = Sparse(CompressedTensors(pattern_tensors(A, device)), tensors.values, _as_they_are)
         tensors.sparse = found
     return found
-
-
-def _goes_to(A: Csr, device: torch.device) -> bool:
-    """Return whether a matrix without a home, on a device, meets tensors of the CPU."""
-    return device.type == "cpu" and A._follows and A.executor.xp is not np
-
-
-class _OnHost:
-    """A matrix without a home where tensors of the CPU are."""
-
-    def __init__(self, A: Csr) -> None:
-        self.matrix: Csr = A.to(host_executor())
-
-    def update_values(self, A: Csr) -> None:
-        """Take over new values."""
-        self.matrix.update_values(A.executor.to_host(A.data))
-
-
-_ON_HOST: Key[_OnHost] = Key("a matrix beside tensors of the CPU")
-
-
-def _on_host(A: Csr) -> Csr:
-    return A._copies.get(_ON_HOST, lambda: _OnHost(A)).matrix
 
 
 def _as_they_are(values: Tensor) -> Tensor:
