@@ -89,6 +89,9 @@ SINGULAR, LONG = 0.1, 1.001
 #: least.
 MORE, AT_LEAST = 4.0, 1.0
 
+#: Seconds of a search for components, over the time of the structure of the pattern.
+SEARCH = 8.0
+
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
 
@@ -162,7 +165,7 @@ class Attempts:
         for candidate in first:
             self._take_turn(candidate)
         while not self._is_settled() and self.pool is not None:
-            if self.tried and self._is_solved_separately():
+            if self.tried and not self._is_next_quick() and self._is_solved_separately():
                 break
             following = self.pool.take(
                 indefinite=self.indefinite, over=self._over(), spent=self._spent()
@@ -174,6 +177,8 @@ class Attempts:
                 about = f"{following.name}: the estimate is lower than that of {usual.name}"
                 self.notes.append(about)
             self._take_turn(following)
+        if not self._is_settled():
+            self._is_solved_separately(last=True)
         self._take_up_again()
         for candidate in [] if self._is_settled() else tail():
             self._take_turn(candidate)
@@ -183,10 +188,22 @@ class Attempts:
             self.notes.append(f"the best is that of {self.best.solver.lower()}")
         return self._told_whole(self.best)
 
-    def _is_solved_separately(self) -> bool:
-        """Solve the components of a matrix that the first method did not solve, if it has some."""
-        separately, self.separately = self.separately, None
-        found = None if separately is None else separately(self._gave_up)
+    def _is_next_quick(self) -> bool:
+        """Return whether the next candidate takes less time than a search for components."""
+        pool = self.pool
+        if pool is None or not pool.ready:
+            return pool is not None and pool.has_quick_probe
+        return self._alternative() < SEARCH * pool.seconds_of_structure
+
+    def _is_solved_separately(self, *, last: bool = False) -> bool:
+        """Solve the components of a matrix that the first method did not solve, if it has some.
+
+        A component with nearly all rows waits until the other candidates have failed, where the
+        method would be as slow for it.
+        """
+        separately, slow = self.separately, not last and (self._gave_up or self._diverged)
+        self.separately = separately if slow else None
+        found = None if separately is None else separately(slow)
         if found is None:
             return False
         self.tried += found.attempts
@@ -412,7 +429,7 @@ class Attempts:
 
     def _learn(self, attempt: Candidate, result: Result) -> None:
         """Scale the iterations expected of similar methods by the iterations this one needs."""
-        if self.pool is None or not attempt.alike or result.iterations < LEARNED:
+        if self.pool is None or attempt.alike < 1 or result.iterations < LEARNED:
             return
         needed = iterations_needed(result)
         slowness = needed / max(attempt.iterations, 1.0)
@@ -458,10 +475,15 @@ class Attempts:
             if not self._gave_up:
                 self.waiting.append((attempt.expected, attempt))
         reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
+        reason = "diverged" if self._diverged else reason
         self._record(attempt, self._setup, result.iterations, result.seconds, reason)
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result
+
+    @property
+    def _diverged(self) -> bool:
+        return self._patience is not None and self._patience.diverged
 
     @property
     def _gave_up(self) -> bool:
@@ -473,12 +495,12 @@ class Attempts:
         if patience is None:
             return result
         self.scale = patience.scale
-        if not patience.gave_up:
+        if not (patience.gave_up or patience.diverged):
             return result
-        self.waiting.append((patience.rest, attempt))
-        stops: list[Stop] = [
-            Stop.MAX_ITERATIONS if s == Stop.CRITERION else s for s in result.stops
-        ]
+        if patience.gave_up:
+            self.waiting.append((patience.rest, attempt))
+        instead = Stop.MAX_ITERATIONS if patience.gave_up else Stop.BREAKDOWN
+        stops: list[Stop] = [instead if s == Stop.CRITERION else s for s in result.stops]
         return replace(result, stops=stops)
 
     def _record(

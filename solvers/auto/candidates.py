@@ -71,6 +71,10 @@ EXACT = 4.0
 #: for zeros on the diagonal: 113 for 134 expected with matched rows of a KKT system.
 OF_INDEFINITE = 6.0
 
+#: The power of the slowness of methods with Jacobi with which iterations with factors of matched
+#: rows grow.
+OF_MATCHED = 0.5
+
 #: Iterations of BiCGSTAB relative to CG for the same levels.
 BICGSTAB = 0.6
 
@@ -129,8 +133,9 @@ class Candidate:
         The class of the solver, where ``method`` is not the name of one of the package.
     trusted : bool
         Whether the number of iterations follows from a property of the matrix.
-    alike : bool
-        Whether the iterations grow with the iterations of CG with Jacobi.
+    alike : float
+        The power of the observed slowness of other methods with which its iterations grow: 1 where
+        they grow with the iterations of CG with Jacobi, 0 where they do not.
     """
 
     method: str
@@ -149,7 +154,7 @@ class Candidate:
     needs_indefinite: bool = False
     kind: type | None = None
     trusted: bool = False
-    alike: bool = False
+    alike: float = 0.0
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -170,8 +175,7 @@ class Candidate:
         slowness : float
             The iterations that an earlier attempt turned out to need over its expected ones.
         """
-        times = slowness if self.alike else 1.0
-        return self.setup + times * self.iterations * self.per_iteration
+        return self.setup + slowness**self.alike * self.iterations * self.per_iteration
 
     @property
     def name(self) -> str:
@@ -301,7 +305,7 @@ class Candidates:
         return Candidate(
             method, M, setup=self.rates.call, per_iteration=self._per_iteration(method),
             iterations=self.jacobi_iterations(factor),
-            trusted=self._is_mesh and not self.jumps, alike=True, **made,
+            trusted=self._is_mesh and not self.jumps, alike=1.0, **made,
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
@@ -324,10 +328,11 @@ class Candidates:
         if facts.hermitian and method != "cg" and not facts.not_invertible:  # it is indefinite
             factor *= OF_INDEFINITE
         exact = self.on_host and self.is_along_a_line  # there is no fill
+        alike = 0.0 if exact else OF_MATCHED if match else 1.0
         iterations = EXACT if exact else self.jacobi_iterations(factor)
         return Candidate(
             method, M, label, self._options(method), setup, self._per_iteration(method, apply),
-            iterations, patient=True, optional=True, alike=not (match or exact), **more,
+            iterations, patient=True, optional=True, alike=alike, **more,
         )  # fmt: skip
 
     def multigrid(self, method: str, M: Settings, kind: str, **more: Any) -> Candidate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import log, log2
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ PART, HOPELESS_PART = 0.35, 0.12
 #: shrinks as the rest grows.
 UNCERTAIN = 3.0
 
-#: Seconds between two looks at the residual.
-BETWEEN = 1.5e-3
+#: Seconds between two looks at the residual, and the part of the time of another candidate where
+#: that is less.
+BETWEEN, BETWEEN_PART = 1.5e-3, 0.06
 
 #: How many times the expected iterations an attempt has where their number is known.
 LONGER = 1.25
@@ -44,6 +45,14 @@ NEAR = 0.5
 
 #: Iterations that are timed: the first ones include preparations.
 TIMED = 20
+
+#: Roundings of a residual that is larger than the threshold divided by this stay in later ones: no
+#: iteration of the same solve meets the tolerance (G. L. G. Sleijpen and H. A. van der Vorst,
+#: Reliable updated residuals in hybrid Bi-CG methods, Computing 56, 1996).
+EPS = float(np.finfo(np.float64).eps)
+
+#: How many times the first residual such a residual is at least: others fall again.
+GROWN = 1e6
 
 #: The fewest and the most iterations between two looks.
 FEWEST, MOST = 1, 256
@@ -106,14 +115,20 @@ class Patience(Criterion):
         self.alternative, self.per_iteration = alternative, per_iteration
         self.iterations, self._outlook = iterations, outlook
         self.rtol, self.atol = rtol, atol
+        #: Estimates of the first candidate are good, and its residuals erratic between near looks.
+        self._is_first = outlook is not None
+        #: The observed time of an iteration over the estimated one, as a power of two.
+        self._slower = 1.0
         look = FIRST_PART * quickest
         self._looks = LOOKS_OF_SMALL if np.isfinite(quickest) else LOOKS
-        self.every = _within(min(BETWEEN, look / 2) / max(per_iteration, 1e-9), FEWEST)
+        self.every = self._period(min(alternative, quickest))
         if outlook is not None:
             first = min(FIRST_SECONDS, look) / max(per_iteration, 1e-9)
             self._usual, self.every = self.every, _within(first, FIRST)
         #: Whether this criterion ended the solve.
         self.gave_up = False
+        #: Whether the residual grew so far that no later one can meet the tolerance.
+        self.diverged = False
         #: The expected seconds of the rest when it was last asked.
         self.rest = np.inf
         #: The observed time of an iteration over the estimated one.
@@ -124,10 +139,17 @@ class Patience(Criterion):
     def done(self, state: State) -> bool:
         """Return whether another candidate is expected to be done sooner."""
         threshold = np.maximum(np.maximum(self.rtol * state.norm_b, self.atol), 1e-300)
+        with np.errstate(all="ignore"):
+            least = np.maximum(threshold / EPS, GROWN * state.initial_norm)
+            self.diverged = bool(np.any(state.norm > least))
+        if self.diverged:
+            return True
         if not self._seconds:
             self._look(0.0, state.initial_norm / threshold)
         self._look(state.seconds, state.norm / threshold)
         observed = state.seconds / max(state.iteration, 1)
+        if self.per_iteration > 0 and state.iteration >= JUDGED and not self._is_first:
+            self._slower = 2.0 ** int(log2(max(observed / self.per_iteration, 1.0)))
         if self.per_iteration > 0 and state.iteration >= TIMED:
             self.scale = min(max(observed / self.per_iteration, 0.5), 2.0)
         self.rest = self._expected_rest()
@@ -144,6 +166,8 @@ class Patience(Criterion):
             self.gave_up = found.better and not nearly
             if self.gave_up or not np.isfinite(self.alternative):
                 return self.gave_up
+        if not self._is_first:
+            self.every = self._period(self.alternative)
         alternative, spent = self.alternative * self.scale, state.seconds
         if state.iteration < LONGER * self.iterations:
             seconds = self.per_iteration * self.scale
@@ -158,6 +182,11 @@ class Patience(Criterion):
         part = min(max(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART), PART)
         self.gave_up = bool(spent > alternative * part)
         return self.gave_up
+
+    def _period(self, alternative: float) -> int:
+        """Return the iterations between two looks, at the observed speed where it is known."""
+        seconds = min(BETWEEN, BETWEEN_PART * alternative)
+        return _within(seconds / max(self.per_iteration * self._slower, 1e-9), FEWEST)
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
         """Record the missing reduction: the best so far, since some residuals are erratic."""

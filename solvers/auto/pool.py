@@ -31,6 +31,9 @@ OF_LINES = 0.95
 #: they are counted.
 UNCOUNTED = 3.0
 
+#: The part of the time of a candidate that counting may take before it begins.
+COUNTING_PART = 0.5
+
 #: Seconds of the structure of a pattern, and of an entry in it.
 STRUCTURE_CALL, STRUCTURE = 2e-4, 7e-9
 
@@ -49,6 +52,9 @@ CLEARLY_ON_DEVICE = 0.6
 
 #: Iterations with multigrid at most, where the structure of the pattern is not looked at.
 EARLY_CYCLES = 150
+
+#: Iterations without a preconditioner that show whether the replaced values of a diagonal spoil it.
+PROBED = 30
 
 #: Rows above which multigrid is tried for matrices that look like nothing it is made for.
 ROWS_OF_OTHERS = 5000
@@ -224,9 +230,37 @@ class Pool:
             found += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
         elif not facts.hermitian and not (make.on_host and self.properties.sample.units_vary):
             found += self._multigrid("gmres")  # it adds rows up: their units must be alike
+        if self._has_replaced_diagonal:
+            found.append(self._probe())
         if not facts.not_invertible:
             found.append(make.factors("bicgstab", needs_indefinite=definite))
         return [*found, make.factors("gmres", match=True, needs_indefinite=definite)]
+
+    @property
+    def _has_replaced_diagonal(self) -> bool:
+        """Whether some zeros of the diagonal count as ones for Jacobi, of another unit perhaps."""
+        found = self.properties
+        replaced = bool(found.facts.not_invertible) and self.first.M is not None
+        return replaced and not found.facts.hermitian and not found.is_out_of_order
+
+    @property
+    def has_quick_probe(self) -> bool:
+        """Whether the next candidate is the first method without a preconditioner.
+
+        It takes less time than the structure of the pattern.
+        """
+        waits = bool(self._taken) and not self.ready and len(self.candidates) == 1
+        return waits and self._has_replaced_diagonal
+
+    def _taken_probe(self) -> Candidate:
+        self.candidates.append(self._probe())
+        self._taken.add(self.candidates[-1].key)
+        return self.candidates[-1]
+
+    def _probe(self) -> Candidate:
+        """Return the first method without a preconditioner, with a few iterations."""
+        probe = self.make.jacobi(self.first.method, None)
+        return replace(probe, iterations=PROBED, limit=PROBED, alike=0.0)
 
     def _multigrid(self, method: str) -> list[Candidate]:
         facts, hints = self.properties.facts, self.properties.hints
@@ -267,21 +301,37 @@ class Pool:
         """
         if self._taken and indefinite and self.asks and not (self.ready or self.is_second):
             return self._minres()
+        if self.has_quick_probe:
+            return self._taken_probe()
         if self._taken:
             self.prepare()  # the quick way failed
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
             return None
         best = min(left, key=self.seconds)
-        if best.method == DIRECT and self.looked and self.properties.counting_seconds:
-            others = [self.seconds(c) for c in left if c is not best]
-            self._count(max([spent, self.seconds(best), *others]))
-            self.candidates = [c for c in self.candidates if c is not best] + [self._direct()]
-            return self.take(indefinite=indefinite, over=over, spent=spent)
         if self.first in left and not self._clearly_better(best):
             best = self.first
+        direct = next((c for c in left if c.method == DIRECT), None)
+        if direct is not None and self._is_worth_counting(best):
+            others = [self.seconds(c) for c in left if c is not direct]
+            self._count(max([spent, self.seconds(direct), *others]))
+            self.candidates = [c for c in self.candidates if c is not direct] + [self._direct()]
+            return self.take(indefinite=indefinite, over=over, spent=spent)
         self._taken.add(best.key)
         return best
+
+    def _is_worth_counting(self, best: Candidate) -> bool:
+        """Return whether the factors are counted before the best candidate begins.
+
+        So where it is the direct solver itself, or one with an uncertain number of iterations that
+        takes longer than to count.
+        """
+        if best is self.first or not self.looked:
+            return False
+        counting = self.properties.counting_seconds
+        if best.method == DIRECT or not counting:
+            return counting > 0
+        return not best.trusted and counting < COUNTING_PART * self.seconds(best)
 
     def _minres(self) -> Candidate:
         """Return MINRES in place of CG, which found at once that the matrix is indefinite."""

@@ -55,10 +55,18 @@ MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 #: points and KKT systems of 750 to 4025 rows.
 PIVOTED = 2.2
 
-#: Seconds of the order of least degree for each entry, and for each entry and row of a pattern that
-#: spreads fast: its levels are fewer than this multiple of the logarithm of the rows. KKT systems
-#: have 1.2 times these levels, Markov chains 0.4, circuits and power flows 1.6 to 2.2.
-COUNTED, SPREADING, FEW_LEVELS = 1.2e-6, 3.5e-9, 1.4
+#: Seconds of the order of least degree: for each entry, for each row, and for each row of a pattern
+#: that spreads and so has more fill. Its levels are fewer than a multiple of the logarithm of the
+#: rows: saddle points have 0.8 times these levels, KKT systems 1.1 to 1.4, circuits, power flows
+#: and grids of power 1.6 to 2.2.
+COUNTED, COUNTED_ROW, SPREAD_ROW, SPREADS = 1.5e-7, 8e-7, 6e-6, 1.4
+
+#: The same for each entry and row of a pattern that spreads fast, and the multiple of the logarithm
+#: for it: Markov chains have 0.4 times these levels, graphs 0.7.
+SPREADING, SPREADS_FAST = 3.5e-9, 0.75
+
+#: Levels below which the dimension of a pattern says little of its fill.
+FEW_LEVELS = 16
 
 #: Entries of factors that are counted at most.
 MOST_COUNTED = 2**28
@@ -312,12 +320,15 @@ class Properties:
     @property
     def counting_seconds(self) -> float:
         """The time to count the factors' entries, 0 if the estimate does not need it."""
-        if "counted" in self._known or self.structure.dimension < UNRELIABLE:
-            return 0.0
         found = self.structure
-        if found.levels < FEW_LEVELS * log2(max(found.rows, 2)):
+        reliable = found.dimension < UNRELIABLE and found.levels >= FEW_LEVELS
+        if "counted" in self._known or found.is_triangular or reliable:
+            return 0.0
+        levels = found.levels / log2(max(found.rows, 2))
+        if levels < SPREADS_FAST:
             return 5e-4 + SPREADING * found.entries * found.rows
-        return 5e-4 + COUNTED * found.entries
+        row = SPREAD_ROW if levels < SPREADS else COUNTED_ROW
+        return 5e-4 + COUNTED * found.entries + row * found.rows
 
     def count_fill(self, most: float) -> None:
         """Order the rows by least degree and count the entries of the factors, up to ``most``."""

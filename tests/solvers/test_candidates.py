@@ -5,12 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial import KDTree
 
 import wollemi as wl
 from wollemi.solvers.auto import plan
+from wollemi.solvers.auto.facts import find_facts
 from wollemi.solvers.auto.methods import asked_method
 from wollemi.solvers.auto.plan import Question, planned
-from wollemi.solvers.auto.properties import Hints, Sample
+from wollemi.solvers.auto.pool import PROBED
+from wollemi.solvers.auto.properties import FEW_LEVELS, Hints, Properties, Sample
 
 from .conftest import convection, poisson
 
@@ -255,3 +258,58 @@ def test_a_strong_diagonal_and_one_that_no_entry_is_on_are_not_weak():
     S = convection(20)
     assert Sample(wl.Csr(S), hermitian=False).weakness <= 1
     assert Sample(wl.Csr(shift(50)), hermitian=False).weakness == 0
+
+
+def _with_some_zeros(n=3000, zeros=100):
+    """Return a matrix that is not symmetric, with some zeros on its diagonal."""
+    rng = np.random.default_rng(0)
+    S = sp.random_array((n, n), density=3 / n, rng=rng) + sp.diags_array(np.full(n, 4.0))
+    S = sp.lil_array(S)
+    for i in rng.permutation(n)[:zeros]:
+        S[i, i], S[i, (i + 1) % n], S[(i + 1) % n, i] = 0, 1, -1
+    S = sp.csr_array(S)
+    S.eliminate_zeros()
+    return S
+
+
+def _pool(S):
+    question = Question(
+        asked_method("auto", "auto"), 1, 1e-8, None, False, False, "normal", Hints()
+    )
+    return planned(wl.Csr(S), question).pool()
+
+
+def test_where_ones_replace_zeros_of_the_diagonal_a_few_iterations_without_m_come_next():
+    pool = _pool(_with_some_zeros())
+    first, probe = (pool.take(indefinite=False, over=(), spent=0.0) for _ in range(2))
+    assert (first.method, first.label) == ("bicgstab", "jacobi")
+    assert (probe.method, probe.M, probe.limit) == ("bicgstab", None, PROBED)
+    assert not pool.ready  # neither was the structure of the pattern needed
+    regular = _pool(convection(60))
+    regular.prepare()
+    assert all(c.limit != PROBED for c in regular.candidates)
+
+
+def test_slowness_counts_less_for_factors_of_matched_rows():
+    pool = _pool(convection(60))
+    pool.prepare()
+    times = {
+        c.label: (c.seconds(16.0) - c.setup) / (c.seconds(1.0) - c.setup) for c in pool.candidates
+    }
+    assert times["ilu"] == pytest.approx(16.0)
+    assert times["ilu:match"] == pytest.approx(4.0)
+    assert times[""] == pytest.approx(1.0)  # a factorization
+
+
+def test_the_factors_of_a_pattern_with_few_levels_are_counted():
+    n, rng = 2000, np.random.default_rng(0)
+    place = rng.uniform(0, 1, (n, 3))
+    near = KDTree(place).sparse_distance_matrix(KDTree(place), 0.2, output_type="coo_matrix")
+    S = sp.csr_array(near + sp.eye_array(n))
+    properties = Properties(wl.Csr(S), find_facts(wl.Csr(S)), {})
+    assert properties.structure.levels < FEW_LEVELS
+    assert 0 < properties.counting_seconds < 0.1
+    properties.count_fill(1e8)
+    assert properties.counting_seconds == 0
+    grid_like = Properties(wl.Csr(grid(60)), find_facts(wl.Csr(grid(60))), {})
+    assert grid_like.counting_seconds == 0
