@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 #: takes longer than setting up; CG for a 7-point stencil takes three quarters of the matrix.
 LIMIT = 64 * 2**20
 
+#: Vectors of a workspace at most, but for those of a cycle, and bytes of a value.
+VECTORS, LARGEST_VALUE = 256, 16
+
 #: Types of options by which a solver is found again.
 _PLAIN = (int, float, str, type(None))
 
@@ -207,7 +210,7 @@ class Kept:
     def trim(self) -> None:
         """Free the data over the limits, the longest unused first."""
         with self.lock:
-            if self._held() == self.trimmed:
+            if self._surely_fits() or self._held() == self.trimmed:
                 return
             left = self._limit()
             for place, key in enumerate(reversed(list(self.workspaces))):
@@ -221,6 +224,19 @@ class Kept:
                 if key[1] not in self.operands:  # its memory must be freed
                     del self.solvers[key]
             self.trimmed = self._held()
+
+    def _surely_fits(self) -> bool:
+        """Return whether the workspaces are so few and small that none needs to be measured."""
+        if self.operands or len(self.workspaces) > KINDS:
+            return False
+        if any(isinstance(key[1], int) for key in self.solvers):
+            return False
+        most, rows = 0, self.twin.shape[0]
+        for (_, cycle, _), free in self.workspaces.items():
+            for (_, columns), works in free.items():
+                vectors = LARGEST_VALUE * rows * columns * (VECTORS + (cycle or 0))
+                most += len(works) * (vectors + 2 * self.own)
+        return most <= LIMIT
 
     def _limit(self) -> int:
         return max(LIMIT, self.own)

@@ -140,8 +140,13 @@ class Sample:
         if not known.any():
             return 0.0
         with np.errstate(over="ignore"):
-            ratios = sums[known] / diagonal[known]
-        return float(np.percentile(ratios, 75)) - 1.0
+            ratios = np.sort(sums[known] / diagonal[known])
+        place = 0.75 * (ratios.size - 1)
+        below = int(place)  # as np.percentile does, which takes ten times as long for a few values
+        above = min(below + 1, ratios.size - 1)
+        with np.errstate(all="ignore"):
+            found = ratios[below] + (place - below) * (ratios[above] - ratios[below])
+        return float(found) - 1.0
 
     @cached_property
     def units_vary(self) -> bool:
