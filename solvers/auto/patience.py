@@ -147,11 +147,7 @@ class Patience(Criterion):
         if not self._seconds:
             self._look(0.0, state.initial_norm / threshold)
         self._look(state.seconds, state.norm / threshold)
-        observed = state.seconds / max(state.iteration, 1)
-        if self.per_iteration > 0 and state.iteration >= JUDGED and not self._is_first:
-            self._slower = 2.0 ** int(log2(max(observed / self.per_iteration, 1.0)))
-        if self.per_iteration > 0 and state.iteration >= TIMED:
-            self.scale = min(max(observed / self.per_iteration, 0.5), 2.0)
+        self._observe_speed(state)
         self.rest = self._expected_rest()
         if self._outlook is not None:
             if self._missing[-1] <= NEAR * (self._missing[0] - self._missing[-1]):
@@ -182,6 +178,15 @@ class Patience(Criterion):
         part = min(max(PART * UNCERTAIN * alternative / self.rest, HOPELESS_PART), PART)
         self.gave_up = bool(spent > alternative * part)
         return self.gave_up
+
+    def _observe_speed(self, state: State) -> None:
+        if not self.per_iteration > 0:
+            return
+        times = state.seconds / max(state.iteration, 1) / self.per_iteration
+        if state.iteration >= JUDGED and not self._is_first:
+            self._slower = 2.0 ** int(log2(max(times, 1.0)))
+        if state.iteration >= TIMED:
+            self.scale = min(max(times, 0.5), 2.0)
 
     def _period(self, alternative: float) -> int:
         """Return the iterations between two looks, at the observed speed where it is known."""

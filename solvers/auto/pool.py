@@ -311,14 +311,20 @@ class Pool:
         best = min(left, key=self.seconds)
         if self.first in left and not self._clearly_better(best):
             best = self.first
-        direct = next((c for c in left if c.method == DIRECT), None)
-        if direct is not None and self._is_worth_counting(best):
-            others = [self.seconds(c) for c in left if c is not direct]
-            self._count(max([spent, self.seconds(direct), *others]))
-            self.candidates = [c for c in self.candidates if c is not direct] + [self._direct()]
+        if self._is_counted_before(best, left, spent):
             return self.take(indefinite=indefinite, over=over, spent=spent)
         self._taken.add(best.key)
         return best
+
+    def _is_counted_before(self, best: Candidate, left: list[Candidate], spent: float) -> bool:
+        """Count the entries of factors where that is worth it, and estimate them anew."""
+        direct = next((c for c in left if c.method == DIRECT), None)
+        if direct is None or not self._is_worth_counting(best):
+            return False
+        others = [self.seconds(c) for c in left if c is not direct]
+        self._count(max([spent, self.seconds(direct), *others]))
+        self.candidates = [c for c in self.candidates if c is not direct] + [self._direct()]
+        return True
 
     def _is_worth_counting(self, best: Candidate) -> bool:
         """Return whether the factors are counted before the best candidate begins.
