@@ -104,8 +104,8 @@ def values_of(family: Family, count: int) -> HostArray:
     length = S.nnz / n
     data[:, diagonal] = 0.0
     sums = np.add.reduceat(np.abs(data), S.indptr[:-1], axis=1)
-    # Without dominance three of a million tridiagonal matrices are so close to singular that their
-    # systems are solved one by one, which would be most of the time.
+    # Without dominance a few of a million tridiagonal matrices are so close to singular that their
+    # systems are solved one by one, which takes most of the time.
     iterated = family.method != "direct" and length < 12
     dominance = rng.uniform(0.8, 1.2, (count, 1)) if iterated else 1.0
     data[:, diagonal] = dominance * sums + 0.1
