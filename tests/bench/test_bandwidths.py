@@ -9,7 +9,7 @@ from wollemi.core.operation import Cost
 from wollemi_bench import Timing, bandwidths
 from wollemi_bench.bandwidth import Streams, within_reason
 from wollemi_bench.bandwidths import Bandwidths
-from wollemi_bench.problem import Facts
+from wollemi_bench.problem import OfferFacts
 from wollemi_bench.runner import Ready
 
 REFERENCE = wl.ReferenceExecutor()
@@ -17,7 +17,7 @@ MEGABYTE = 1 << 20
 
 
 def stream(name):
-    return Ready(name, "", Facts(cost=Cost(MEGABYTE, 0)))
+    return Ready(name, "", OfferFacts(cost=Cost(MEGABYTE, 0)))
 
 
 def timing(*seconds):
@@ -69,7 +69,7 @@ def test_the_memory_of_a_gpu_is_measured_once_for_a_size(monkeypatch):
             asked.append(streams.nbytes)
 
         def prepare(self, library):
-            return [stream("read: dot"), stream("copy"), Ready("triad", "failed: no", Facts())]
+            return [stream("read: dot"), stream("copy"), Ready("triad", "failed: no", OfferFacts())]
 
         def clear(self):
             pass

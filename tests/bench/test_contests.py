@@ -14,7 +14,7 @@ from wollemi_bench import Contest, Timing, case, spmv
 from wollemi_bench.contest import Outcome, Settings
 from wollemi_bench.measure import run
 from wollemi_bench.peers import Absent, Peer, PyAmg, SciPy
-from wollemi_bench.problem import Facts, Offer, Problem, libraries
+from wollemi_bench.problem import Offer, OfferFacts, Problem, libraries
 from wollemi_bench.report import break_even
 from wollemi_bench.worker import Runners, pack, unpack
 
@@ -29,7 +29,7 @@ class Toy(Problem):
         self.S, self.calls, self.cost = case("stencil5:2").matrix(), calls, cost
 
     def ours(self, executor):
-        facts = Facts(cost=self.cost)
+        facts = OfferFacts(cost=self.cost)
         return [
             Offer(name, lambda call=call: call, facts=lambda: facts)
             for name, call in self.calls.items()
@@ -76,7 +76,7 @@ def test_the_memory_is_measured_with_a_cost():
 
 def test_what_comes_once_is_paid_for_after_so_many_calls():
     def outcome(name, first, each):
-        return Outcome(name, Timing((each,) * 3, 1), facts=Facts(first=first))
+        return Outcome(name, Timing((each,) * 3, 1), facts=OfferFacts(first=first))
 
     baseline = outcome("scipy", 3.0, 3.0)
     assert break_even(outcome("wollemi", 11.0, 1.0), baseline) == 5.0

@@ -169,7 +169,7 @@ class OneCall(spmv.Product):
         self.gpu = gpu
 
     def offers(self, library):
-        from wollemi_bench.problem import Facts, Offer
+        from wollemi_bench.problem import Offer, OfferFacts
 
         self.gpu.taken += 1000  # the operands are placed
 
@@ -177,7 +177,7 @@ class OneCall(spmv.Product):
             self.gpu.taken += 10  # a workspace is taken
             return self.gpu.call
 
-        return [Offer("one", make, wrong=lambda _: "", facts=Facts, capture=capture_by_cupy)]
+        return [Offer("one", make, wrong=lambda _: "", facts=OfferFacts, capture=capture_by_cupy)]
 
 
 def test_a_station_of_a_gpu_replays_and_counts_its_memory(gpu):

@@ -14,7 +14,7 @@ from wollemi.core.operation import Cost
 from wollemi_bench import Report, Timing
 from wollemi_bench.contest import Outcome
 from wollemi_bench.peers import Absent, SciPy
-from wollemi_bench.problem import Facts
+from wollemi_bench.problem import OfferFacts
 from wollemi_bench.report import Record, Subject, environment, records_of, seconds_text, table
 
 REFERENCE = wl.ReferenceExecutor()
@@ -45,7 +45,7 @@ SUBJECT = Subject(
 
 
 def example():
-    facts = Facts(cost=Cost(8_000_000, 4_000_000), kernel="rows", notes=["rows: why"])
+    facts = OfferFacts(cost=Cost(8_000_000, 4_000_000), kernel="rows", notes=["rows: why"])
     outcomes = [
         Outcome("wollemi", Timing((1e-3, 2e-3, 3e-3), 5), facts=facts),
         Outcome("scipy", Timing((3e-3, 6e-3, 9e-3), 2)),
@@ -65,15 +65,15 @@ def test_records_have_bandwidth_share_and_ratio():
 
 
 def test_a_solve_is_counted_by_the_iteration():
-    outcomes = [Outcome("wollemi", Timing((1.0,), 1), facts=Facts(cost=Cost(50, 20)))]
+    outcomes = [Outcome("wollemi", Timing((1.0,), 1), facts=OfferFacts(cost=Cost(50, 20)))]
     (record,) = records_of(replace(SUBJECT, per=10), outcomes, {})
     assert (record.seconds, record.bytes, record.flops) == (0.1, 5, 2)
 
 
 def test_a_solve_that_ended_early_is_counted_by_the_iterations_it_did():
     outcomes = [
-        Outcome("wollemi", Timing((1.0, 1.0), 1), facts=Facts(iterations=10)),
-        Outcome("scipy", Timing((1.0, 1.0), 1), facts=Facts(iterations=5)),
+        Outcome("wollemi", Timing((1.0, 1.0), 1), facts=OfferFacts(iterations=10)),
+        Outcome("scipy", Timing((1.0, 1.0), 1), facts=OfferFacts(iterations=5)),
     ]
     ours, scipy = records_of(replace(SUBJECT, per=10), outcomes, {})
     assert (ours.seconds, scipy.seconds, scipy.times_ours) == (0.1, 0.2, 2.0)
