@@ -175,7 +175,7 @@ sanitize: $(STAMPS)/test
 	$(INSTALL_SANITIZED)
 	$(PYTHON_SANITIZED) -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
-# Random calls on matrices, files, expressions, eigenvalue problems, batches, for so many seconds each: make fuzz SECONDS=600 SANITIZE=ON
+# Random calls on matrices, files, expressions, eigenvalue problems, batches, some seconds each: make fuzz SECONDS=600 SANITIZE=ON
 SECONDS ?= 60
 SEED ?= 0
 SANITIZE ?= OFF

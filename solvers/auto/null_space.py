@@ -17,6 +17,7 @@ from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
+from .attempts import LONGER_ONE
 from .kept import facts_of, kept_with
 from .methods import AskedMethod
 
@@ -136,7 +137,7 @@ def solve_projected(
         for bad, stop in zip(unmet, found.stops, strict=True)
     ]
     notes = [
-        *found.notes,
+        *(note for note in found.notes if LONGER_ONE not in note),
         f"the matrix maps constants to zero, on {null.sizes.size} component(s): they were taken "
         "out of b and x, and x is the shortest solution",
     ]

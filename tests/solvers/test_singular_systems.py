@@ -40,6 +40,7 @@ def test_a_system_with_constants_as_null_space_has_the_shortest_solution(on, n, 
     np.testing.assert_allclose(S @ result.x, b, atol=1e-7 * np.linalg.norm(b))
     for part in (result.x[: n * n], result.x[n * n :]):
         np.testing.assert_allclose(part.mean(axis=0), 0.0, atol=1e-10)
+    assert [note for note in result.notes if "shortest" in note] == [result.notes[-1]]
 
 
 @pytest.mark.parametrize("n", [8, 40])
