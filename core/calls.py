@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 PatternT = TypeVar("PatternT", bound="Csr | Mask")
 
 
+def _has_elements(E: Array, log_totals: Array | None) -> bool:
+    return bool(E.size > 0 or (log_totals is not None and log_totals.size > 0))
+
+
 class SpmvCall(NamedTuple):
     """``y = alpha A x + beta y``; with ``beta == 0`` the call does not read ``y``.
 
@@ -224,8 +228,7 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
     @property
     def has_output(self) -> bool:
         """Whether an output has elements."""
-        logs = self.log_totals
-        return bool(self.E.size > 0 or (logs is not None and logs.size > 0))
+        return _has_elements(self.E, self.log_totals)
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
@@ -289,8 +292,7 @@ class TracedCall(NamedTuple, Generic[PatternT]):
     @property
     def has_output(self) -> bool:
         """Whether an output has elements."""
-        logs = self.log_totals
-        return bool(self.E.size > 0 or (logs is not None and logs.size > 0))
+        return _has_elements(self.E, self.log_totals)
 
     @property
     def factors(self) -> tuple[complex | str, ...]:

@@ -10,7 +10,7 @@ do not flush use the functions of their arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -84,6 +84,14 @@ def not_flushed(executor: Executor, values: Array) -> Array:
     if executor.flushes_subnormals and values.dtype in _SINGLE:
         return as_dtype(executor, values, double_dtype(values.dtype))
     return values
+
+
+def number_beside(number: Any, values: Array, own: Array) -> Any:
+    """Return a number, in the dtype of ``own`` if ``values`` are its values widened."""
+    if values is own:
+        return number
+    with np.errstate(over="ignore"):
+        return own.dtype.type(number)
 
 
 def unflushed(executor: Executor, function: Callable[..., Array], *values: Array) -> Array:

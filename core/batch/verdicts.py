@@ -115,12 +115,13 @@ class Verdicts:
 
     def take(self, rows: Numbers, found: Verdicts) -> None:
         """Store the verdicts of some solves, where their arrays are."""
+        on = self._executor
+        places = on.from_host(rows) if on is not None and self._native else None
         for name in FIELDS:
             values = found._read(name)
             if name in self._native:
-                assert self._executor is not None
-                on = self._executor
-                self._native[name][on.from_host(rows)] = on.from_host(values)
+                assert on is not None
+                self._native[name][places] = on.from_host(values)
             else:
                 self._read(name)[rows] = values
 

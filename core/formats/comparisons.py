@@ -17,7 +17,7 @@ from ..dtypes import COMPUTED, held_dtype, is_exact, is_narrow, joint_dtype
 from ..errors import ShapeMismatch, UnsupportedOperation
 from ..executor import brought_together
 from ..operations import rows
-from ..small_values import not_flushed, unflushed
+from ..small_values import not_flushed, number_beside, unflushed
 from .csr import Csr
 from .exact import fits_double, largest, row_numbers, with_joint_indices
 from .operands import as_operand
@@ -116,10 +116,7 @@ def _with_number(matrix: Matrix, number: Any, name: str) -> Csr:
 def _answers(csr: Csr, number: Any, name: str) -> Array:
     """Return the comparison of each value with a number, which is rounded to the dtype."""
     values = not_flushed(csr.executor, csr.data)
-    if values is not csr.data:
-        with np.errstate(over="ignore"):
-            number = csr.dtype.type(number)
-    return getattr(csr.executor.xp, name)(values, number)
+    return getattr(csr.executor.xp, name)(values, number_beside(number, values, csr.data))
 
 
 def _with_matrix(left: Matrix, right: Matrix, name: str) -> Csr:

@@ -22,7 +22,14 @@ from ..errors import InvalidArgument, ShapeMismatch, UnsupportedOperand, Unsuppo
 from ..executor import brought_together, same_executor
 from ..factors import number
 from ..operations import rows, values
-from ..small_values import as_dtype, entry_products, for_zero_tests, unflushed, values_times
+from ..small_values import (
+    as_dtype,
+    entry_products,
+    for_zero_tests,
+    number_beside,
+    unflushed,
+    values_times,
+)
 from .exact import both_exact, fits_double, from_double, in_double, largest, row_numbers
 from .hypersparse import canonical_entries, rows_or_columns
 from .operands import as_operand
@@ -78,16 +85,11 @@ def scale_in_place(matrix: Matrix, factor: Any, *, divide: bool = False) -> None
     executor, data = matrix.executor, matrix.data
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (
-            unflushed(executor, lambda array: array / _in_dtype(factor, array, data), data)
+            unflushed(executor, lambda array: array / number_beside(factor, array, data), data)
             if divide
             else values_times(executor, data, factor)
         )
         matrix.update_values(values)
-
-
-def _in_dtype(number: Any, array: Array, data: Array) -> Any:
-    """Return a number as functions of ``data`` take it, if ``array`` has its values widened."""
-    return number if array is data else data.dtype.type(number)
 
 
 def _as_held(values: Array) -> Array:

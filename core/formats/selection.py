@@ -150,7 +150,7 @@ def take_columns(matrix: Matrix, chosen: Array) -> Csr:
 def masked_columns(matrix: Matrix, mask: Array) -> Csr:
     """Return the columns of which a mask is true: an array of booleans of any device.
 
-    The host counts those of its own masks: the device's count would be a wait for it.
+    The host counts the columns of its own masks: to count them on a device is a wait for it.
     """
     csr, executor = as_rows(matrix), matrix.executor
     count = int(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else None

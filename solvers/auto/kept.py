@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: takes longer than setting up; CG for a 7-point stencil takes three quarters of the matrix.
 LIMIT = 64 * 2**20
 
-#: Vectors of a workspace at most, but for those of a cycle, and bytes of a value.
+#: Vectors of a workspace at most, without the vectors of a cycle; bytes of a value at most.
 VECTORS, LARGEST_VALUE = 256, 16
 
 #: Types of options by which a solver is found again.
@@ -226,7 +226,7 @@ class Kept:
             self.trimmed = self._held()
 
     def _surely_fits(self) -> bool:
-        """Return whether the workspaces are so few and small that none needs to be measured."""
+        """Return whether the most that the workspaces can hold is below the limit."""
         if self.operands or len(self.workspaces) > KINDS:
             return False
         if any(isinstance(key[1], int) for key in self.solvers):

@@ -194,14 +194,11 @@ class Fsai(Preconditioner):
         xp = S.executor.xp
         data, singular = inverted_rows(S, pattern)
         rows = row_of_entries(pattern)
-        own = data[rows == pattern.indices]
-        real = xp.real(not_flushed(S.executor, own))
+        own = not_flushed(S.executor, data[rows == pattern.indices])
+        real = xp.real(own)
         fine = xp.isfinite(real) & (real > 0)
         if is_complex(S.dtype):
-            fine = fine & (
-                xp.abs(xp.imag(not_flushed(S.executor, own)))
-                <= 1e3 * np.finfo(S.dtype).eps * xp.abs(real)
-            )
+            fine = fine & (xp.abs(xp.imag(own)) <= 1e3 * np.finfo(S.dtype).eps * xp.abs(real))
         if singular or not bool(xp.all(fine)):
             raise InvalidMatrix(
                 "Fsai: the matrix is not Hermitian positive definite: use Isai, with gmres or "

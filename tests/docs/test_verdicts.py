@@ -1,4 +1,4 @@
-"""The page on verdicts names every public solver, and says what each does."""
+"""The page on verdicts names every public solver, and states its scaling and precision."""
 
 from __future__ import annotations
 

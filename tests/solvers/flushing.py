@@ -1,4 +1,4 @@
-"""An executor of the host on which functions of arrays flush, as those of CuPy do on a GPU.
+"""An executor of the host on which functions of arrays flush, as functions of CuPy do on a GPU.
 
 CuPy compiles its kernels with ``-ftz=true``: subnormal arguments and results of single precision
 are zeros. Kernels of wollemi keep them, here too.

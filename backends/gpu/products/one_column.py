@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 class OneColumn(GpuAlgorithm):
     """The kernel of ``A @ x``, with the plan of ``A``.
 
-    That plan packs the values of ``A``. For values that are not its own, as those of other
-    libraries, and for batches, there are the kernels of any number of columns, of which launches
-    are repeated.
+    That plan packs the values of ``A``. Other values, such as arrays of another library, and
+    batches take the kernels of any number of columns, of which launches are repeated.
     """
 
     name: ClassVar[str] = "spmv"
@@ -39,13 +38,13 @@ class OneColumn(GpuAlgorithm):
         return "one column is a vector: the kernel of A @ x"
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
-        """Return the name of the kernel for values that are not those of ``A``."""
+        """Return the name of the kernel for values that do not belong to ``A``."""
         return ml_choice.choose(
             "spmm", facts.statistics, on.waves, 1, facts.itemsize, on.rules, lean=A.is_lean
         ).kernel
 
     def kernel_instead(self, state: str, call: SpmmCall) -> str | None:
-        """Return the kernel for a call with other values than those of ``A``, or for a batch."""
+        """Return the kernel for a batch, or for values that do not belong to ``A``."""
         values, own = call.values, call.A.data
         is_own = values.dtype == own.dtype and values.data.ptr == own.data.ptr
         return None if is_own and call.C.shape[0] == 1 else state

@@ -132,6 +132,11 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
     )
 
 
+def _beside(A: Csr, device: torch.device) -> Csr | None:
+    """Return a matrix without a home on the host, for tensors of the CPU; None for others."""
+    return on_host(A) if device.type == "cpu" else None
+
+
 def _of_matrix(A: Csr, device: torch.device) -> Sparse:
     if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
         pattern = pattern_tensors(A, device)
@@ -139,13 +144,13 @@ def _of_matrix(A: Csr, device: torch.device) -> Sparse:
     try:
         tensors = tensors_of(A)
     except ExecutorMismatch:
-        beside = on_host(A) if device.type == "cpu" else None
+        beside = _beside(A, device)
         if beside is None:
             raise
         return _of_matrix(beside, device)
     found: Sparse | None = tensors.sparse
     if found is None or tensors.pattern.indptr.device.type != device.type:
-        beside = on_host(A) if device.type == "cpu" else None
+        beside = _beside(A, device)
         if beside is not None:
             return _of_matrix(beside, device)
         found = Sparse(CompressedTensors(pattern_tensors(A, device)), tensors.values, _as_they_are)
