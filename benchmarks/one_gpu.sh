@@ -32,7 +32,7 @@ captures() { # the table of calls that graphs record
   WOLLEMI_CAPTURE_TABLE=$folder "$python" -m pytest -q -m gpu -n 0 -p no:cacheprovider \
     tests/backends/cuda/capture || code=$?
   if [ "$executor" = cuda ]; then
-    "$python" -m website.captures "$folder" "$(nvidia-smi -L | head -n 1)" "$(date +%F)" \
+    "$python" -m website.captures "$folder" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" "$(date +%F)" \
       && cp tests/backends/cuda/capture/outcomes.json docs/machine-learning.md "$out"
   fi
   rm -r "$folder"

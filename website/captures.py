@@ -128,7 +128,7 @@ def table(record: Record) -> str:
     tried = sum(map(len, record.outcomes.values()))
     lines += [
         "",
-        f"As tried on an {record.device} ({record.date}): {tried} calls of {objects} "
+        f"As tried on one {record.device} ({record.date}): {tried} calls of {objects} "
         f"objects and modules. Besides the recorded ones, {told}.",
     ]
     return wrapped("\n".join(lines))
