@@ -215,12 +215,15 @@ def world(
     Raises
     ------
     ExecutorUnavailable
-        If mpi4py or MPI is missing.
+        If mpi4py or MPI is missing, or if the launcher belongs to another MPI, so that each rank
+        would solve the whole problem alone.
     """
     if communicator is None and was_launched() and not _started_by_mpi():
         return from_torch(None, executor, reproducible=reproducible)
     MPI = _mpi()
-    communicator = MPI.COMM_WORLD if communicator is None else communicator
+    if communicator is None:
+        communicator = MPI.COMM_WORLD
+        _require_all_ranks(MPI)
     member = executor_by_name(_own_executor(communicator) if executor is None else executor)
     group = MpiGroup(partial(MpiLinks, communicator), member, reproducible)
     _end_all_on_errors(MPI)
@@ -230,6 +233,21 @@ def world(
 
 #: The variables by which the launchers of MPI tell a process its rank.
 _MPI_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+#: The variables by which they tell it the number of ranks.
+_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+
+
+def _require_all_ranks(MPI: Any) -> None:
+    """Raise if the launcher has started several ranks, and the library of MPI knows of one."""
+    started = max(int(os.environ.get(name, "1")) for name in _SIZE_VARIABLES)
+    if started > 1 and MPI.COMM_WORLD.size == 1:
+        library = MPI.Get_library_version().splitlines()[0].strip(" \0")
+        raise ExecutorUnavailable(
+            f"the launcher has started {started} ranks, and the MPI of mpi4py ({library}) sees "
+            "one: the launcher belongs to another MPI. Use the mpiexec of that MPI, or install "
+            "mpi4py for the MPI of the launcher: "
+            "pip install --no-binary mpi4py --force-reinstall mpi4py"
+        )
 
 
 def is_rank() -> bool:

@@ -7,8 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+import wollemi as wl
+from wollemi.core.distributed import mpi
 
 from .launched import Done, launch, require_heard, require_interrupted, require_success
 
@@ -78,3 +82,17 @@ def test_the_command_solves_on_ranks_and_one_of_them_prints(tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("3 x 3, 4 entries") == 1
     assert " on each of 2 ranks" in done.stdout
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
+def test_a_launcher_of_another_mpi_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank would solve the whole problem alone, and print its result once more."""
+    alone = SimpleNamespace(
+        COMM_WORLD=SimpleNamespace(size=1), Get_library_version=lambda: "MPICH Version: 4.3\n\0"
+    )
+    monkeypatch.setattr(mpi, "_mpi", lambda: alone)
+    monkeypatch.setenv(variable, "4")
+    with pytest.raises(
+        wl.errors.ExecutorUnavailable, match=r"started 4 ranks.*MPICH Version: 4\.3"
+    ):
+        wl.distributed.world()
