@@ -26,6 +26,9 @@ Numbers = np.ndarray[Any, Any]
 #: Bytes of a row that a work-item keeps in registers.
 ROW_BYTES = 512
 
+#: Bytes of two rows that a work-item keeps in registers, and the registers that it has at most.
+BOTH_ROW_BYTES, MOST_REGISTERS = 864, 255
+
 #: Steps of an elimination that share their text: ``together`` in ``batch_dense.hpp``.
 STEPS_TOGETHER = 8
 
@@ -180,14 +183,18 @@ def _elimination(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once |
     if layout.repeats or not has_rows_in_registers(layout, itemsize, target):
         return None
     each = max(16 // itemsize, 1)
-    stride = (-(-(n + STEPS_TOGETHER - 1) // each) | 1) * each
+    stride = (-(-n // each) | 1) * each
     if n * (stride + 2) * itemsize > target.declared - 1024:
         return None
-    block = -(-n // warp) * warp
-    resident = max(1, REGISTERS // ((n * itemsize // 4 + OTHER_REGISTERS) * block))
+    # Two rows where one wave has them all and its registers suffice.
+    each_item = 2 if warp < n <= 2 * warp and 2 * n * itemsize <= BOTH_ROW_BYTES else 1
+    block = -(-n // (each_item * warp)) * warp
+    registers = min(each_item * n * itemsize // 4 + OTHER_REGISTERS, MOST_REGISTERS)
+    resident = max(1, REGISTERS // (registers * block))
     row, column = layout.rows_and_columns
     places = (row * stride + column).astype(np.int32)
-    return Once(simt.batch_elimination(block, resident), {"N": n}, 1, places, True)
+    kernel = simt.batch_elimination(block, resident)
+    return Once(kernel, {"N": n, "P": each_item}, 1, places, True)
 
 
 def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:

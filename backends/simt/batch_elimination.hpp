@@ -1,5 +1,6 @@
-// Direct solves of small, nearly dense systems without kept factors: work-item i of a block has row
-// i of the matrix and of the right-hand side in its registers.
+// Direct solves of small, nearly dense systems without kept factors: a work-item of a block has one
+// or two rows of the matrix and of the right-hand side in its registers. With two, an element of
+// the row of a pivot that it loads serves both, and the work-items of one wave have all rows.
 //
 // The steps are the same as in batch_dense.hpp; the right-hand side is eliminated with the matrix.
 // A solution counts only if its residual is as small as that of a stable method; all other systems
@@ -15,12 +16,13 @@ namespace wl {
 constexpr int LOADED_TOGETHER = 16;
 
 // The rows of a matrix in memory of a block, N x stride. Rows begin at multiples of 16 bytes, and
-// 8 lanes that load 16 bytes each of their rows meet all banks once.
-template <int N, class T>
+// 8 lanes that load 16 bytes each of their rows meet all banks once. A work-item has row `thread`
+// and, where P is 2, row `thread + WL_BLOCK`.
+template <int N, int P, class T>
 struct eliminated_rows {
   static constexpr int each = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1; // elements of a pack
   static constexpr int waves = WL_BLOCK / WL_WARP, together = 8;
-  static constexpr int stride = ((N + together - 1 + each - 1) / each | 1) * each;
+  static constexpr int stride = ((N + each - 1) / each | 1) * each;
   static constexpr int of_lane = (N + WL_WARP - 1) / WL_WARP; // rows of a lane in a solve
   using packed = pack<T, each>;
 
@@ -42,17 +44,21 @@ struct eliminated_rows {
   }
 
   // Eliminates the columns of the rows in the tile; false if a pivot is zero or not finite.
-  WL_DEVICE bool eliminate(const item& it, T f, u32* keys) const {
-    const int row = it.thread() < N ? it.thread() : 0;
-    T a[(N + each - 1) / each * each];
+  WL_DEVICE bool eliminate(const item& it, T (&f)[P], u32* keys) const {
+    T a[P][(N + each - 1) / each * each];
+    bool waits[P];
 #pragma unroll
-    for (int j = 0; j < N; j += each) {
-      const packed loaded = *reinterpret_cast<const packed*>(tile + row * stride + j);
+    for (int m = 0; m < P; ++m) {
+      const int own = it.thread() + m * WL_BLOCK, row = own < N ? own : 0;
+      waits[m] = own < N;
 #pragma unroll
-      for (int u = 0; u < each; ++u)
-        a[j + u] = loaded.at[u];
+      for (int j = 0; j < N; j += each) {
+        const packed loaded = *reinterpret_cast<const packed*>(tile + row * stride + j);
+#pragma unroll
+        for (int u = 0; u < each; ++u)
+          a[m][j + u] = loaded.at[u];
+      }
     }
-    bool waits = it.thread() < N;
     it.barrier();
     const bool fits = steps<N>(it, a, f, waits, keys);
     it.barrier();
@@ -62,30 +68,40 @@ struct eliminated_rows {
   // The steps of the rows with W elements left, and all later ones. The row of a pivot is stored
   // from its diagonal on.
   template <int W, int A>
-  WL_DEVICE bool steps(const item& it, T (&a)[A], T& f, bool& waits, u32* keys) const {
+  WL_DEVICE bool steps(const item& it, T (&a)[P][A], T (&f)[P], bool (&waits)[P], u32* keys) const {
     using R = real_t<T>;
     constexpr int count = W < together ? W : together;
 #pragma unroll 1
     for (int k = N - W; k < N - W + count; ++k) {
       const int half = k % 2 * waves;
-      const u32 key = waits ? pivot_key(pivot_size(a[0])) : 0u;
+      u32 key = 0u;
+      int chosen = 0;
+#pragma unroll
+      for (int m = 0; m < P; ++m) {
+        const u32 of_row = waits[m] ? pivot_key(pivot_size(a[m][0])) : 0u;
+        chosen = of_row > key ? m : chosen;
+        key = of_row > key ? of_row : key;
+      }
       const u32 most = largest_of_wave(it, key);
       const bool best = lane_of(it) == first_one_in(ballot(key == most));
-      if (best && waits) {
+      if (best) {
         keys[2 * (half + wave_of(it))] = most;
-        keys[2 * (half + wave_of(it)) + 1] = u32(it.thread());
-        side[it.thread()] = f;
-#pragma unroll
-        for (int j = 0; j < W; j += each) {
-          packed stored;
-#pragma unroll
-          for (int u = 0; u < each; ++u)
-            stored.at[u] = a[j + u];
-          *reinterpret_cast<packed*>(tile + it.thread() * stride + j) = stored;
-        }
-      } else if (best) {
-        keys[2 * (half + wave_of(it))] = 0u;
+        keys[2 * (half + wave_of(it)) + 1] = u32(it.thread() + chosen * WL_BLOCK);
       }
+#pragma unroll
+      for (int m = 0; m < P; ++m)
+        if (best && key != 0u && chosen == m) {
+          const int row = it.thread() + m * WL_BLOCK;
+          side[row] = f[m];
+#pragma unroll
+          for (int j = 0; j < W; j += each) {
+            packed stored;
+#pragma unroll
+            for (int u = 0; u < each; ++u)
+              stored.at[u] = a[m][j + u];
+            *reinterpret_cast<packed*>(tile + row * stride + j) = stored;
+          }
+        }
       it.barrier();
       const int p = best_of_waves<waves>(keys + 2 * half);
       const T* const row = tile + p * stride;
@@ -93,19 +109,29 @@ struct eliminated_rows {
       const R size = pivot_size(value);
       if (!(size > R(0)) || !finite(size))
         return false;
-      if (it.thread() == p) {
-        waits = false;
-        owner[k] = p;
-      } else if (waits) {
-        const T factor = a[0] / value;
-        f -= factor * side[p];
+      const T inverse = T(1) / value;
+      T factor[P];
+      bool any = false;
+#pragma unroll
+      for (int m = 0; m < P; ++m) {
+        if (it.thread() + m * WL_BLOCK == p) {
+          waits[m] = false;
+          owner[k] = p;
+        }
+        factor[m] = waits[m] ? a[m][0] * inverse : T(0);
+        f[m] = waits[m] ? f[m] - factor[m] * side[p] : f[m];
+        any = any || waits[m];
+      }
+      if (any) { // rows of earlier pivots hold anything
 #pragma unroll
         for (int j = 0; j < W; j += each) {
           const packed of_pivot = *reinterpret_cast<const packed*>(row + j);
 #pragma unroll
           for (int u = 0; u < each; ++u)
-            if (j + u > 0 && j + u < W)
-              a[j + u - 1] = a[j + u] - factor * of_pivot.at[u];
+#pragma unroll
+            for (int m = 0; m < P; ++m)
+              if (j + u > 0 && j + u < W)
+                a[m][j + u - 1] = a[m][j + u] - factor[m] * of_pivot.at[u];
         }
       }
     }
@@ -147,15 +173,14 @@ struct eliminated_rows {
     it.barrier();
   }
 
-  // Adds the squares of the residual of the row of a work-item, and of its terms.
-  WL_DEVICE void add_residual(const item& it, const T* x, T f, double& residual,
-                              double& terms) const {
+  // Adds the squares of the residual of a row, and of its terms.
+  WL_DEVICE void add_residual(int of_row, const T* x, T f, double& residual, double& terms) const {
     using D = doubled<T>;
-    if (it.thread() >= N)
+    if (of_row >= N)
       return;
     typename D::type sum = D::up(f);
     terms += square(sum);
-    const T* const row = tile + it.thread() * stride;
+    const T* const row = tile + of_row * stride;
 #pragma unroll 6
     for (int j = 0; j < N / each * each; j += each) {
       const packed loaded = *reinterpret_cast<const packed*>(row + j);
@@ -178,14 +203,14 @@ struct eliminated_rows {
 
 // Block k has system k, of matrix[k] or, where `matrix` is missing, of matrix k. No entry is there
 // twice.
-template <int N, class T>
+template <int N, int P, class T>
 WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* places,
                                  const i64* matrix, i64 entries, const T* values, const T* b, T* x,
                                  const double* relative, const double* absolute, i64 apart,
                                  const double* limits, i64 /*refine*/, u8* codes, i64* iterations,
                                  double* norms, double* thresholds, i32* undecided) {
   using R = real_t<T>;
-  using rows = eliminated_rows<N, T>;
+  using rows = eliminated_rows<N, P, T>;
   WL_SHARED(typename rows::packed, memory, N * rows::stride / rows::each);
   WL_SHARED(T, side, N);
   WL_SHARED(T, found, N);
@@ -197,8 +222,12 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
   const T* const own_values = values + (matrix ? matrix[k] : k) * entries;
   const rows own{reinterpret_cast<T*>(memory), side, owner};
   const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
-  const bool has_row = it.thread() < N;
-  const T f = has_row ? b[k * N + it.thread()] : T(0);
+  T f[P], right[P];
+#pragma unroll
+  for (int m = 0; m < P; ++m) {
+    const int row = it.thread() + m * WL_BLOCK;
+    f[m] = right[m] = row < N ? b[k * N + row] : T(0);
+  }
   own.load(it, places, entries, own_values);
   bool solved = own.eliminate(it, f, keys);
   if (!solved) {
@@ -208,8 +237,12 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
   }
   own.substitute(it, found);
   own.load(it, places, entries, own_values);
-  double length = square_of_norm(doubled<T>::up(f)), residual = 0, terms = 0;
-  own.add_residual(it, found, f, residual, terms);
+  double length = 0, residual = 0, terms = 0;
+#pragma unroll
+  for (int m = 0; m < P; ++m) {
+    length += square_of_norm(doubled<T>::up(right[m]));
+    own.add_residual(it.thread() + m * WL_BLOCK, found, right[m], residual, terms);
+  }
   length = square_root(sum_of_block(it, length));
   residual = square_root(sum_of_block(it, residual));
   terms = square_root(sum_of_block(it, terms));
@@ -219,8 +252,8 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
   solved = norm <= threshold && finite(terms) && residual <= STABLE * double(epsilon<T>) * terms;
   solved = solved && (first == R(0) || (first >= R(limits[0]) && first <= R(limits[1])));
   solved = solved && (norm == R(0) || norm >= R(limits[2]));
-  if (solved && has_row)
-    x[k * N + it.thread()] = found[it.thread()];
+  for (int row = it.thread(); solved && row < N; row += WL_BLOCK)
+    x[k * N + row] = found[row];
   if (it.thread() == 0) {
     if (solved)
       verdicts.solved(k, 1, double(norm), double(threshold));

@@ -47,13 +47,13 @@ def batch_dense(block: int, resident: int) -> SimtKernel:
 def batch_elimination(block: int, resident: int) -> SimtKernel:
     """Return the kernel that eliminates in registers and keeps no factors.
 
-    Its constant is ``N``, the rows.
+    Its constants are ``N``, the rows, and ``P``, the rows of a work-item: 1 or 2.
     """
     return SimtKernel(
         "batch_elimination",
         "simt/batch_elimination.hpp",
         _ONCE,
-        "{N}, {T}",
+        "{N}, {P}, {T}",
         block=block,
         variants=(),
         resident=resident,

@@ -96,8 +96,9 @@ def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monke
 @pytest.mark.parametrize(
     ("kernel", "value", "constants"),
     [
-        (batch_kernels.batch_elimination(64, 6), "f8", {"N": 54}),
-        (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22}),
+        (batch_kernels.batch_elimination(32, 8), "f8", {"N": 54, "P": 2}),
+        (batch_kernels.batch_elimination(64, 6), "f8", {"N": 56, "P": 1}),
+        (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22, "P": 1}),
         (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),
         (batch_kernels.batch_tridiagonal(128, 4), "f8", {"R": 8, "L": 8}),
         (batch_kernels.batch_tridiagonal(128, 5), "c8", {"R": 2, "L": 4}),

@@ -87,6 +87,53 @@ def test_matrices_beyond_the_registers_are_factorized_in_memory(n, rng):
     np.testing.assert_allclose(result.x, np.linalg.solve(a, b[..., None])[..., 0], rtol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("warp", "n", "dtype", "rows"),
+    [
+        (32, 32, "float64", 1),
+        (32, 33, "float64", 2),
+        (32, 54, "float64", 2),
+        (32, 55, "float64", 1),  # beyond the registers of a work-item
+        (32, 64, "float32", 2),
+        (32, 65, "float32", 1),
+        (32, 54, "complex64", 2),
+        (32, 30, "complex128", 1),
+        (64, 54, "float64", 1),
+        (64, 65, "float32", 2),
+    ],
+)
+def test_a_work_item_has_two_rows_where_one_wave_then_has_all(warp, n, dtype, rows):
+    indptr, indices = np.arange(n + 1) * n, np.tile(np.arange(n), n)
+    layout = layout_of(indptr.astype(np.int64), indices.astype(np.int64))
+    assert layout is not None
+    target = LockstepExecutor(warp).blocks.target
+    once = batch_direct.once_kernel(layout, np.dtype(dtype), target)
+    assert once is not None
+    assert once.constants == {"N": n, "P": rows}
+    assert once.kernel.block == (warp if rows == 2 else -(-n // warp) * warp)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(54, "float64"), (33, "complex64")])
+def test_two_rows_of_a_work_item_are_eliminated_with_pivots(n, dtype, rng):
+    stored = pattern("dense", n)
+    stored[n - 1, :3] = stored[2, 5] = False
+    a, b = numbers(rng, (4, n, n), dtype) * stored, numbers(rng, (4, n), dtype)
+    a[1, :, n // 2] = 0  # a singular member
+    a[2, n - 1, n - 1] = np.nan
+    on = LockstepExecutor(32)
+    rtol = 1e-3 if dtype == "complex64" else 1e-9
+    result = wl.solvers.Direct(batch(a, stored, on), rtol=rtol).solve(b)
+    good = [0, 3]
+    assert result.converged.tolist() == [True, False, False, True]
+    for k in good:
+        exact = np.linalg.solve(a[k].astype(np.complex128), b[k])
+        condition = np.linalg.cond(a[k].astype(np.complex128))
+        error = np.linalg.norm(result.x[k] - exact) / np.linalg.norm(exact)
+        assert error <= 20 * n * condition * np.finfo(dtype).eps
+    alone = wl.solvers.Direct(batch(a[good], stored, on), rtol=rtol).solve(b[good])
+    np.testing.assert_array_equal(alone.x, result.x[good])
+
+
 def test_columns_starts_and_masks_share_the_factors_of_a_matrix(rng):
     n, count = 6, 5
     stored = pattern("tridiagonal", n)
