@@ -38,50 +38,89 @@ extern "C" __global__ void stencil(const double* x, double* y, int n)
 }
 """
 
-#: The same for 27 points. A work-item goes through DEPTH planes and keeps the sums of the nine
-#: points of three planes, so that it loads three numbers for a point; its wave gives it the sums of
-#: the columns next to it.
-WIDE, HIGH, DEPTH = 32, 8, 50
+#: The same for 27 points. A lane has two columns of ROWS rows. A wave has 64 columns and writes
+#: the 60 in the middle: its first lane and its last one give their sums to the lanes next to them.
+#: A wave goes through DEPTH planes, of which it loads each once and one ahead; the sums of the
+#: nine points of three planes stay in registers. A point takes 1.6 loaded numbers, of which a load
+#: brings two, one exchange between lanes and six operations.
+COLUMNS, ROWS, WAVES, DEPTH, RESIDENT = 60, 4, 4, 50, 4
 TWENTY_SEVEN = r"""
-struct plane_sum { double center, nine; };
+struct two { double left, right; };
+struct plane { two row[ROWS + 2]; };
+struct sums { two row[ROWS]; };
 
-__device__ double column(const double* x, int n, int i, int j, double& center)
+// The columns i and i + 1 of the rows j - 1, ..., j + ROWS of plane k.
+__device__ plane loaded(const double* x, int i, int j, int k, int n)
 {
-    center = 0;
-    if (i < 0 || i >= n || j >= n) return 0;
-    const double* here = x + (long long)j * n + i;
-    center = *here;
-    return (j > 0 ? here[-n] : 0.0) + center + (j + 1 < n ? here[n] : 0.0);
-}
-
-__device__ plane_sum nine_points(const double* x, int n, int i, int j, int k)
-{
-    plane_sum found = {0, 0};
-    if (k < 0 || k >= n) return found;
-    const double* plane = x + (long long)k * n * n;
-    double ignored, sum = column(plane, n, i, j, found.center);
-    double left = __shfl_up_sync(0xffffffffu, sum, 1);
-    double right = __shfl_down_sync(0xffffffffu, sum, 1);
-    if (threadIdx.x == 0) left = column(plane, n, i - 1, j, ignored);
-    if (threadIdx.x == WIDE - 1) right = column(plane, n, i + 1, j, ignored);
-    found.nine = left + sum + right;
+    plane found;
+    const double* here = x + ((long long)k * n + j - 1) * n + i;
+#pragma unroll
+    for (int r = 0; r < ROWS + 2; ++r) {
+        bool inside = k >= 0 && k < n && j - 1 + r >= 0 && j - 1 + r < n;
+        const double* pair = here + (long long)r * n;
+        found.row[r] = {0, 0};
+#if EVEN
+        if (inside && i >= 0 && i < n) {
+            double2 both = *(const double2*)pair;
+            found.row[r] = {both.x, both.y};
+        }
+#else
+        if (inside && i >= 0 && i < n) found.row[r].left = pair[0];
+        if (inside && i >= -1 && i + 1 < n) found.row[r].right = pair[1];
+#endif
+    }
     return found;
 }
 
-extern "C" __global__ void __launch_bounds__(WIDE * HIGH)
+__device__ sums nine_points(const plane& of)
+{
+    sums found;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        double left = of.row[r].left + of.row[r + 1].left + of.row[r + 2].left;
+        double right = of.row[r].right + of.row[r + 1].right + of.row[r + 2].right;
+        double both = left + right;
+        found.row[r].left = both + __shfl_up_sync(0xffffffffu, right, 1);
+        found.row[r].right = both + __shfl_down_sync(0xffffffffu, left, 1);
+    }
+    return found;
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WAVES, RESIDENT)
 stencil(const double* __restrict__ x, double* __restrict__ y, int n)
 {
-    int i = blockIdx.x * WIDE + threadIdx.x, j = blockIdx.y * HIGH + threadIdx.y;
+    int lane = threadIdx.x, i = blockIdx.x * COLUMNS + 2 * lane - 2;
+    int j = (blockIdx.y * WAVES + threadIdx.y) * ROWS;
     int begin = blockIdx.z * DEPTH, end = min(begin + DEPTH, n);
-    plane_sum before = nine_points(x, n, i, j, begin - 1), here = nine_points(x, n, i, j, begin);
-#pragma unroll 5
+    bool writes = lane > 0 && lane < 31 && i < n;
+    plane first = loaded(x, i, j, begin - 1, n), here = loaded(x, i, j, begin, n);
+    plane ahead = loaded(x, i, j, begin + 1, n);
+    sums before = nine_points(first), now = nine_points(here);
+#pragma unroll 2
     for (int k = begin; k < end; ++k) {
-        plane_sum after = nine_points(x, n, i, j, k + 1);
-        if (i < n && j < n)
-            y[((long long)k * n + j) * n + i] =
-                27.0 * here.center - (before.nine + here.nine + after.nine);
-        before = here;
-        here = after;
+        plane next = ahead;
+        ahead = loaded(x, i, j, k + 2, n);
+        sums after = nine_points(next);
+        double* out = y + ((long long)k * n + j) * n + i;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            two made = {
+                27.0 * here.row[r + 1].left
+                    - (before.row[r].left + now.row[r].left + after.row[r].left),
+                27.0 * here.row[r + 1].right
+                    - (before.row[r].right + now.row[r].right + after.row[r].right)};
+            if (!writes || j + r >= n) continue;
+            double* pair = out + (long long)r * n;
+#if EVEN
+            *(double2*)pair = make_double2(made.left, made.right);
+#else
+            pair[0] = made.left;
+            if (i + 1 < n) pair[1] = made.right;
+#endif
+        }
+        before = now;
+        now = after;
+        here = next;
     }
 }
 """
@@ -131,9 +170,10 @@ def kernel(on: Executor, side: int, *, corners: bool) -> Callable[[Any, Any], No
     block, grid = (128, 1), (-(-side // 128), side, side)
     text, options = SEVEN, tuple[str, ...]()
     if corners:
-        block = (WIDE, HIGH)
-        grid = (-(-side // WIDE), -(-side // HIGH), -(-side // DEPTH))
-        sizes = {"WIDE": WIDE, "HIGH": HIGH, "DEPTH": DEPTH}
+        block = (32, WAVES)
+        grid = (-(-side // COLUMNS), -(-side // (ROWS * WAVES)), -(-side // DEPTH))
+        sizes = {"COLUMNS": COLUMNS, "ROWS": ROWS, "WAVES": WAVES, "DEPTH": DEPTH,
+                 "RESIDENT": RESIDENT, "EVEN": int(side % 2 == 0)}  # fmt: skip
         text, options = TWENTY_SEVEN, tuple(f"-D{name}={size}" for name, size in sizes.items())
     function = cupy.RawKernel(text, "stencil", options=options)
 
@@ -145,7 +185,11 @@ def kernel(on: Executor, side: int, *, corners: bool) -> Callable[[Any, Any], No
 
 def check(on: Executor, *, corners: bool) -> None:
     """Fail if the kernel of a small stencil differs from the sum of shifted arrays."""
-    side = 37  # no multiple of a block
+    for side in (37, 62):  # no multiples of a block; rows of two begin at multiples of 16 bytes
+        _check(on, side, corners=corners)
+
+
+def _check(on: Executor, side: int, *, corners: bool) -> None:
     x = np.random.default_rng(0).standard_normal(side**3)
     found, expected = on.from_host(np.zeros_like(x)), np.zeros_like(x)
     kernel(on, side, corners=corners)(on.from_host(x), found)

@@ -83,6 +83,16 @@ def test_functions_of_pytorch_have_derivatives(name: str) -> None:
         require_gradients_in(dtype, gradient(*narrow), exact)
 
 
+@pytest.mark.parametrize("name", ROWS)
+def test_gradcheck_of_both_orders(name: str) -> None:
+    torch = package("torch")
+    row = ROWS[name]
+    function = row.make(package("wollemi.interop.torch"))
+    leaves = tuple(torch.tensor(x, requires_grad=True) for x in row.leaves)
+    assert torch.autograd.gradcheck(function, leaves, fast_mode=True, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(function, leaves, fast_mode=True)
+
+
 @pytest.mark.usefixtures("jax_in_doubles")
 @pytest.mark.parametrize("name", IN_JAX)
 def test_functions_of_jax_have_derivatives(name: str) -> None:
