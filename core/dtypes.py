@@ -254,14 +254,19 @@ def name_of(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
+_NARROW, _WIDE = np.dtype(np.int32), np.dtype(np.int64)
+_MOST_NARROW = int(np.iinfo(np.int32).max)
+
+
 def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
     """Return the narrowest index dtype that holds ``largest``, at least as wide as ``dtypes``.
 
     Only the two index dtypes themselves ask for width: an index array of another integer dtype
     (uint8, int16, ...) is converted anyway.
     """
-    wide = largest > np.iinfo(np.int32).max or any(np.dtype(d) == np.int64 for d in dtypes)
-    return np.dtype(np.int64 if wide else np.int32)
+    if largest > _MOST_NARROW or _WIDE in dtypes or any(np.dtype(d) == _WIDE for d in dtypes):
+        return _WIDE
+    return _NARROW
 
 
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:

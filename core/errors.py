@@ -44,8 +44,8 @@ class MemberFailed(WollemiError, RuntimeError):
     """Another member of a group failed; the message has its name and the cause."""
 
 
-class UnsupportedDtype(WollemiError, TypeError):
-    """A dtype that no kernel is made for."""
+class UnsupportedDtype(WollemiError, TypeError, ValueError):
+    """A dtype that no kernel is made for; SciPy raises ValueError for one that it does not hold."""
 
 
 class NoNumbers(InvalidArgument, UnsupportedDtype):

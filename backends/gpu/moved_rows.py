@@ -31,6 +31,7 @@ KERNELS: dict[Operation, SimtKernel] = {
     rows.between: simt.between_of_rows,
     rows.band: simt.band_of_rows,
     rows.kron: simt.kron_rows,
+    rows.compare_number: simt.compare_number_rows,
 }
 
 #: Entries of a row on average from which a whole wave shares it; an estimate.

@@ -3,6 +3,7 @@
 #pragma once
 #include "simt/bits.hpp"
 #include "simt/shared_atomics.hpp"
+#include "unified/compared_rows.hpp"
 
 namespace wl {
 
@@ -119,6 +120,37 @@ WL_DEVICE void band_of_rows(const item& it, i64 m, const I* begin, const I* end,
       it, m, begin, end, target,
       [&](i64 i, I e) { return lower <= i64(indices[e]) - i && i64(indices[e]) - i <= upper; },
       [&](I e, I to) { new_indices[to] = indices[e], new_values[to] = values[e]; });
+}
+
+// Lists the columns of the entries for which a comparison with a number holds. with_comparison
+// calls of_row once with all rows, so that its loop has one comparison alone.
+template <int LANES, class T, class I>
+struct columns_compared {
+  using sum = int;
+  const item& it;
+  const I *begin, *end, *indices;
+  const T* values;
+  T number;
+  const I* target;
+  I* new_indices;
+
+  template <class Holds>
+  WL_DEVICE sum of_row(i64 m, Holds holds) const {
+    each_kept<LANES>(
+        it, m, begin, end, target, [&](i64, I e) { return holds(values[e], number); },
+        [&](I e, I to) { new_indices[to] = indices[e]; });
+    return 0;
+  }
+};
+
+template <int LANES, class T, class I>
+WL_DEVICE void compare_number_rows(const item& it, i64 m, const I* begin, const I* end,
+                                   const I* indices, const T* values, T number, i64 comparison,
+                                   const I* target, I* new_indices) {
+  with_comparison<T>(
+      comparison,
+      columns_compared<LANES, T, I>{it, begin, end, indices, values, number, target, new_indices},
+      m);
 }
 
 // a / b of numbers that are not negative. GPUs divide numbers of 32 bits in a quarter of the time.

@@ -46,6 +46,11 @@ between_of_rows = _kernel(
 band_of_rows = _kernel(
     "band_of_rows", f"{_ROW}, {_INDICES}, lower: i64, upper: i64, values: in T[z], {_NEW}"
 )
+compare_number_rows = _kernel(
+    "compare_number_rows",
+    f"{_ROW}, {_INDICES}, values: in T[z], number: T, comparison: i64, target: in I[l], "
+    "new_indices: out I[w]",
+)
 kron_rows = _kernel(
     "kron_rows",
     f"{_ROW}, {_INDICES}, values: in T[z], other_begin: in I[q], other_end: in I[q], "

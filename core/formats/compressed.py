@@ -49,6 +49,12 @@ class CompressedRows(Matrix):
     def _reset(self) -> None:
         self.__dict__.update(_plan=None, _pattern=PatternStore(), _copies=ValueStore())
 
+    @property
+    def index_dtype(self) -> np.dtype[Any]:
+        """The dtype of both index arrays."""
+        dtype: np.dtype[Any] = self.indptr.dtype
+        return dtype
+
     def _with_data(self, data: Array) -> Self:
         made = super()._with_data(data)
         made._pattern = self._pattern

@@ -479,6 +479,8 @@ _FROM_CSR.update(
 
 def _in_format(matrix: Matrix, format: str, **options: Any) -> Any:
     """Return a matrix in a format, or as an array of SciPy or NumPy on the host."""
+    if matrix.format == format and not options:
+        return matrix
     if format in HOST_FORMATS and format not in _FROM_CSR and not options:
         return HOST_FORMATS[format](matrix)
     return convert(matrix, format, **options)

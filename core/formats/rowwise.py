@@ -182,13 +182,22 @@ class Counted(NamedTuple):
     indptr: Array
     entries: int
     arguments: tuple[Any, ...]
+    beside: int | None = None
 
 
-def counted(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: Any) -> Counted:
+def counted(
+    csr: Csr,
+    rows: int,
+    count: Operation,
+    fill: Operation,
+    *arguments: Any,
+    beside: Array | None = None,
+) -> Counted:
     """Return how many entries an operation puts into each of ``rows`` rows; as :func:`filled`.
 
     If the index dtype of ``csr`` cannot count the entries, indices among the arguments become
-    int64.
+    int64. ``beside`` is one more integer of the device that the host needs: it is read in the same
+    wait.
     """
     executor, dtype = csr.executor, csr.index_dtype
     lengths = executor.allocate((rows,), dtype)
@@ -199,11 +208,14 @@ def counted(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: 
     executor.run(count, *named, lengths, total)
     # Before the wait for the total, so that a device has work until the host goes on.
     executor.run(scan.pointers, lengths, indptr)
-    entries = int(executor.to_host(total)[0])
+    if beside is None:
+        entries, other = int(executor.to_host(total)[0]), None
+    else:
+        entries, other = (int(a[0]) for a in executor.to_host_together(total, beside))
     if index_dtype(entries, dtype) != dtype:
         wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in arguments]
-        return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide)
-    return Counted(indptr, entries, arguments)
+        return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide, beside=beside)
+    return Counted(indptr, entries, arguments, other)
 
 
 def _is_index(argument: Any, dtype: np.dtype[Any]) -> bool:

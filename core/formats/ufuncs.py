@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import held_dtype, is_narrow
+from ..dtypes import held_dtype, is_exact, is_narrow
 from ..small_values import unflushed
 from .base import Matrix
 from .comparisons import compare, extreme, swapped
@@ -23,6 +23,10 @@ _SYNONYMS = {"degrees": "rad2deg", "radians": "deg2rad"}
 #: Functions with values of another order than that of their smallest arguments.
 _OF_SMALL = ("ceil", "floor", "sign", "sqrt")
 
+#: Functions that leave integers and booleans as they are; CuPy and NumPy before 2.1 make them
+#: floating-point numbers.
+_OF_FRACTIONS = ("ceil", "floor", "trunc")
+
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXTREMES = ("maximum", "minimum")
 
@@ -33,6 +37,8 @@ def unary(matrix: Matrix, name: str) -> Csr:
     Integers and booleans become floating-point numbers where NumPy's function makes them so.
     """
     csr = canonical_rows(matrix)
+    if name in _OF_FRACTIONS and is_exact(csr.dtype):
+        return csr.copy()
     data = csr.data.astype(np.int32) if csr.dtype == np.bool_ else csr.data
     function = getattr(csr.executor.xp, name)
     values = unflushed(csr.executor, function, data) if name in _OF_SMALL else function(data)

@@ -211,9 +211,12 @@ def assembled(shape: tuple[int, int], blocks: list[Block]) -> Csr:
     Rows stay sorted if the rows of the blocks are.
     """
     executor = blocks[0].csr.executor
-    entries = sum(block.csr.nnz for block in blocks)
-    wide = index_dtype(max(*shape, entries), *(block.csr.index_dtype for block in blocks))
-    blocks = [block._replace(csr=with_index_dtype(block.csr, wide)) for block in blocks]
+    # Lists take the host less time than generators.
+    entries = sum([block.csr.nnz for block in blocks])
+    given = {block.csr.index_dtype for block in blocks}
+    wide = index_dtype(max(*shape, entries), *given)
+    if given != {wide}:
+        blocks = [block._replace(csr=with_index_dtype(block.csr, wide)) for block in blocks]
     dtype = _joint_dtype([block.csr for block in blocks])
     if _are_stacked(shape, blocks):
         return _stacked(executor, shape, blocks, dtype)
@@ -239,8 +242,9 @@ def _joint_dtype(matrices: list[Csr]) -> np.dtype[Any]:
 
 def _are_stacked(shape: tuple[int, int], blocks: list[Block]) -> bool:
     """Return whether each block has whole rows, so that arrays follow one another."""
-    rows_of = sum(block.csr.shape[0] for block in blocks)
-    return rows_of == shape[0] and all(block.csr.shape[1] == shape[1] for block in blocks)
+    shapes = [block.csr.shape for block in blocks]
+    width = shape[1]
+    return sum([m for m, _ in shapes]) == shape[0] and all([n == width for _, n in shapes])
 
 
 def _stacked(
@@ -261,7 +265,8 @@ def _copied(
     indptr = executor.allocate((shape[0] + 1,), index)
     for block, at, end in zip(blocks, first, first[1:], strict=False):
         csr = block.csr
-        executor.copy_into(data[at:end], as_dtype(executor, csr.data, dtype))
+        values = csr.data if csr.dtype == dtype else as_dtype(executor, csr.data, dtype)
+        executor.copy_into(data[at:end], values)
         executor.copy_into(indices[at:end], csr.indices)
         executor.run(rows.shift, csr.indptr, at, indptr[block.row : block.row + csr.shape[0] + 1])
     return Csr._from_arrays(executor, shape, data, indices, indptr)

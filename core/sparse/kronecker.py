@@ -98,7 +98,8 @@ def kronsum(
 
 
 def _both(a: Csr, b: Csr, dtype: np.dtype[Any]) -> tuple[Csr, Csr]:
-    return a.astype(dtype), b.astype(dtype)
+    first, second = (csr if csr.dtype == dtype else csr.astype(dtype) for csr in (a, b))
+    return first, second
 
 
 def _product(a: Csr, b: Csr) -> Csr:

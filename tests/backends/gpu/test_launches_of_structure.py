@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.formats import selection
 
 from ..lockstep.build import compiler
 from ..lockstep.executor import LockstepExecutor, native
@@ -30,9 +31,14 @@ def counted(call: Callable[[], Any], on: Any, patch: pytest.MonkeyPatch) -> tupl
         waits.append(array)
         return to_host(array)
 
+    def noted_together(*arrays: Any) -> list[Any]:
+        waits.append(arrays)
+        return [to_host(array) for array in arrays]
+
     call()  # makes the data kept with the operands
     with patch.context() as patched, on.noting() as launches:
         patched.setattr(on, "to_host", noted)
+        patched.setattr(on, "to_host_together", noted_together)
         call()
     return len(launches), len(waits)
 
@@ -44,6 +50,7 @@ def counted(call: Callable[[], Any], on: Any, patch: pytest.MonkeyPatch) -> tupl
         ("A < B", OF_COUNTED, 1),
         ("A[:, a:b]", OF_COUNTED, 1),
         ("A[:, mask]", OF_COUNTED + 2, 1),  # and two that number the columns
+        ("A[:, mask of the device]", OF_COUNTED + 2, 1),
         ("kron", 2, 0),
         ("vstack", 2, 0),  # the other arrays are copied
     ],
@@ -56,18 +63,24 @@ def test_launches_and_waits(
     A = wl.Csr(S, executor=on)
     B, ones = 1.5 * A, wl.Csr(sp.eye_array(3, format="csr"), executor=on)
     mask = np.arange(30) % 2 == 0
+    placed = native(mask.copy())
     calls: dict[str, Callable[[], Any]] = {
         "A > 0": lambda: A > 0,
         "A < B": lambda: A < B,
         "A[:, a:b]": lambda: A[:, 3:17],
         "A[:, mask]": lambda: A[:, mask],
+        "A[:, mask of the device]": lambda: A[:, placed],
         "kron": lambda: wl.sparse.kron(ones, A),
         "vstack": lambda: wl.sparse.vstack([A, B]),
     }
     assert counted(calls[name], on, monkeypatch) == (launches, waits)
 
 
-def test_a_mask_of_the_device_has_the_columns_of_a_mask_of_the_host() -> None:
+@pytest.mark.parametrize("packed", [1, 1 << 16], ids=["bits", "bytes"])
+def test_a_mask_of_the_device_has_the_columns_of_a_mask_of_the_host(
+    packed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "PACKED", packed)
     on: Any = LockstepExecutor(32)
     S = sp.random_array((40, 30), density=0.2, format="csr", rng=np.random.default_rng(1))
     A, mask = wl.Csr(S, executor=on), np.arange(30) % 3 == 0

@@ -143,6 +143,24 @@ def test_integers_stay_integers_and_booleans_have_no_negative(on):
         A.power(D)
 
 
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
+def test_integers_and_booleans_have_no_fractions(on, name, dtype):
+    A, S = sample(on, "unsorted", "csr", dtype)
+    made = getattr(A, name)()
+    assert made.dtype == dtype
+    assert_same(on, made, S)
+    made *= dtype == "bool" or 2
+    assert_same(on, A, S)  # a copy
+
+
+def test_a_dtype_that_no_matrix_has_is_scipys_error_and_numpys():
+    A = wl.Csr(sp.eye_array(3))
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="U5"):
+            A.astype("U5")
+
+
 def test_statements_about_the_order_of_rows(on):
     A = wl.Csr(([1.0, 2.0], [1, 0], [0, 2]), shape=(1, 2), executor=on)
     A.has_sorted_indices = False
