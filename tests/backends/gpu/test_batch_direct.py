@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wollemi as wl
+from wollemi.backends.gpu.batch_launcher import GpuBlocks
 from wollemi.backends.simt import batch_direct
+from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.batch.factors import layout_of
 from wollemi.core.status import Stop
 
@@ -280,3 +283,40 @@ def test_a_side_of_which_the_squares_are_lost_is_not_taken_for_zero(kind, n, rng
     # the first solution is below the range of normal numbers: it has three digits
     assert result.converged.tolist() == [False, True, True]
     assert not result.x[2].any() and result.residual_norm[2] == 0
+
+
+class FarBlocks(GpuBlocks):
+    """Launches as if the matrices were behind 2^32 others, with addresses to match."""
+
+    FIRST, launches = 1 << 32, 0
+
+    def launch_template(
+        self, kernel: SimtKernel, blocks: int, arguments: Sequence[Any], *given: Any
+    ) -> None:
+        moved = list(arguments)
+        count, entries, values = moved[0], moved[4], moved[5]
+        assert moved[3] is None and values.shape == (count, entries)
+        moved[3] = self.executor.from_host(self.FIRST + np.arange(count))
+        moved[5] = values.data.ptr - self.FIRST * entries * values.itemsize
+        FarBlocks.launches += 1
+        super().launch_template(kernel, blocks, moved, *given)
+
+
+class Far(LockstepExecutor):
+    @property
+    def blocks(self) -> FarBlocks:  # type: ignore[override]
+        return FarBlocks(self)
+
+
+@pytest.mark.parametrize(("kind", "n"), [("dense", 7), ("dense", 35), ("tridiagonal", 20)])
+def test_addresses_of_matrices_have_64_bits(kind, n, rng, monkeypatch):
+    monkeypatch.setattr(FarBlocks, "launches", 0)
+    stored = pattern(kind, n)
+    a = numbers(rng, (3, n, n), "float64") * stored + 2 * np.sqrt(n) * np.eye(n)
+    b = numbers(rng, (3, n), "float64")
+    far, near = (
+        wl.solvers.Direct(batch(a, stored, on), rtol=1e-10).solve(b)
+        for on in (Far(32), LockstepExecutor(32))
+    )
+    assert FarBlocks.launches == 1 and far.converged.all()
+    np.testing.assert_array_equal(far.x, near.x)
