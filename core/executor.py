@@ -61,17 +61,6 @@ class Executor(SolvesSystems, ABC):
     has_double: bool = True  #: whether it computes in double precision
     #: Whether functions of its arrays take subnormal numbers of single precision for zeros.
     flushes_subnormals: bool = False
-    #: Rows from which a level of a triangle is an operation of its own; None: one computes all.
-    level_rows: int | None = None
-    #: Rows of such a level up to which one operation computes a run of them nevertheless.
-    joined_rows: int = 0
-
-    def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:
-        """Return how threads of this executor share a triangle, or None if they do better not.
-
-        These are the first arguments of the operation ``triangular.lanes``.
-        """
-        return None
 
     # ---- identity
 

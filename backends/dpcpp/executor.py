@@ -106,11 +106,6 @@ class DpcppExecutor(BlockExecutor):
         """Whether a work-group is one work-item, as CPU devices like it."""
         return self.facts.block == 1
 
-    @property
-    def level_rows(self) -> int:  # type: ignore[override]
-        """Rows that a work-group takes two of a work-item for; on a CPU, enough for all cores."""
-        return SERIAL_ELEMENTS if self.one_item_groups else 2 * int(self.facts.block)
-
     @cached_property
     def xp(self) -> Any:
         """NumPy's functions for arrays of this device; they compute on the host."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...core.operations import triangular
+from ...core.triangle_rules import TriangleRules, rules_of
 from ..simt import kernels as simt
 from . import templates
+from .array import UsmArray
+from .executor import SERIAL_ELEMENTS, DpcppExecutor
 from .table import kernel
 
-if TYPE_CHECKING:
-    from .array import UsmArray
-    from .executor import DpcppExecutor
+
+@rules_of.register(DpcppExecutor)
+def _rules(executor: DpcppExecutor) -> TriangleRules:
+    """Return two rows for each work-item of a group; on a CPU, enough for all cores."""
+    if executor.one_item_groups:
+        return TriangleRules(level_rows=SERIAL_ELEMENTS)
+    return TriangleRules(level_rows=2 * int(executor.facts.block))
 
 
 @kernel(triangular.substitute)

@@ -84,8 +84,6 @@ class GpuExecutor(BlockExecutor):
     #: The kinds of memory (DLDeviceType) of other libraries' arrays that can be adopted.
     dlpack_kinds: ClassVar[tuple[int, ...]]
     flushes_subnormals = True  #: CuPy compiles with -ftz=true; see core.small_values
-    level_rows = 512  #: two for each work-item of a block, about the time of a launch
-    joined_rows = 1 << 16  #: above, a launch is a small part of a level's time
 
     def __init__(self, device: int = 0) -> None:
         self.ordinal = device

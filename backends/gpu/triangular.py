@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from ...core import triangle_rules
 from ...core.executor import Array
 from ...core.operations import triangular
+from ...core.triangle_rules import TriangleRules
 from ..simt import kernels as simt
 from .base import GpuExecutor
 from .table import kernel
+
+_RULES = TriangleRules(
+    level_rows=512,  # two for each work-item of a block, about the time of a launch
+    joined_rows=1 << 16,  # above, a launch is a small part of a level's time
+)
+
+
+@triangle_rules.rules_of.register(GpuExecutor)
+def _rules(executor: GpuExecutor) -> TriangleRules:
+    return _RULES
 
 
 @kernel(triangular.substitute)
@@ -32,7 +44,8 @@ def substitute(
     if levels < 1 or k == 0:
         return
     arguments = (levels, k, rows, bounds, indptr, indices, data, inverse, factor, upper, x)
-    if rows.shape[0] >= levels * executor.level_rows:
+    least = triangle_rules.rules_of(executor).level_rows
+    if least is not None and rows.shape[0] >= levels * least:
         _, done = executor.scratch(0, levels + 1)
         executor.launch_simt(
             simt.triangular_levels,

@@ -19,6 +19,7 @@ from ...core.foreign import ForeignProduct, Handlers
 from ...core.host import cpu_name, memory
 from ...core.links import drive_alone
 from ...core.program import recording
+from ...core.triangle_rules import rules_of
 from . import foreign
 from .batch import solve
 from .batch_direct import factorize, solve_factored
@@ -26,6 +27,7 @@ from .kernels import called, kernel
 from .level import level, native
 from .table import algorithms
 from .threads import default_threads
+from .triangular import rules
 
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
@@ -236,15 +238,6 @@ class OmpExecutor(Executor):
         """Return the key of a product for native handlers."""
         return foreign.bind(self, product, A, columns, dtype, kernel, order)
 
-    def triangle_lanes(self, indptr: Array, indices: Array, upper: int) -> tuple[Array, ...] | None:
-        """Return blocks of rows that threads compute one after the other, each in its lane.
-
-        None if there is one thread, or if the estimated time of all schedules that were tried is
-        not clearly less than that of one thread.
-        """
-        found: tuple[Array, ...] | None = native().plan_lanes(self, indptr, indices, upper)
-        return found
-
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
         """Make a total; on a tape it is a call of Python, unless the links have native steps."""
         if self.links is not None and self.links.records(function):
@@ -330,3 +323,6 @@ def _aligned(make: Callable[..., Any], shape: tuple[int, ...], dtype: DTypeLike)
     # An array's own words for its address take 1 microsecond, and these a fifth of it.
     begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     return np.ndarray(shape, dtype, memory, -begin % CACHE_LINE)
+
+
+rules_of.register(OmpExecutor, rules)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from .. import triangle_rules
 from ..capture import refuse_making
 from ..dtypes import common_dtype, is_narrow
 from ..errors import InvalidArgument, InvalidMatrix, ShapeMismatch
@@ -41,8 +42,8 @@ def segments(A: Csr, *, upper: bool) -> tuple[Segment, ...]:
     """Return the rows of a triangle in an order in which each follows the rows that it needs.
 
     It is found on the host once for a pattern, and stored with it. Executors that launch kernels
-    compute a wide level in a launch of its own (:attr:`Executor.level_rows`), and runs of narrow
-    ones in one launch; so they do runs of wide ones up to :attr:`Executor.joined_rows`.
+    compute a wide level in a launch of its own, and runs of narrow ones in one launch; so they do
+    runs of wide ones up to a limit (:class:`~wollemi.core.triangle_rules.TriangleRules`).
 
     References
     ----------
@@ -63,7 +64,8 @@ def lanes(A: Csr, *, upper: bool) -> tuple[Array, ...] | None:
     """
 
     def make() -> tuple[Array, ...] | None:
-        return A.executor.triangle_lanes(A.indptr, A.indices, int(upper))
+        share = triangle_rules.rules_of(A.executor).lanes
+        return None if share is None else share(A.executor, A.indptr, A.indices, int(upper))
 
     return A._pattern.get(_LANES.of_size(upper, A.executor.name), make)
 
@@ -87,12 +89,13 @@ def host_of(executor: Executor, operation: Operation) -> Executor:
 def _make_segments(A: Csr, upper: bool) -> tuple[Segment, ...]:
     executor, dtype = A.executor, A.index_dtype
     indptr, indices = (np.asarray(executor.to_host(a)) for a in (A.indptr, A.indices))
-    found = _levels_of_rows if executor.level_rows is not None else _levels_of_runs
+    rules = triangle_rules.rules_of(executor)
+    found = _levels_of_rows if rules.level_rows is not None else _levels_of_runs
     order, widths = found(host_of(executor, triangular.levels), indptr, indices, upper)
     bounds = np.concatenate([[0], np.cumsum(widths)])
     rows = executor.from_host(order)
     made = []
-    for first, last, joined in _runs(widths, executor.level_rows, executor.joined_rows):
+    for first, last, joined in _runs(widths, rules.level_rows, rules.joined_rows):
         begin, end = int(bounds[first]), int(bounds[last])
         inner = (bounds[first : last + 1] - begin).astype(dtype)
         made.append(Segment(rows[begin:end], executor.from_host(inner) if joined else None))

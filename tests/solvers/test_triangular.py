@@ -6,6 +6,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core import triangle_rules
 from wollemi.core.formats.triangular import segments
 
 from .conftest import DTYPES, block
@@ -34,10 +35,16 @@ def test_it_solves_with_one_triangle(on, rng, dtype, trans, unit, lower):
         np.testing.assert_allclose(found, expected, atol=tolerance)
 
 
+def by_levels(monkeypatch: pytest.MonkeyPatch, on: str, rows: int, most: int) -> None:
+    """Let an executor compute levels from a number of rows, and runs of them up to another one."""
+    rules = triangle_rules.rules_of(wl.executor(on))
+    rules = rules._replace(level_rows=rows, joined_rows=most)
+    monkeypatch.setattr(triangle_rules, "rules_of", lambda executor: rules)
+
+
 @pytest.mark.parametrize("rows", [1, 3, 10_000])
 def test_wide_levels_are_calls_of_their_own(on, rng, rows, monkeypatch):
-    monkeypatch.setattr(type(on), "level_rows", rows, raising=False)
-    monkeypatch.setattr(type(on), "joined_rows", 0, raising=False)
+    by_levels(monkeypatch, on, rows, 0)
     n = 60
     S = sp.csr_array(np.tril(triangle(rng, n, "float64")))
     A, b = wl.Csr(S, executor=on), rng.standard_normal(n)
@@ -51,8 +58,7 @@ def test_wide_levels_are_calls_of_their_own(on, rng, rows, monkeypatch):
 @pytest.mark.parametrize("columns", [1, 3])
 @pytest.mark.parametrize("most", [4, 1000])
 def test_runs_of_wide_levels_are_one_call(on, rng, columns, most, monkeypatch):
-    monkeypatch.setattr(type(on), "level_rows", 2, raising=False)
-    monkeypatch.setattr(type(on), "joined_rows", most, raising=False)
+    by_levels(monkeypatch, on, 2, most)
     n = 400
     S = sp.csr_array(np.tril(triangle(rng, n, "float64") * (rng.random((n, n)) < 0.05)))
     S.setdiag(3.0)

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core import triangle_rules
 from wollemi.core.formats.triangular import segments
+from wollemi.core.triangle_rules import TriangleRules
 
 from ..needs import tool
 from .build import compiler
@@ -27,8 +29,8 @@ def test_levels_follow_one_another(
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(LockstepExecutor, "level_rows", least)
-    monkeypatch.setattr(LockstepExecutor, "joined_rows", most)
+    rules = TriangleRules(level_rows=least, joined_rows=most)
+    monkeypatch.setattr(triangle_rules, "rules_of", lambda executor: rules)
     n = 700
     S = sp.csr_array(sp.random_array((n, n), density=0.004, rng=rng) + 4 * sp.eye_array(n))
     S = (S * (1 + 0.1j) if dtype == "complex128" else S).astype(dtype)

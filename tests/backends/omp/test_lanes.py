@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.formats.triangular import lanes, segments
 from wollemi.core.operations import triangular
+from wollemi.core.triangle_rules import rules_of
 
 from ..awkward import VALUE_DTYPES
 
@@ -103,12 +104,14 @@ def test_blocks_wait_for_what_they_need(name: str, index: str, threads: int) -> 
     on = wl.executor(f"omp:{threads}")
     indptr, indices = S.indptr.astype(index), S.indices.astype(index)
     for upper in (False, True):
-        found = on.triangle_lanes(indptr, indices, int(upper))
+        share = rules_of(on).lanes
+        assert share is not None
+        found = share(on, indptr, indices, int(upper))
         if found is None:
             continue
         assert all(array.dtype == index for array in found)
         check(found, S, upper)
-        again = on.triangle_lanes(indptr, indices, int(upper))
+        again = share(on, indptr, indices, int(upper))
         assert again is not None
         for one, other in zip(found, again, strict=True):
             np.testing.assert_array_equal(one, other)
