@@ -83,9 +83,14 @@ def _declared(operation: Operation) -> itemgetter[Any]:
     return itemgetter(*(fields.index(parameter.name) for parameter in operation.parameters))
 
 
+def arguments_of(operation: Operation, call: AnyCall) -> tuple[Any, ...]:
+    """Return the operands of a record as the arguments of an operation."""
+    if len(operation.parameters) == len(call):
+        return call
+    picked: tuple[Any, ...] = _declared(operation)(call)
+    return picked
+
+
 def run_call(operation: Operation, call: AnyCall) -> None:
     """Run an operation on the operands of a record, on the executor of its matrix."""
-    if len(operation.parameters) == len(call):
-        call.A.executor.run(operation, *call)
-        return
-    call.A.executor.run(operation, *_declared(operation)(call))
+    call.A.executor.run(operation, *arguments_of(operation, call))

@@ -305,6 +305,16 @@ class Executor(SolvesSystems, ABC):
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
 
+    #: Whether launches of a product are kept, so that :meth:`run_repeatably` may return them.
+    keeps_launches: bool = False
+
+    def goes_straight(self) -> bool:
+        """Return whether nothing in this thread needs to know of a kept launch that is repeated.
+
+        Recordings, captures, profilers and groups do. The default has no such launches.
+        """
+        return False
+
     #: Bytes: the result of an operation may depend on the remainders of addresses.
     alignment: int = 16
 

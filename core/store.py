@@ -16,6 +16,7 @@ from .capture import refuse_making
 
 if TYPE_CHECKING:
     from .algorithm import Plan
+    from .products.repeats import KnownProduct
 
 V = TypeVar("V")
 
@@ -79,12 +80,16 @@ class PatternStore(Store):
     repeats : dict
         The results of :meth:`Executor.run_repeatably`, by operation and by all properties of the
         arrays of a call but their addresses.
+    products : dict
+        The products that public functions repeat, by options and all properties of the operands but
+        their addresses.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.plans: dict[tuple[str, int, str, str], Plan] = {}
         self.repeats: dict[Hashable, Callable[[Sequence[int]], None] | None] = {}
+        self.products: dict[Hashable, KnownProduct] = {}
 
 
 class ValueStore(Store):

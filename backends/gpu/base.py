@@ -368,7 +368,7 @@ class GpuExecutor(BlockExecutor):
             return None
         straight, (rows, columns) = known.straight, A.shape
         dtype = straight.dtype
-        if dtype != A.dtype or not self._reads(x, columns, dtype) or not self._goes_straight():
+        if dtype != A.dtype or not self._reads(x, columns, dtype) or not self.goes_straight():
             return None
         try:
             if out is None:
@@ -395,7 +395,9 @@ class GpuExecutor(BlockExecutor):
             and self.owns(array)
         )
 
-    def _goes_straight(self) -> bool:
+    keeps_launches = True
+
+    def goes_straight(self) -> bool:
         """Return whether nothing in this thread needs to know of a launch."""
         mine = self._mine
         return (

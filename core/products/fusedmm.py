@@ -26,6 +26,7 @@ from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
 from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
+from .repeats import Asked, repeated
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_tensor
 
@@ -119,7 +120,12 @@ def fusedmm(
     array([[2.],
            [3.]])
     """
-    return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse)
+    asked = made = None
+    if out is None and not return_lse:
+        asked, made = repeated(A, ("fusedmm", edge, kernel), (alpha,), (C, B, D), use_values)
+    if made is not None:
+        return made
+    return _of_any(A, C, B, D, Options(edge, alpha, use_values, kernel), out, return_lse, asked)
 
 
 def _of_any(
@@ -130,6 +136,7 @@ def _of_any(
     options: Options,
     out: Array | None,
     return_lse: bool,
+    asked: Asked | None,
 ) -> Results:
     """Return the product with a matrix, a mask or several, of arrays or tensors."""
     if type(A) is not Csr and (is_for_heads(A) or isinstance(A, MaskUnion)):
@@ -143,8 +150,8 @@ def _of_any(
     if tensors is not None:
         return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)
     matrix = A if isinstance(A, (Csr, Mask)) else as_csr(A)
-    asked = (matrix, C, B, D, options, out, return_lse)
-    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *asked)
+    given = (matrix, C, B, D, options, out, return_lse, asked)
+    return matrix.executor.submit("wl.fusedmm", matrix, _of_arrays, *given)
 
 
 def _of_masks(
@@ -233,6 +240,7 @@ def _of_arrays(
     options: Options,
     out: Array | None,
     return_lse: bool,
+    asked: Asked | None,
 ) -> Results:
     edge, alpha, use_values, kernel = options
     alpha = real_number(alpha, "alpha", "fusedmm")
@@ -265,7 +273,11 @@ def _of_arrays(
         )
     else:
         call = FusedmmCall(A, values, left, right, added, result.array, logs, alpha, edge, kernel)
-        run_call(_operation(A, edge, return_lse), call)
+        operation = _operation(A, edge, return_lse)
+        if asked is None:
+            run_call(operation, call)
+        else:
+            asked.run(operation, call, result)
     found = in_likeness(result.give(queries.from_host), C, out)
     if logs is None:
         return found

@@ -16,6 +16,7 @@ from ..formats import Csr
 from ..operations import products as operations
 from ..small_values import as_dtype
 from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
+from .repeats import Asked, repeated
 from .tensors import differentiable, is_tensor
 
 
@@ -71,9 +72,14 @@ def sddmm(
     tensors = differentiable(A, C, B) if is_tensor(A) and out is None else None
     if tensors is not None:
         return tensors.sddmm(A, C, B, alpha=alpha, use_values=use_values, kernel=kernel)
+    asked = made = None
+    if out is None:
+        asked, made = repeated(A, ("sddmm", kernel), (alpha, beta), (C, B), use_values)
     A = as_csr(A)
+    if made is not None:
+        return made if made.ndim == 2 else A._with_data(made)
     alpha, beta = real_number(alpha, "alpha", "sddmm"), real_number(beta, "beta", "sddmm")
-    given = (A, C, B, alpha, beta, use_values, out, kernel)
+    given = (A, C, B, alpha, beta, use_values, out, kernel, asked)
     return A.executor.submit("wl.sddmm", A, _of_arrays, *given)
 
 
@@ -86,6 +92,7 @@ def _of_arrays(
     use_values: bool,
     out: Csr | Array | None,
     kernel: str,
+    asked: Asked | None,
 ) -> Csr | Array:
     executor = A.executor
     left, right = (
@@ -104,7 +111,10 @@ def _of_arrays(
     result = Result(executor, target, shape, (blocks, A.nnz), dtype, beta, rows, columns, *held)
     values = pattern_values(A, dtype, blocks) if use_values else None
     call = SddmmCall(A, values, rows, columns, result.array, alpha, beta, kernel)
-    executor.run(operations.csr_sddmm, *call)
+    if asked is None:
+        executor.run(operations.csr_sddmm, *call)
+    else:
+        asked.run(operations.csr_sddmm, call, result)
     given = result.give(left.from_host and batched)
     if isinstance(out, Csr):
         out._tell_sharers()

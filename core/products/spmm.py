@@ -16,6 +16,7 @@ from ..libraries import graph_handler
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
 from .operands import DenseOperand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
+from .repeats import Asked, repeated
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
 #: Stands for a complex factor where the common dtype is looked for.
@@ -72,10 +73,13 @@ def spmm(
     array([[2. , 1. ],
            [1. , 3.5]])
     """
-    if values is None and out is None and kernel == "auto":
-        known = known_product(A, B, alpha, beta)
-        if known is not None:
-            return known
+    asked = known = None
+    if values is None and out is None:
+        known = known_product(A, B, alpha, beta) if kernel == "auto" else None
+        if known is None:
+            asked, known = repeated(A, ("spmm", kernel), (alpha, beta), (B,), True)
+    if known is not None:
+        return known
     if (
         type(A) is not Csr
         and isinstance(A, StoredCsr)
@@ -94,7 +98,7 @@ def spmm(
         return tensors.spmm_anew(A, B, out, alpha, beta, values, kernel)
     A = A if type(A) is Csr else as_csr(A)
     alpha, beta = number(alpha, "alpha"), number(beta, "beta")
-    given = (A, B, out, alpha, beta, values, kernel)
+    given = (A, B, out, alpha, beta, values, kernel, asked)
     return A.executor.submit("wl.spmm", A, _of_arrays, *given)
 
 
@@ -106,6 +110,7 @@ def _of_arrays(
     beta: complex,
     values: ArrayLike | None,
     kernel: str,
+    asked: Asked | None,
 ) -> Array:
     executor, (m, n) = A.executor, A.shape
     dense = DenseOperand(executor, B, n, "B", vector=True)
@@ -118,7 +123,10 @@ def _of_arrays(
     result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
     numbers = weights.cast(executor, dtype, blocks)
     call = SpmmCall(A, numbers, block, result.array, alpha, beta, kernel)
-    executor.run(operations.csr_spmm, *call)
+    if asked is None:
+        executor.run(operations.csr_spmm, *call)
+    else:
+        asked.run(operations.csr_spmm, call, result)
     return in_likeness(result.give(dense.from_host), B, out)
 
 

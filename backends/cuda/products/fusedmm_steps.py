@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts, multiply
-from ....core.calls import FusedmmCall, SddmmCall, SpmmCall
-from ....core.executor import Array
+from ....core.calls import FusedmmCall, ProductCall, SddmmCall, SpmmCall
 from ...gpu.products import choice as ml_choice
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
@@ -54,10 +53,18 @@ class TwoSteps(FusedAlgorithm):
         """Return the name of the kernel for one pass."""
         return ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
 
+    def launches_only(self, on: Adapter, call: ProductCall) -> bool:
+        """Return whether the algorithms of both products only launch."""
+        assert isinstance(call, FusedmmCall)
+        A, dtype = call.A, call.C.dtype
+        sampled = A.plan_for("sddmm", call.C.shape[2], dtype=dtype).algorithm
+        summed = A.plan_for("spmm", call.D.shape[2], dtype=dtype).algorithm
+        return bool(sampled.repeats and (summed.repeats or summed.repeats_other_values))
+
     def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
         """Sample, apply f, multiply."""
         A, C = call.A, call.C
-        samples: Array = on.executor.allocate((C.shape[0], A.nnz), C.dtype)
+        samples = on.allocate((C.shape[0], A.nnz), C.dtype)
         multiply(on, SddmmCall(A, call.values, C, call.B, samples, call.alpha, 0.0))
         weigh(on, A, call.edge, samples, call.log_totals)
         multiply(on, SpmmCall(A, samples, call.D, call.E, 1.0, 0.0))
@@ -77,9 +84,18 @@ class StepsOrPass(TwoSteps):
         why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"
 
+    def launches_only(self, on: Adapter, call: ProductCall) -> bool:
+        """Return whether the products only launch; the one pass does."""
+        assert isinstance(call, FusedmmCall)
+        return self._is_one_pass(on, call) or super().launches_only(on, call)
+
+    @staticmethod
+    def _is_one_pass(on: Adapter, call: FusedmmCall) -> bool:
+        return call.B.shape == call.D.shape and on.operand(call.B) == on.operand(call.D)
+
     def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
         """Look at the operands."""
-        if call.B.shape == call.D.shape and on.operand(call.B) == on.operand(call.D):
+        if self._is_one_pass(on, call):
             multiply(on, call._replace(kernel=state))
         else:
             super().run(on, state, call)

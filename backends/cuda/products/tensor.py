@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....core.algorithm import Estimate, Facts, Unsuited
-from ....core.calls import SpmmCall
+from ....core.calls import ProductCall, SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu import launch
@@ -189,6 +189,20 @@ class TensorCores(GpuAlgorithm):
 
     name = "tensor-cores"
     copies = True
+    repeats_other_values = True
+
+    def launches_only(self, on: Adapter, call: ProductCall) -> bool:
+        """Return True: :meth:`own_memory` tells launches for the matrix's own values apart."""
+        return True
+
+    def own_memory(self, on: Adapter, call: ProductCall) -> tuple[int, ...]:
+        """Return the address of the packed copy of the matrix's own values."""
+        assert isinstance(call, SpmmCall)
+        values, pattern = on.weights(call.values)[0], self._pattern(on, call.A)
+        if pattern is None or values is None:
+            return ()
+        packed = self._copy_of(on, call.A, pattern, values)
+        return () if packed is None else (packed.place["values"],)
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
         """Return the missing requirement: Hopper, a dtype, or enough entries to pay for masks."""

@@ -35,11 +35,14 @@ class Adapter(ABC):
     ----------
     copies : list of array
         The copies made for the launches of a call, kept until they are made.
+    made : list of array
+        Other memory for the launches of a call, between one kernel and the next.
     """
 
     def __init__(self, executor: Any) -> None:
         self.executor = executor
         self.copies: list[Array] = []
+        self.made: list[Array] = []
 
     @property
     def rules(self) -> RowProductConstants:
@@ -95,6 +98,11 @@ class Adapter(ABC):
         if abs(made.rows) > _LARGEST[index.itemsize]:
             made = self.operand(self._copied(array))
         return made
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Return an array that kernels of this call write and read."""
+        self.made.append(self.executor.allocate(shape, dtype))
+        return self.made[-1]
 
     def _copied(self, array: Array) -> Array:
         self.copies.append(self.executor.copy(array))

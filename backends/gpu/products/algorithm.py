@@ -13,6 +13,7 @@ from ....core.algorithm import Algorithm, Estimate, Facts
 from . import choice
 
 if TYPE_CHECKING:
+    from ....core.calls import ProductCall
     from ....core.formats.csr import Csr
     from .adapter import Adapter
 
@@ -23,6 +24,20 @@ class GpuAlgorithm(Algorithm):
     #: Whether it only launches kernels: on its operands, on arrays of the pattern and on scratch
     #: memory. Then launches for operands of one layout may be repeated for others.
     repeats: ClassVar[bool] = False
+
+    #: Whether that is so for values that are not those of the matrix itself.
+    repeats_other_values: ClassVar[bool] = False
+
+    def launches_only(self, on: Adapter, call: ProductCall) -> bool:
+        """Return whether that is so for a call."""
+        return self.repeats
+
+    def own_memory(self, on: Adapter, call: ProductCall) -> tuple[int, ...]:
+        """Return the addresses of memory of the matrix itself that launches for a call use.
+
+        Such launches are not repeated for other matrices of the pattern.
+        """
+        return ()
 
     def kernel_instead(self, state: Any, call: Any) -> str | None:
         """Return the name of the algorithm for a call that this one does not compute, or None."""

@@ -194,13 +194,18 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
     if instead is not None:
         return run(executor, call._replace(kernel=instead))
 
+    on, state = Adapter(executor), plan.state
+    if not algorithm.launches_only(on, call):
+        algorithm.run(on, state, call)
+        return None
+
     def compute(on: Adapter) -> None:
-        algorithm.run(on, plan.state, call)
+        algorithm.run(on, state, call)
 
-    def repeats(_: Adapter) -> bool:
-        return algorithm.repeats
-
-    return again(executor, plan, call.arrays, call.factors, compute, repeats=repeats)
+    own = algorithm.own_memory(on, call)
+    factors = (*call.factors, *own)
+    told = again(executor, plan, call.arrays, factors, compute, repeats=lambda _: True)
+    return None if own else told
 
 
 @takes_call(kernel, operations.csr_fusedmm_traced)
@@ -279,7 +284,7 @@ def again(
     executor: GpuExecutor,
     plan: Prepares,
     arrays: Sequence[Array | None],
-    factors: tuple[complex | str, ...],
+    factors: Sequence[complex | str],
     compute: Callable[[Adapter], None],
     *,
     repeats: Callable[[Adapter], bool],
@@ -298,10 +303,12 @@ def again(
     spans = repeated.spans_of(arrays, addresses) if repeats(on) else None
     with executor.noting() as launches:
         compute(on)
-    if spans is None or on.copies or len(on.scratched) > 1:
+    scratched = repeated.scratch_of(on.scratched)
+    between = [repeated.Span(on.address(a), on.address(a) + a.nbytes) for a in on.made]
+    much = sum(array.nbytes for array in on.made) > repeated.MOST_BETWEEN
+    if spans is None or on.copies or len(scratched) > 1 or much:
         return None
     if len(plan.prepared) >= repeated.MOST_LAYOUTS:
         plan.prepared.clear()
-    scratch = next(iter(on.scratched), None)
-    made = plan.prepared[layout] = repeated.Repeated(launches, spans, scratch)
-    return Repeatable(plan, made, arrays)
+    known = plan.prepared[layout] = repeated.Repeated(launches, spans, [*scratched, *between])
+    return Repeatable(plan, known, arrays)

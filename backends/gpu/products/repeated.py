@@ -8,7 +8,8 @@ the layout of an earlier product, its launches are repeated with the addresses o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ....core.executor import Array
@@ -18,6 +19,13 @@ from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
 MOST_LAYOUTS = 64
+
+
+#: Bytes: memory between kernels begins at multiples of it.
+ALIGNMENT = 256
+
+#: Bytes that repetitions have between kernels at most: scratch memory is never given back.
+MOST_BETWEEN = 1 << 26
 
 
 class Span(NamedTuple):
@@ -44,23 +52,28 @@ class Repeated:
         As they were made.
     arrays : sequence of Span
         Where its arrays were.
-    scratch : Span or None
-        The scratch memory, if it needed any.
+    between : sequence of Span
+        Scratch memory and arrays between its kernels; repetitions have scratch memory for all.
     """
 
-    __slots__ = ("_launches", "_scratch")
+    __slots__ = ("_launches", "_offsets", "_scratch")
 
     def __init__(
-        self, launches: Sequence[RecordedLaunch], arrays: Sequence[Span], scratch: Span | None
+        self,
+        launches: Sequence[RecordedLaunch],
+        arrays: Sequence[Span],
+        between: Sequence[Span],
     ) -> None:
-        spans = list(arrays) if scratch is None else [*arrays, scratch]
+        spans = [*arrays, *between]
         self._launches = [(made, places_of(made.arguments, spans)) for made in launches]
-        self._scratch = 0 if scratch is None else scratch.end - scratch.begin
+        ends = list(accumulate(-(-(s.end - s.begin) // ALIGNMENT) * ALIGNMENT for s in between))
+        self._offsets, self._scratch = [0, *ends[:-1]], ends[-1] if ends else 0
 
     def __call__(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
         """Launch them for the arrays at these addresses."""
         if self._scratch:
-            addresses = (*addresses, executor.scratch(self._scratch)[0])
+            begin = executor.scratch(self._scratch)[0]
+            addresses = (*addresses, *[begin + offset for offset in self._offsets])
         for made, places in self._launches:
             arguments = list(made.arguments)
             for argument, array, offset in places:
@@ -102,6 +115,20 @@ def layout_of(
         # an operand that is another one is loaded once
         *[addresses.index(address) for address in addresses],
     )
+
+
+def scratch_of(asked: Iterable[Span]) -> list[Span]:
+    """Return the pieces of scratch memory; requests at one address are for one piece.
+
+    Examples
+    --------
+    >>> scratch_of({Span(1024, 1088), Span(1024, 2048)})
+    [Span(begin=1024, end=2048)]
+    """
+    ends: dict[int, int] = {}
+    for begin, end in asked:
+        ends[begin] = max(end, ends.get(begin, end))
+    return [Span(*piece) for piece in ends.items()]
 
 
 def spans_of(arrays: Sequence[Array | None], addresses: tuple[int, ...]) -> list[Span] | None:

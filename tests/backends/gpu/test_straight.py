@@ -23,7 +23,7 @@ DTYPES = ("float32", "float64", "complex64", "complex128")
 class Current(LockstepExecutor):
     """An emulated GPU that is the current one, as a GPU mostly is."""
 
-    def _goes_straight(self) -> bool:
+    def goes_straight(self) -> bool:
         self._properties = self._properties or {}
         return self._mine.capture is None and self._observer is None
 
