@@ -244,7 +244,7 @@ site-check: site $(STAMPS)/browser
 	$(PY) packaging/site_check.py $(SITE_ARGS)
 
 # What is slow or needs a package index, and seldom breaks: before a release, and not in .ci/run.
-release-check: $(STAMPS)/build
+release-check: $(STAMPS)/build $(STAMPS)/test
 	test -e dist || $(MAKE) wheel
 	$(PY) packaging/release_check.py $(RELEASE_ARGS)
 	$(MAKE) site-check

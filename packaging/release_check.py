@@ -11,7 +11,8 @@
    instruction level, and a part of the tests passes against it. Free-threaded ones refuse it.
 7. The pure wheel works in a fresh environment without the calls of Linux (``pure_program.py``).
 8. The C++ of the omp backend compiles for macOS and Windows (``zig_check.py``).
-9. Where a cross compiler and an emulator are: the wheel for aarch64 solves (``aarch64.py``).
+9. Every kernel of single operations compiles with the NVRTC of CUDA 12 (``test_nvrtc12.py``).
+10. Where a cross compiler and an emulator are: the wheel for aarch64 solves (``aarch64.py``).
 """
 
 from __future__ import annotations
@@ -206,6 +207,22 @@ def check_other_systems(folder: Path) -> None:
     subprocess.run([python, ROOT / "packaging/zig_check.py"], check=True)
 
 
+def check_nvrtc12(folder: Path) -> None:
+    """Compile the kernels with the NVRTC of CUDA 12; the tests elsewhere have that of CUDA 13."""
+    (requirement,) = (r for r in PROJECT["optional-dependencies"]["cuda12"] if "nvrtc" in r)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--target", folder / "nvrtc12", requirement], check=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "rare"]
+    done = subprocess.run(
+        [*command, "tests/backends/cuda/runtime/test_nvrtc12.py"],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(folder / "nvrtc12")},
+    )  # fmt: skip
+    last = done.stdout.strip().splitlines()[-1] if done.stdout else done.stderr
+    assert done.returncode == 0 and "skipped" not in last, done.stdout[-4000:]
+    say(f"{requirement}: {last}")
+
+
 def check_python(python: str, sdist: Path, folder: Path) -> None:
     """Build a wheel for another Python, install it, and run a part of the tests against it."""
     code = "import sysconfig as s; print(s.get_config_var('SOABI'))"
@@ -250,6 +267,7 @@ def main() -> None:
             check_other_systems(Path(folder))
             check_versions(wheel, Path(folder))
             check_extras(wheel, Path(folder))
+            check_nvrtc12(Path(folder))
         for python in given.python:
             check_python(python, sdist, Path(folder))
     if not given.quick:
