@@ -48,7 +48,7 @@ help:
 	@echo 'make bench     the benchmarks'
 	@echo 'make performance  build/performance/measurements.md and its plots, from benchmarks/results'
 	@echo 'make api       tests/api/public_names.txt: what is public, as of this version'
-	@echo 'make develop   only an editable install, for this processor (LEVELS=all builds every instruction set)'
+	@echo 'make develop   an editable install for this processor, with pytest (LEVELS=all builds every instruction set)'
 	@echo 'make wheel     sdist, wheel and pure wheel (no native modules) in dist/; the wheel is installed and imported once'
 	@echo 'make release-check  the wheel without a compiler, its size and libraries, the oldest NumPy, extras, aarch64, C++ for macOS and Windows, the site in a browser (RELEASE_ARGS="--quick --python python3.13")'
 	@echo 'make notebooks  docs/notebooks, from the text in docs/tutorials, with every cell run'
@@ -84,6 +84,13 @@ $(STAMPS)/demo: pyproject.toml | $(STAMPS)/build
 		$(call requirements,["project"]["optional-dependencies"]["plot"])
 	@touch $@
 
+# Enough for pytest: tests of a library that is missing are skipped. `make test` brings all libraries.
+$(STAMPS)/develop: pyproject.toml | $(STAMPS)/build
+	@echo 'installing NumPy, SciPy and pytest ...'
+	@$(PIP) install $(call requirements,["project"]["dependencies"]) \
+		$(call requirements,["project"]["optional-dependencies"]["pytest"])
+	@touch $@
+
 # The CPU build of torch; the newest would bring gigabytes of CUDA.
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/native
 	@echo 'installing the requirements of the tests (2 GB, minutes the first time) ...'
@@ -102,7 +109,7 @@ $(STAMPS)/lint: pyproject.toml | $(PY)
 		$(call requirements,["project"]["optional-dependencies"]["lint"])
 	@touch $@
 
-develop: $(STAMPS)/native
+develop: $(STAMPS)/native $(STAMPS)/develop
 
 demo: begun := $(shell date +%s)
 demo: $(STAMPS)/build
