@@ -231,9 +231,7 @@ class Minres(KrylovSolver):
     C. C. Paige and M. A. Saunders, Solution of sparse indefinite systems of linear equations, SIAM
     J. Numer. Anal. 12 (1975), section 6; the names follow S.-C. Choi, C. C. Paige and M. A.
     Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the test on
-    ``|A r|`` follows section 3.2 there, with limits that rounding lets it reach. Choi, C. C. Paige
-    and M. A. Saunders, MINRES-QLP, SIAM J. Sci. Comput. 33 (2011), table 2.1 and equation 2.8; the
-    test on ``|A r|`` is that of section 3.2 there, with limits that rounding lets it reach.
+    ``|A r|`` follows section 3.2 there, with limits that rounding lets it reach.
 
     Examples
     --------

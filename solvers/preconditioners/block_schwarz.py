@@ -184,7 +184,6 @@ class BlockSchwarz(Preconditioner):
         made = super()._remade(change)
         if made.executor != self.executor:
             made._places = None
-        made._temporaries = Temporary(), Temporary()
         return made
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from .base import Preconditioner, rows_of
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ...core.executor import Array, Executor
-    from ...core.linop import LinOp
 
 #: The interval goes from this part of its upper end on: lower components are left to coarser
 #: levels.
@@ -227,11 +226,6 @@ class Chebyshev(Preconditioner):
                 step = smoothing.go_on if at else smoothing.resume
                 run(step, executor, {**named, "x": here, "y": there}, **numbers)
                 here = there
-
-    def _remade(self, change: Callable[[LinOp], LinOp]) -> Chebyshev:
-        made = super()._remade(change)
-        made._temporaries = tuple(Temporary() for _ in range(4))
-        return made
 
     @property
     def T(self) -> Chebyshev:

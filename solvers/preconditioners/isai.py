@@ -213,15 +213,10 @@ class Fsai(Preconditioner):
             self.factor._apply(x, t, 1.0, 0.0)
             self.adjoint._apply(t, y, alpha, beta)
 
-    def _remade(self, change: Any) -> Fsai:
-        made = super()._remade(change)
-        made._temporary = Temporary()
-        return made
-
     @property
     def T(self) -> Fsai:
         """The inverse of the transpose: the conjugate."""
-        return self._remade(lambda part: part.conj()) if is_complex(self.dtype) else self
+        return self._remade(_conjugate) if is_complex(self.dtype) else self
 
     @property
     def H(self) -> Fsai:
@@ -294,6 +289,11 @@ def told(name: str, entries: int, shortened: int, singular: int) -> list[str]:
             f"{name}: the systems of {singular} rows have no inverse: the diagonal's is used"
         )
     return notes
+
+
+def _conjugate(part: Any) -> Any:
+    """Return the conjugate of a factor."""
+    return part.conj()
 
 
 def _adjoint(G: Csr) -> Csr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...core.dtypes import real_dtype
+from ...core.dtypes import is_complex, real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.rowwise import row_bounds
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class L1Jacobi(Preconditioner):
     """The inverse of the row sums of absolute values, with the sign (phase) of the diagonal.
+
+    The absolute value of a complex number is ``|re| + |im|`` here.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ class L1Jacobi(Preconditioner):
     -----
     ``x += M (b - A x)`` converges for every Hermitian positive definite ``A`` without a factor that
     must be found, which makes it a smoother of :class:`Multigrid` that cannot fail. The price is
-    1.3 to 2.2 times the iterations that :class:`Chebyshev` needs there.
+    1.3 to 2.2 times the iterations that :class:`Chebyshev` needs there. ``|re| + |im|`` takes no
+    root and is not less than the modulus: the statement holds for complex matrices too.
 
     References
     ----------
@@ -72,9 +75,10 @@ class L1Jacobi(Preconditioner):
             sums = row_sums(S)
             host = executor.to_host(sums)
             row = int((~((host > 0) & (host < float("inf")))).argmax())
+            of_parts = ", |re| + |im|," if is_complex(S.dtype) else ""
             raise InvalidMatrix(
-                f"L1Jacobi: the absolute values of row {row} add up to {host[row]} ({count} such "
-                "rows), which has no inverse"
+                f"L1Jacobi: the absolute values{of_parts} of row {row} add up to {host[row]} "
+                f"({count} such rows), which has no inverse"
             )
         return Diagonal._from_arrays(A.executor, (n, n), inverse)
 
@@ -93,7 +97,7 @@ class L1Jacobi(Preconditioner):
 
 
 def row_sums(S: Csr) -> Array:
-    """Return the sums of the absolute values of the rows."""
+    """Return the sums of the absolute values of the rows, of ``|re| + |im|`` if complex."""
     sums = S.executor.allocate((S.shape[0],), real_dtype(S.dtype))
     S.executor.run(coarsen.absolute_sums, *row_bounds(S), S.data, sums)
     return sums

@@ -181,11 +181,6 @@ class Polynomial(Preconditioner):
 
     # ---- moving
 
-    def _remade(self, change: Any) -> Polynomial:
-        made = super()._remade(change)
-        made._temporaries = Temporary(), Temporary(), Temporary()
-        return made
-
     @property
     def T(self) -> Polynomial:
         """The same polynomial of the transpose."""
