@@ -32,11 +32,12 @@ native_inputs := pyproject.toml benchmarks/pyproject.toml CMakeLists.txt $(shell
 cmake_option = --config-settings=cmake.define.$(1)
 INSTALL = $(PIP) install --no-build-isolation --no-deps $(call cmake_option,WOLLEMI_WERROR=$(WERROR))
 
-.PHONY: help develop demo test test-all test-gpu petsc lint format sanitize fuzz fuzz-systems bench performance api wheel release-check notebooks site site-check clean
+.PHONY: help develop demo test test-name test-all test-gpu petsc lint format sanitize fuzz fuzz-systems bench performance api wheel release-check notebooks site site-check clean
 
 help:
 	@echo 'make demo      solve a real system, print a table, draw convergence.png (4 to 5 minutes on two cores the first time)'
 	@echo 'make test      every test this machine can run (PYTEST_ARGS=..., COVERAGE=--cov)'
+	@echo 'make test-name NAME=fcg  the tests of one solver or preconditioner'
 	@echo 'make test-all  the same with coverage and the slow tests that seldom find something: other GPU targets, SYCL kernels of GPUs'
 	@echo 'make test-gpu  the tests that need a GPU, with the current Python (PYTHON=...) and no network (GPU_ARGS="-n 16")'
 	@echo 'make petsc     NumPy 1 in build/petsc, for the tests with python3-petsc4py of Debian'
@@ -120,6 +121,14 @@ demo: $(STAMPS)/build
 # Workers of pytest share the cores with the OpenMP of PyTorch and Numba, whose threads must sleep when they wait.
 test: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest $(COVERAGE) $(PYTEST_ARGS)
+
+# Ids have a name between brackets, hyphens, dots and slashes; pytest compares without case.
+NAME_IN_IDS = [$(NAME)- or [$(NAME). or [$(NAME)] or -$(NAME)- or -$(NAME). or -$(NAME)] or .$(NAME)- or .$(NAME)] or /$(NAME).
+# Tests that compare lists of all names.
+OF_ALL_NAMES = test_captures or unknown_names or lists_every_public_solver
+test-name: $(STAMPS)/native $(STAMPS)/develop
+	OMP_WAIT_POLICY=passive $(PY) -m pytest $(PYTEST_ARGS) tests/core tests/backends tests/solvers tests/docs \
+		-k "$(NAME_IN_IDS) or test_$(NAME).py or $(OF_ALL_NAMES)"
 
 # Counting the lines that run takes about a fifth of the time of the tests.
 test-all: export WOLLEMI_TEST_ALL = 1

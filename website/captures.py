@@ -79,11 +79,12 @@ def text_of(record: Record) -> str:
 
 
 def completed(outcomes: Outcomes, names: Mapping[str, Iterable[str]]) -> Outcomes:
-    """Return the outcomes of calls that are there, for each present object and module."""
-    return {
+    """Return the outcomes of calls that are there, for each object and module that was tried."""
+    found = {
         name: {c: kind for c, kind in outcomes.get(name, {}).items() if c in set(calls)}
         for name, calls in names.items()
     }
+    return {name: tried for name, tried in found.items() if tried}
 
 
 def _objects(names: Iterable[str], every: Iterable[str]) -> str:
