@@ -11,6 +11,7 @@ from ....core.algorithm import Estimate
 from ....core.devices import constants_of
 from ....core.registry import host_executor
 from ....core.statistics import RowStatistics, lengths_in_numbers
+from ...simt import kernels as simt
 from ..constants import SpmvConstants
 from . import packed, selection
 from .measured import Measurements
@@ -18,6 +19,18 @@ from .on_device import RowPatterns
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
+
+#: The header of the kernel of each algorithm, from the folder `backends`.
+HEADERS = {
+    "csr-adaptive": simt.csr_adaptive.header,
+    "row-segments": simt.sell_packed.header,
+    "row-segments-cached": "cuda/spmv/cached_columns.hpp",
+    "sell": simt.sell_packed.header,
+    "sell-near": simt.sell_packed.header,
+    "sell-pattern": simt.sell_packed.header,
+    "stream": simt.csr_stream.header,
+    "subwarp": simt.csr_subwarp.header,
+}
 
 #: Lanes of a wave, by the kind of the device.
 WAVES = {"nvidia": 32, "amd": 64}
@@ -38,6 +51,8 @@ class Forecast(NamedTuple):
         Of the rows.
     device : str
         The title of the file of constants that served: that of an unknown device, if none matches.
+    bandwidth : str
+        The name of the file with the bandwidth of the estimate: that of the device, or a base.
     """
 
     kernel: str
@@ -45,10 +60,19 @@ class Forecast(NamedTuple):
     estimate: Estimate | None
     statistics: RowStatistics
     device: str
+    bandwidth: str
+
+    @property
+    def header(self) -> str:
+        """The header of the kernel, from the folder `backends`."""
+        return HEADERS[self.kernel]
 
     def __str__(self) -> str:
-        expected = "" if self.estimate is None else f"; {self.estimate}"
-        return f"{self.kernel} on {self.device}: {self.reason}{expected} ({self.statistics})"
+        expected = ""
+        if self.estimate is not None:
+            expected = f"; {self.estimate} by the bandwidth of {self.bandwidth}.json"
+        name = f"{self.kernel} ({self.header}) on {self.device}"
+        return f"{name}: {self.reason}{expected} ({self.statistics})"
 
 
 class OnHost(Measurements):
@@ -124,11 +148,13 @@ def forecast(A: Csr, device: str, kind: str = "nvidia", free_bytes: int = 2**36)
     >>> from wollemi.backends.gpu.spmv.forecast import forecast
     >>> print(forecast(wl.Csr(np.eye(1000)), "NVIDIA H100"))
     ... # doctest: +NORMALIZE_WHITESPACE
-    subwarp on NVIDIA H100: small: 4 lanes a row end the longest row soon; about 2.09 microseconds
-    for 0.0305 MiB (1000 rows of 1 +- 0 entries, longest 1, 0.0% empty)
+    subwarp (simt/spmv.hpp) on NVIDIA H100: small: 4 lanes a row end the longest row soon; about
+    2.09 microseconds for 0.0305 MiB by the bandwidth of h200.json (1000 rows of 1 +- 0 entries,
+    longest 1, 0.0% empty)
     """
     constants = constants_of(kind, device)
     here = OnHost(A.to(host_executor()), constants.of(SpmvConstants), WAVES[kind], free_bytes)
     kernel, reason = here.choice
     expected = here.estimate(kernel)
-    return Forecast(kernel, reason, expected, here.statistics, constants.title)
+    bandwidth = constants.sections["spmv"]["bandwidth"].device
+    return Forecast(kernel, reason, expected, here.statistics, constants.title, bandwidth)

@@ -12,8 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.backends.cuda.spmv.cached_columns import CachedColumns, sell_cached
 from wollemi.backends.gpu.constants import SpmvConstants
-from wollemi.backends.gpu.spmv.forecast import forecast
+from wollemi.backends.gpu.spmv.forecast import HEADERS, forecast
 from wollemi.backends.gpu.spmv.selection import SpmvFacts, choose
 from wollemi.core.devices import named
 from wollemi.core.errors import InvalidArgument
@@ -75,6 +76,13 @@ def test_an_absent_device_has_the_forecast_that_a_present_one_selects(
     said = forecast(host, "an emulated device", kind, executor.free_memory())
     assert said.kernel == A.plan.kernel and said.estimate == A.plan.estimate
     assert str(said.estimate) in str(A.plan) and "microseconds" in str(A.plan)
+    assert f"{said.bandwidth}.json" in str(said) and said.header in str(said)
+
+
+def test_a_forecast_knows_the_header_of_each_algorithm() -> None:
+    names = LockstepExecutor(32).algorithms.names("spmv")
+    assert HEADERS.keys() == {*names, CachedColumns.name} - {"auto"}
+    assert HEADERS[CachedColumns.name] == sell_cached.header
 
 
 @pytest.mark.parametrize("warp", WIDTHS)
