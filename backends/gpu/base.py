@@ -357,7 +357,7 @@ class GpuExecutor(BlockExecutor):
         return found
 
     def product(self, A: Csr, x: Array, out: Array | None) -> Array | None:
-        """Return ``A @ x`` by a launch that the plan of the matrix keeps.
+        """Return ``A @ x`` by the launches that the plan of the matrix keeps.
 
         None where anything needs a closer look: operands to convert, a recording, a capture, a
         profiler, or the first product.
@@ -366,16 +366,18 @@ class GpuExecutor(BlockExecutor):
         known = None if plan is None else plan.prepared.get(1)
         if known is None or not (known.data is None or known.data is A.data):
             return None
-        straight, (rows, columns) = known.straight, A.shape
-        dtype = straight.dtype
+        straight, dtype, (rows, columns) = known.straight, known.dtype, A.shape
         if dtype != A.dtype or not self._reads(x, columns, dtype) or not self.goes_straight():
             return None
         try:
             if out is None:
                 out = self.xp.ndarray((rows,), dtype)
-            elif out is x or not self._reads(out, rows, dtype):
+            elif not self._reads(out, rows, dtype) or _overlap(x, out):
                 return None
-            straight.launch(x.data.ptr, out.data.ptr)
+            if straight is None:
+                known.go_straight(A, x, out)
+            else:
+                straight.launch(x.data.ptr, out.data.ptr)
         except Exception as error:
             made = translate(error, self.name, "csr.spmv", rows * np.dtype(dtype).itemsize)
             if made is None:
@@ -613,6 +615,12 @@ class GpuExecutor(BlockExecutor):
         return self.device.simt_function(
             kernel, value_code(dtype, stored), CODES[np.dtype(index)], **constants
         )
+
+
+def _overlap(x: Array, y: Array) -> bool:
+    """Return whether two contiguous arrays share memory."""
+    begin, other = x.data.ptr, y.data.ptr
+    return bool(begin < other + y.nbytes and other < begin + x.nbytes)
 
 
 def _lie_alike(target: Array, source: Array | np.ndarray[Any, Any]) -> bool:

@@ -9,8 +9,8 @@ from ...core.executor import Array
 from ...core.foreign import ArrayShape, ForeignProduct, Step
 from .function import packing
 from .native_calls import native
-from .products.repeated import Span, addresses_of, places_of, spans_of
-from .repeatable import RecordedLaunch
+from .products.repeated import addresses_of, spans_of
+from .repeatable import RecordedLaunch, Span, pointer_places
 from .scratch import Scratch
 
 if TYPE_CHECKING:
@@ -79,5 +79,5 @@ def _native_launch(
         launch.block[0],
         launch.shared,
         layout.pack(*launch.arguments),
-        [(at, array, offset) for at, array, offset in places_of(launch.arguments, spans)],
+        [(at, array, offset) for at, array, offset in pointer_places(launch.arguments, spans)],
     )

@@ -2,27 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.calls import SpmvCall
 from ..simt.operands import row_distance
 from ..unified.wrappers import SimtKernel
 from .arguments import At, flatten
 from .function import Function, packing
+from .repeatable import PointerPlace, RecordedLaunch, Span, pointer_places
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from ...core.calls import SpmvCall
     from ...core.executor import Array
+    from ...core.formats.csr import Csr
     from .base import GpuExecutor
-    from .types import LaunchOperand, LoadedKernel
+    from .types import KernelArgument, LaunchOperand, LoadedKernel
 
 
-class Prepared:
+class KeptProduct(ABC):
+    """A product with vectors that a plan keeps.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Where it is computed.
+    dtype : numpy.dtype
+        Of the vectors.
+    data : array or None
+        The values of the matrix, if kernels read them: the product serves no others.
+    in_lines : bool
+        Whether the elements of each vector have to lie side by side.
+
+    Attributes
+    ----------
+    straight : Straight, StraightSteps or None
+        The launches for contiguous vectors and the factors 1 and 0, from the second product on.
+    """
+
+    __slots__ = ("data", "dtype", "executor", "in_lines", "straight")
+
+    def __init__(
+        self, executor: GpuExecutor, dtype: np.dtype[Any], data: Array | None, in_lines: bool
+    ) -> None:
+        self.executor, self.dtype, self.data, self.in_lines = executor, dtype, data, in_lines
+        self.straight: Straight | StraightSteps | None = None
+
+    def serves(self, data: Array, x: Array, y: Array) -> bool:
+        """Return whether it is the product for these values and vectors."""
+        if self.data is not None and self.data is not data:
+            return False
+        return not self.in_lines or row_distance(x) == row_distance(y) == 1
+
+    @abstractmethod
+    def __call__(self, call: SpmvCall) -> None:
+        """Compute it with the vectors and factors of a call."""
+
+    @abstractmethod
+    def go_straight(self, A: Csr, x: Array, y: Array) -> None:
+        """Compute ``y = A x`` for contiguous vectors, and make :attr:`straight`."""
+
+
+class Prepared(KeptProduct):
     """A launch of which all is known but the vectors and their factors.
 
     Matrices keep it from one product to the next: these look-ups are most of the cost of a small
@@ -42,26 +88,11 @@ class Prepared:
         The arguments before the vectors and after their factors; they are kept.
     dtype : numpy.dtype
         Of values.
-    data : array or None
-        The values of the matrix, if the kernel reads them: the launch serves no others.
-    in_lines : bool
-        Whether the elements of each vector have to lie side by side.
+    data, in_lines
+        As for :class:`KeptProduct`.
     """
 
-    __slots__ = (
-        "_straight",
-        "arguments",
-        "block",
-        "blocks",
-        "data",
-        "dtype",
-        "executor",
-        "function",
-        "head",
-        "in_lines",
-        "others",
-        "tail",
-    )  # fmt: skip
+    __slots__ = ("arguments", "block", "blocks", "function", "head", "others", "tail")
 
     def __init__(
         self,
@@ -76,36 +107,74 @@ class Prepared:
         data: Array | None = None,
         in_lines: bool = False,
     ) -> None:
-        self.executor, self.function, self.dtype = executor, function, dtype
-        self.blocks, self.block = blocks, kernel.block
-        self.data, self.in_lines = data, in_lines
+        super().__init__(executor, dtype, data, in_lines)
+        self.function, self.blocks, self.block = function, blocks, kernel.block
         count, end = len(arguments), len(kernel.parameters) - len(last)
         self.arguments, self.others = (*arguments, *last), kernel.parameters[count:end]
         self.head = flatten(kernel.parameters[:count], arguments, dtype)
         self.tail = flatten(kernel.parameters[end:], last, dtype)
-        self._straight: Straight | None = None
-
-    @property
-    def straight(self) -> Straight:
-        """The same launch for contiguous vectors and the factors 1 and 0."""
-        if self._straight is None:
-            self._straight = Straight(self)
-        return self._straight
-
-    def serves(self, data: Array, x: Array, y: Array) -> bool:
-        """Return whether it is the launch for these values and vectors."""
-        if self.data is not None and self.data is not data:
-            return False
-        return not self.in_lines or row_distance(x) == row_distance(y) == 1
 
     def __call__(self, call: SpmvCall) -> None:
         """Launch it with the vectors and factors of a call."""
-        self.launch(call.x, call.y, call.alpha, call.beta)
-
-    def launch(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Launch it with vectors and their factors."""
-        flat = self.head + flatten(self.others, (x, y, alpha, beta), self.dtype) + self.tail
+        given = (call.x, call.y, call.alpha, call.beta)
+        flat = self.head + flatten(self.others, given, self.dtype) + self.tail
         self.executor.launch(self.function, self.blocks, flat, self.block)
+
+    def go_straight(self, A: Csr, x: Array, y: Array) -> None:
+        """Compute ``y = A x`` for contiguous vectors, and make :attr:`straight`."""
+        self.straight = Straight(self)
+        self.straight.launch(x.data.ptr, y.data.ptr)
+
+
+class Recorded(KeptProduct):
+    """A product of contiguous vectors by several launches, or by one that takes scratch memory.
+
+    The host would find out their arguments for longer than the device computes: the launches of the
+    second product are recorded, and later ones repeat them with other addresses.
+
+    Parameters
+    ----------
+    executor, dtype, data
+        As for :class:`KeptProduct`.
+    compute : callable
+        Computes a product by launches alone.
+    scratch : tuple of int
+        The bytes of scratch memory and the counters that it takes.
+    arrays : sequence of array
+        The arrays of the matrix that kernels read; they are kept.
+    """
+
+    __slots__ = ("arrays", "compute", "scratch")
+
+    def __init__(
+        self,
+        executor: GpuExecutor,
+        dtype: np.dtype[Any],
+        compute: Callable[[SpmvCall], None],
+        scratch: tuple[int, int],
+        *,
+        data: Array | None = None,
+        arrays: Sequence[Array] = (),
+    ) -> None:
+        super().__init__(executor, dtype, data, True)
+        self.compute, self.scratch, self.arrays = compute, scratch, arrays
+
+    def __call__(self, call: SpmvCall) -> None:
+        """Compute it with the vectors and factors of a call."""
+        self.compute(call)
+
+    def go_straight(self, A: Csr, x: Array, y: Array) -> None:
+        """Compute ``y = A x`` for contiguous vectors, and make :attr:`straight`."""
+        nbytes, counters = self.scratch
+        lent, counted = self.executor.scratch(nbytes, counters)
+        spans = [
+            *[Span(vector.data.ptr, vector.data.ptr + vector.nbytes) for vector in (x, y)],
+            Span(lent, lent + nbytes),
+            Span(counted, counted + 4 * counters),
+        ]
+        with self.executor.noting() as launches:
+            self.compute(SpmvCall(A, x.reshape(-1, 1), y.reshape(-1, 1), 1.0, 0.0))
+        self.straight = StraightSteps(self.executor, launches, spans, self.scratch)
 
 
 #: Stand for the addresses of the vectors in a list of arguments.
@@ -124,10 +193,10 @@ class Straight:
         The launch.
     """
 
-    __slots__ = ("block", "blocks", "data", "dtype", "function", "packed", "values", "x", "y")
+    __slots__ = ("block", "blocks", "function", "packed", "values", "x", "y")
 
     def __init__(self, prepared: Prepared) -> None:
-        self.function, self.dtype, self.data = prepared.function, prepared.dtype, prepared.data
+        self.function = prepared.function
         self.blocks, self.block = prepared.blocks, prepared.block
         between = (At(_X, 1), At(_Y, 1), 1.0, 0.0)
         given = [
@@ -137,13 +206,7 @@ class Straight:
         flat = flatten(prepared.others, given, prepared.dtype)
         self.values = [*prepared.head, *flat, *prepared.tail]
         self.x, self.y = self.values.index(_X), self.values.index(_Y)
-        layout = packing(*map(type, self.values))
-        #: The launch of packed arguments; None where their layout is not known.
-        self.packed = (
-            partial(self.function.launch_packed, layout)
-            if layout is not None and isinstance(self.function, Function)
-            else None
-        )
+        self.packed = packed_launch(self.function, self.values)
 
     def launch(self, x: int, y: int) -> None:
         """Launch it for vectors at these addresses."""
@@ -153,6 +216,63 @@ class Straight:
             self.function((self.blocks,), (self.block,), values)
         else:
             self.packed(self.blocks, self.block, values)
+
+
+class StraightSteps:
+    """Launches that are repeated for other contiguous vectors, with the factors 1 and 0.
+
+    Parameters
+    ----------
+    executor : GpuExecutor
+        Where they are launched.
+    launches : sequence of RecordedLaunch
+        As they were made.
+    spans : sequence of Span
+        Where x, y, the scratch memory and the counters were.
+    scratch : tuple of int
+        Bytes of the scratch memory, and the number of counters.
+    """
+
+    __slots__ = ("executor", "scratch", "steps")
+
+    def __init__(
+        self,
+        executor: GpuExecutor,
+        launches: Sequence[RecordedLaunch],
+        spans: Sequence[Span],
+        scratch: tuple[int, int],
+    ) -> None:
+        self.executor, self.scratch = executor, scratch
+        self.steps: list[tuple[RecordedLaunch, Callable[..., None] | None, list[PointerPlace]]] = [
+            (
+                launch,
+                packed_launch(launch.function, launch.arguments),
+                pointer_places(launch.arguments, spans),
+            )
+            for launch in launches
+        ]
+
+    def launch(self, x: int, y: int) -> None:
+        """Launch them for vectors at these addresses."""
+        addresses = (x, y, *self.executor.scratch(*self.scratch))
+        for step, packed, places in self.steps:
+            values = list(step.arguments)
+            for argument, array, offset in places:
+                values[argument] = addresses[array] + offset
+            if packed is None:
+                step.function(step.grid, step.block, values, step.shared)
+            else:
+                packed(step.grid[0], step.block[0], values, step.shared)
+
+
+def packed_launch(
+    function: LoadedKernel, arguments: Sequence[KernelArgument]
+) -> Callable[..., None] | None:
+    """Return the launch of packed arguments of these types; None if their layout is not known."""
+    layout = packing(*map(type, arguments))
+    if layout is None or not isinstance(function, Function):
+        return None
+    return partial(function.launch_packed, layout)
 
 
 def prepare(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.executor import Array
 
@@ -28,6 +28,38 @@ class RecordedLaunch:
     def __call__(self) -> None:
         """Launch it on the current stream."""
         self.function(self.grid, self.block, self.arguments, self.shared)
+
+
+class Span(NamedTuple):
+    """The addresses of an array, or of scratch memory."""
+
+    begin: int
+    end: int
+
+
+class PointerPlace(NamedTuple):
+    """An argument of a launch that is an address: of which array, and how far behind it."""
+
+    argument: int
+    array: int
+    offset: int
+
+
+def pointer_places(arguments: Sequence[Any], spans: Sequence[Span]) -> list[PointerPlace]:
+    """Return which arguments are addresses within ``spans``.
+
+    Examples
+    --------
+    >>> pointer_places([7, 1024, 2056], [Span(1024, 2048), Span(2048, 4096)])
+    [PointerPlace(argument=1, array=0, offset=0), PointerPlace(argument=2, array=1, offset=8)]
+    """
+    return [
+        PointerPlace(at, array, argument - begin)
+        for at, argument in enumerate(arguments)
+        if type(argument) is int
+        for array, (begin, end) in enumerate(spans)
+        if begin <= argument < end
+    ]
 
 
 class Repeatable(NamedTuple):

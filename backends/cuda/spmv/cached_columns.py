@@ -12,9 +12,10 @@ from ...gpu.arguments import flatten
 from ...gpu.base import GpuExecutor
 from ...gpu.constants import SpmvConstants
 from ...gpu.device import Program
+from ...gpu.prepared import KeptProduct
 from ...gpu.spmv import packed
 from ...gpu.spmv.algorithm import VectorAlgorithm
-from ...gpu.spmv.multiply import multiply_packed
+from ...gpu.spmv.multiply import multiply_packed, packed_record
 from ...simt.operands import CODES
 from ...unified.wrappers import SimtKernel, program, simt_wrapper
 
@@ -89,6 +90,10 @@ class CachedColumns(VectorAlgorithm):
         """Cut and pack the rows, with columns numbered by falling count."""
         cached = on.constants.of(SpmvConstants).shared_bytes // A.dtype.itemsize
         return packed.pack_pieces(on, A, min(cached, A.shape[1]))
+
+    def kept(self, on: GpuExecutor, A: Any, state: packed.Packed) -> KeptProduct:
+        """Return a record of the launches."""
+        return packed_record(on, A, state, bound(self.run, on, state))
 
     def held_alone(self, state: packed.Packed) -> packed.Packed:
         """Return the copy without the original positions of its entries."""

@@ -20,7 +20,7 @@ from ...unified.wrappers import SimtKernel
 from .. import launch
 from ..arguments import flatten
 from ..base import GpuExecutor
-from ..repeatable import Repeatable
+from ..repeatable import Repeatable, Span
 from ..table import algorithms, kernel
 from . import adapter, repeated
 from . import choice as ml_choice
@@ -63,7 +63,7 @@ class Adapter(adapter.Adapter):
     def __init__(self, executor: GpuExecutor) -> None:
         super().__init__(executor)
         #: The scratch memory that was asked for.
-        self.scratched: set[repeated.Span] = set()
+        self.scratched: set[Span] = set()
 
     @property
     def wave(self) -> int:
@@ -82,7 +82,7 @@ class Adapter(adapter.Adapter):
     def scratch(self, nbytes: int) -> int:
         """Return the address of memory that the launches of one call may use."""
         begin = self.executor.scratch(nbytes)[0]
-        self.scratched.add(repeated.Span(begin, begin + nbytes))
+        self.scratched.add(Span(begin, begin + nbytes))
         return begin
 
     def cut(self, indptr: Array, piece: int, *, sampled: bool) -> ml_choice.Pieces:
@@ -304,7 +304,7 @@ def again(
     with executor.noting() as launches:
         compute(on)
     scratched = repeated.scratch_of(on.scratched)
-    between = [repeated.Span(on.address(a), on.address(a) + a.nbytes) for a in on.made]
+    between = [Span(on.address(a), on.address(a) + a.nbytes) for a in on.made]
     much = sum(array.nbytes for array in on.made) > repeated.MOST_BETWEEN
     if spans is None or on.copies or len(scratched) > 1 or much:
         return None

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....core.executor import Array
 from ..base import GpuExecutor
-from ..repeatable import RecordedLaunch
+from ..repeatable import RecordedLaunch, Span, pointer_places
 from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
@@ -26,21 +26,6 @@ ALIGNMENT = 256
 
 #: Bytes that repetitions have between kernels at most: scratch memory is never given back.
 MOST_BETWEEN = 1 << 26
-
-
-class Span(NamedTuple):
-    """The addresses of an array, or of scratch memory."""
-
-    begin: int
-    end: int
-
-
-class PointerPlace(NamedTuple):
-    """An argument of a launch that is an address: of which array, and how far behind it."""
-
-    argument: int
-    array: int
-    offset: int
 
 
 class Repeated:
@@ -65,7 +50,7 @@ class Repeated:
         between: Sequence[Span],
     ) -> None:
         spans = [*arrays, *between]
-        self._launches = [(made, places_of(made.arguments, spans)) for made in launches]
+        self._launches = [(made, pointer_places(made.arguments, spans)) for made in launches]
         ends = list(accumulate(-(-(s.end - s.begin) // ALIGNMENT) * ALIGNMENT for s in between))
         self._offsets, self._scratch = [0, *ends[:-1]], ends[-1] if ends else 0
 
@@ -79,23 +64,6 @@ class Repeated:
             for argument, array, offset in places:
                 arguments[argument] = addresses[array] + offset
             executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
-
-
-def places_of(arguments: Sequence[Any], spans: Sequence[Span]) -> list[PointerPlace]:
-    """Return which arguments are addresses within ``spans``.
-
-    Examples
-    --------
-    >>> places_of([7, 1024, 2056], [Span(1024, 2048), Span(2048, 4096)])
-    [PointerPlace(argument=1, array=0, offset=0), PointerPlace(argument=2, array=1, offset=8)]
-    """
-    return [
-        PointerPlace(at, array, argument - begin)
-        for at, argument in enumerate(arguments)
-        if type(argument) is int
-        for array, (begin, end) in enumerate(spans)
-        if begin <= argument < end
-    ]
 
 
 def addresses_of(arrays: Sequence[Array | None]) -> tuple[int, ...]:

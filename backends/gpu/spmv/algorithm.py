@@ -13,7 +13,7 @@ from ..constants import SpmvConstants
 if TYPE_CHECKING:
     from ....core.formats.compressed import CompressedRows
     from ..base import GpuExecutor
-    from ..prepared import Prepared
+    from ..prepared import KeptProduct
     from .measured import Measured
 
 
@@ -75,8 +75,8 @@ class VectorAlgorithm(Algorithm):
         """Return the expected cost of a product."""
         return measured(facts).estimate(self.name)
 
-    def launch(self, on: GpuExecutor, A: CompressedRows, state: Any) -> Prepared | None:
-        """Return the one launch that multiplies vectors in lines; None if it takes several."""
+    def kept(self, on: GpuExecutor, A: CompressedRows, state: Any) -> KeptProduct | None:
+        """Return the product of contiguous vectors that the plan keeps; None if it keeps none."""
         return None
 
     def goes_on(self, state: Any) -> bool:

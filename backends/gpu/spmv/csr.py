@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from ....core.algorithm import Facts, Plan, Selection, Unsuited, make_plan
@@ -13,7 +14,7 @@ from ...simt import kernels as simt
 from ...simt.operands import row_distance
 from ..base import GpuExecutor
 from ..constants import SpmvConstants
-from ..prepared import Prepared
+from ..prepared import KeptProduct, Prepared, Recorded
 from ..table import algorithms, kernel
 from . import packed, selection
 from .algorithm import RowKernel, VectorAlgorithm, VectorFacts, measured
@@ -22,8 +23,10 @@ from .multiply import (
     multiply_packed,
     multiply_row_blocks,
     packed_launch,
+    packed_record,
     row_blocks_launch,
     row_blocks_of,
+    row_blocks_scratch,
     scale,
     stream,
     subwarp,
@@ -76,7 +79,7 @@ class Stream(VectorAlgorithm):
     def prepare(self, on: GpuExecutor, A: Csr, facts: Facts) -> None:
         """Return nothing: rows are taken as they are."""
 
-    def launch(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
+    def kept(self, on: GpuExecutor, A: CompressedRows, state: None) -> Prepared:
         """Return the launch."""
         return stream(on, A)
 
@@ -99,9 +102,13 @@ class CsrAdaptive(VectorAlgorithm):
         """Find the row blocks."""
         return row_blocks_of(on, A)
 
-    def launch(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> Prepared | None:
-        """Return the launch, if no row is cut."""
-        return row_blocks_launch(on, state, A)
+    def kept(self, on: GpuExecutor, A: CompressedRows, state: RowBlocks) -> KeptProduct:
+        """Return the launch, or its record if rows are cut: that takes scratch memory."""
+        if not state.cut:
+            return row_blocks_launch(on, state, A)
+        compute, arrays = partial(self.run, on, state), (A.indptr, A.indices)
+        scratch = row_blocks_scratch(state, A.dtype.itemsize)
+        return Recorded(on, A.dtype, compute, scratch, data=A.data, arrays=arrays)
 
     def run(self, on: GpuExecutor, state: RowBlocks, call: SpmvCall) -> None:
         """Multiply."""
@@ -121,10 +128,11 @@ class _Packed(VectorAlgorithm):
             return "packed copies have 32-bit indices"
         return None
 
-    def launch(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> Prepared | None:
-        """Return the launch, if x need not be sorted and no row is cut or empty."""
-        alone = not state.cached and state.empty_rows is None and state.cut_rows is None
-        return packed_launch(on, state, A.dtype, 0) if alone else None
+    def kept(self, on: GpuExecutor, A: CompressedRows, state: packed.Packed) -> KeptProduct:
+        """Return the launch, or a record of several if rows are cut or empty."""
+        if state.empty_rows is None and state.cut_rows is None:
+            return packed_launch(on, state, A.dtype, 0)
+        return packed_record(on, A, state, partial(self.run, on, state))
 
     def goes_on(self, state: packed.Packed) -> bool:
         """Return whether each row is one lane's: none is cut or left out."""
@@ -211,9 +219,9 @@ def csr_spmv(
     """Run the plan for one vector; for several, sub-warps if no row is too long."""
     plan: Plan = A.plan
     m, k = y.shape
-    known: Prepared | None = plan.prepared.get(k)
+    known: KeptProduct | None = plan.prepared.get(k)
     if known is not None and known.serves(A.data, x, y):
-        known.launch(x, y, alpha, beta)
+        known(SpmvCall(A, x, y, alpha, beta))
         return
     if m == 0 or k == 0:
         return
@@ -226,12 +234,12 @@ def csr_spmv(
     cut = selection.one_by_one(plan.statistics, k, rules)
     in_blocks = isinstance(algorithm, VectorAlgorithm) and algorithm.takes_blocks
     if line and not in_blocks:
-        alone = None
+        kept = None
         if isinstance(algorithm, VectorAlgorithm):
-            alone = algorithm.launch(executor, A, plan.state)
-        if alone is not None:
-            plan.prepared[k] = alone
-            alone(call)
+            kept = algorithm.kept(executor, A, plan.state)
+        if kept is not None:
+            plan.prepared[k] = kept
+            kept(call)
         else:
             algorithm.run(executor, plan.state, call)
     elif cut and not line:

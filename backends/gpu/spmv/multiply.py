@@ -14,7 +14,7 @@ from ...simt.operands import row_distance
 from .. import launch
 from ..base import GpuExecutor
 from ..maps import run_map
-from ..prepared import Prepared, prepare
+from ..prepared import Prepared, Recorded, prepare
 from . import packed
 from .row_blocks import RowBlocks
 
@@ -87,7 +87,7 @@ def multiply_row_blocks(
     data, x, y = call.A.data, call.x, call.y
     partial, counters = 0, 0
     if row_blocks.cut:
-        partial, counters = executor.scratch(row_blocks.count * x.itemsize, row_blocks.count)
+        partial, counters = executor.scratch(*row_blocks_scratch(row_blocks, x.itemsize))
     for c in range(y.shape[1]):
         columns = x[:, c : c + 1], y[:, c : c + 1]
         arguments = (
@@ -107,12 +107,13 @@ def multiply_row_blocks(
         )
 
 
-def row_blocks_launch(
-    executor: GpuExecutor, row_blocks: RowBlocks, A: CompressedRows
-) -> Prepared | None:
-    """Return the launch for vectors in lines; None if rows are cut, which takes scratch memory."""
-    if row_blocks.cut:
-        return None
+def row_blocks_scratch(row_blocks: RowBlocks, itemsize: int) -> tuple[int, int]:
+    """Return the bytes and counters of scratch memory that row blocks with cut rows take."""
+    return row_blocks.count * itemsize, row_blocks.count
+
+
+def row_blocks_launch(executor: GpuExecutor, row_blocks: RowBlocks, A: CompressedRows) -> Prepared:
+    """Return the launch for vectors in lines, if no row is cut."""
     return prepare(
         executor,
         simt.csr_adaptive,
@@ -169,6 +170,23 @@ def packed_launch(
     )  # fmt: skip
 
 
+def packed_scratch(state: packed.Packed, columns: int, itemsize: int) -> tuple[int, int]:
+    """Return the bytes of scratch memory for a sorted x, and for the sums of segments of rows."""
+    sorted_bytes = -(-columns * itemsize // 256) * 256 if state.cached else 0
+    return sorted_bytes, state.pieces * itemsize
+
+
+def packed_record(
+    executor: GpuExecutor,
+    A: CompressedRows,
+    state: packed.Packed,
+    compute: Callable[[SpmvCall], None],
+) -> Recorded:
+    """Return the record of a product by a packed copy that takes several launches."""
+    nbytes = sum(packed_scratch(state, A.shape[1], A.dtype.itemsize))
+    return Recorded(executor, A.dtype, compute, (nbytes, 1))
+
+
 def multiply_packed(
     executor: GpuExecutor,
     state: packed.Packed,
@@ -184,8 +202,8 @@ def multiply_packed(
     """
     x, y, alpha, beta = call.x, call.y, call.alpha, call.beta
     n, dtype = x.shape[0], x.dtype
-    sorted_bytes = -(-n * dtype.itemsize // 256) * 256 if state.cached else 0
-    scratch, _ = executor.scratch(sorted_bytes + state.pieces * dtype.itemsize)
+    sorted_bytes, sums_bytes = packed_scratch(state, n, dtype.itemsize)
+    scratch, _ = executor.scratch(sorted_bytes + sums_bytes)
     partial = scratch + sorted_bytes
     empty = 0 if state.empty_rows is None else int(state.empty_rows.size)
     if state.cached or empty:

@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.backends.cuda.spmv.cached_columns import CachedColumns
 from wollemi.backends.gpu.base import FREE
-from wollemi.backends.gpu.prepared import Prepared
+from wollemi.backends.gpu.prepared import Prepared, StraightSteps
 from wollemi.backends.gpu.spmv.packed import Packed
 
 from ..lockstep.build import compiler
@@ -70,6 +71,80 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         Straight, "launch", lambda self, x, y: (seen.append(self), launch(self, x, y))[1]
     )
     return seen
+
+
+def long_row(dtype: str) -> sp.csr_array:
+    """Return a matrix with a row that is cut, and rows without entries."""
+    rng = np.random.default_rng(5)
+    S: Any = sp.random_array((70, 3000), density=0.01, rng=rng)
+    dense = S.toarray()
+    dense[7], dense[20:24] = rng.standard_normal(3000), 0.0
+    return sp.csr_array(dense.astype(dtype)) * (1 - 1j if dtype.startswith("complex") else 1)
+
+
+def cuts(gpu: Any, kernel: str, dtype: str) -> tuple[sp.csr_array, wl.Csr]:
+    """Return a matrix with a cut row and its plan; cached columns need much shared memory."""
+    S = long_row(dtype)
+    if kernel == CachedColumns.name and (gpu.backend != "cuda" or dtype.startswith("complex")):
+        pytest.skip("real numbers and an NVIDIA GPU of at least 192 KB of shared memory")
+    return S, wl.Csr(S, executor=gpu).with_kernel(kernel)
+
+
+@pytest.mark.parametrize("kernel", ["csr-adaptive", "row-segments", CachedColumns.name])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_launches_with_scratch_memory_are_repeated_from_the_third_product_on(
+    gpu: Any, monkeypatch: pytest.MonkeyPatch, dtype: str, kernel: str
+) -> None:
+    S, A = cuts(gpu, kernel, dtype)
+    rng = np.random.default_rng(0)
+    x = gpu.from_host(rng.standard_normal(3000).astype(dtype))
+    first, second = gpu.to_host(A @ x), gpu.to_host(A @ x)
+    steps = A.plan.prepared[1].straight
+    assert isinstance(steps, StraightSteps)
+    # Another stream has other scratch memory.
+    lent = gpu.from_host(np.full(1 << 20, 0xCD, np.uint8))
+    counted = gpu.from_host(np.zeros(1 << 12, np.int32))
+    monkeypatch.setattr(gpu, "scratch", lambda *_: (lent.data.ptr, counted.data.ptr))
+    monkeypatch.setattr(type(A.plan.algorithm), "run", None)
+    other = gpu.from_host(rng.standard_normal(3000).astype(dtype))
+    out = gpu.from_host(np.full(70, np.nan, dtype))
+    assert A.apply(other, out=out) is out
+    third = gpu.to_host(A @ x)
+    np.testing.assert_array_equal(second, first)
+    np.testing.assert_array_equal(third, first)
+    eps = 1000 * np.finfo(dtype).eps
+    np.testing.assert_allclose(first, S @ gpu.to_host(x), rtol=eps, atol=eps)
+    np.testing.assert_allclose(gpu.to_host(out), S @ gpu.to_host(other), rtol=eps, atol=eps)
+    assert not gpu.to_host(counted).any()
+
+
+@pytest.mark.parametrize("kernel", ["csr-adaptive", "row-segments", CachedColumns.name])
+def test_repeated_launches_follow_new_values_and_leave_factors_to_others(
+    gpu: Any, kernel: str
+) -> None:
+    S, A = cuts(gpu, kernel, "float64")
+    x = gpu.from_host(np.arange(3000.0))
+    for _ in range(3):
+        A @ x
+    A.update_values(gpu.from_host(-3 * S.data))
+    expected = -3 * (S @ np.arange(3000.0))
+    np.testing.assert_allclose(gpu.to_host(A @ x), expected)
+    y = gpu.from_host(np.ones(70))
+    A.apply(x, out=y, alpha=2.0, beta=0.5)
+    np.testing.assert_allclose(gpu.to_host(y), 2 * expected + 0.5)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_vectors_in_one_memory_take_the_usual_way(gpu: Any, count: int) -> None:
+    S = stencil("float64")
+    A = wl.Csr(S, executor=gpu)
+    both = gpu.from_host(np.arange(110.0))
+    x, out = both[:100], both[10:]
+    expected = S @ np.arange(100.0)
+    for _ in range(count - 1):
+        A @ x
+    assert A.apply(x, out=out) is out
+    np.testing.assert_allclose(gpu.to_host(out), expected)
 
 
 @pytest.mark.parametrize("make", [stencil, uneven])

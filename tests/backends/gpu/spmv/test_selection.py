@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from wollemi.backends.gpu import launch, structure
-from wollemi.backends.gpu.constants import SPMV
+from wollemi.backends.gpu.constants import SPMV, SpmvConstants
 from wollemi.backends.gpu.spmv import selection
 from wollemi.backends.gpu.spmv.selection import SpmvFacts
 from wollemi.core.algorithm import LEAST_GAIN
+from wollemi.core.devices import constants_of
 from wollemi.core.statistics import RowStatistics
 
 FREE_BYTES = 2**36
@@ -91,6 +92,31 @@ def test_the_rule_names_the_kernel(statistics, known, kernel):
     choice = selection.choose(statistics, known)
     assert choice.kernel == kernel
     assert choice.reason
+
+
+@pytest.mark.parametrize(
+    ("statistics", "known", "kernel"),
+    [
+        (
+            RowStatistics(262_144, 262_144, 4_000_000, 15.26, 99.4, 13_478, 0.425),  # R-MAT 2^18
+            facts(padding=7.47, sorted_padding=9.9, reach=2**31, shared_share=0.826),
+            "row-segments-cached",
+        ),
+        (
+            RowStatistics(500_000, 500_000, 2_880_000, 5.76, 135.0, 47_635, 0.0),  # a circuit
+            facts(padding=3.89, sorted_padding=9.9, reach=2**31),
+            "csr-adaptive",
+        ),
+        (
+            RowStatistics(500_000, 500_000, 5_000_000, 10.0, 3.17, 28, 0.0),  # at random
+            facts(padding=1.71, sorted_padding=1.03, reach=499_872),
+            "csr-adaptive",
+        ),
+    ],
+)
+def test_the_rule_with_the_constants_of_an_h200(statistics, known, kernel):
+    rules = constants_of("nvidia", "NVIDIA H200").of(SpmvConstants)
+    assert selection.choose(statistics, known, rules).kernel == kernel
 
 
 @pytest.mark.parametrize(
