@@ -97,7 +97,7 @@ _SENTENCES = {
 
 
 #: The values that a solve reads from the device, in the order of reading.
-HEARD = ("stop", "running", "iterations", "threshold", "first", "true", "largest", "history")
+READ = ("stop", "running", "iterations", "threshold", "first", "true", "largest", "history")
 
 #: The values that may be set with the codes, in the order of storage.
 _SET = ("threshold", "iterations", "norm")
@@ -187,13 +187,13 @@ class Status:
         """The values that a solve writes to the device at its start, and reads at its end.
 
         It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and the inputs of
-        thresholds, and reads :data:`HEARD`.
+        thresholds, and reads :data:`READ`.
         """
         told = (
             self.stop, self.running, self.threshold, self.iterations, self.norm,
             self.relative, self.absolute, self.least, self.most,
         )  # fmt: skip
-        made = self.executor.exchange(told, [getattr(self, name) for name in HEARD])
+        made = self.executor.exchange(told, [getattr(self, name) for name in READ])
         made.host[1][:] = self.shape[0]  # all columns run
         return made
 

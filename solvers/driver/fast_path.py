@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core.links import works_alone
 from ...core.result import Result
-from ...core.status import HEARD, Stop
+from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS
 from .verdict import Members, ended_by, result_of, verdict
 from .watching import ASKED
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Heard:
+class FirstCycle:
     """The values that the host has read after an unwatched cycle.
 
     Attributes
     ----------
     members : dict
-        The members of the status that :data:`~wollemi.core.status.HEARD` names; None if Ctrl-C came
+        The members of the status that :data:`~wollemi.core.status.READ` names; None if Ctrl-C came
         between.
     left : int
         Iterations that the cycle has left.
@@ -69,12 +69,12 @@ def may_go_straight(solve: Solve) -> bool:
     )
 
 
-def go_straight(solve: Solve) -> Result | Heard | None:
+def go_straight(solve: Solve) -> Result | FirstCycle | None:
     """Run the first cycle of a solve.
 
     Returns
     -------
-    Result, Heard or None
+    Result, FirstCycle or None
         The result if the solve is over; the values to continue from; or None if nothing has begun,
         because the right-hand side needs a closer look.
     """
@@ -99,24 +99,24 @@ def go_straight(solve: Solve) -> Result | Heard | None:
             executor.drive(work.iteration, batch)
         left -= batch
         if left and not solver._spares_cycles:
-            return Heard(_named(executor.read(exchange)), left, verified=False)
+            return FirstCycle(_named(executor.read(exchange)), left, verified=False)
         executor.copy_into(work.spare, solve.b)
         executor.play(work.leaving)
         # Likely the solution: to ask for its copy takes the host no time while the device works.
         x = executor.copy(work.x)
         members = executor.read(exchange)
     except KeyboardInterrupt:
-        return Heard(None, 0, verified=False)
-    return _judged(solve, x, members, left)
+        return FirstCycle(None, 0, verified=False)
+    return _result_if_over(solve, x, members, left)
 
 
 def _named(members: list[np.ndarray[Any, Any]]) -> Members:
-    return {name: np.array(member) for name, member in zip(HEARD, members, strict=True)}
+    return {name: np.array(member) for name, member in zip(READ, members, strict=True)}
 
 
-def _judged(
+def _result_if_over(
     solve: Solve, x: Array, members: list[np.ndarray[Any, Any]], left: int
-) -> Result | Heard | None:
+) -> Result | FirstCycle | None:
     """Return the result of a solve of one cycle, if the values say that it is one."""
     stop, running, iterations, threshold, first, true, largest, history = members
     solver, linear, real = solve.solver, solve.solver._linear, solve.real
@@ -127,10 +127,10 @@ def _judged(
         return None
     met = norm <= threshold.item()
     if (left and running.item()) or not isfinite(largest.item()) or not isfinite(norm):
-        return Heard(_named(members), left, verified=True)
+        return FirstCycle(_named(members), left, verified=True)
     if met:
         if norm < LEAST_NORM[real]:  # its squares have lost digits
-            return Heard(_named(members), left, verified=True)
+            return FirstCycle(_named(members), left, verified=True)
         final = Stop.CONVERGED
     else:
         last = history.item(done - 1) if done else None
@@ -145,7 +145,7 @@ def _judged(
         )
         worse = norm > begun and not solve.keep_last and final not in ASKED
         if worse or final in (Stop.RUNNING, Stop.STAGNATED):
-            return Heard(_named(members), left, verified=True)
+            return FirstCycle(_named(members), left, verified=True)
     residuals = np.empty((done + 1, 1))
     residuals[0], residuals[1:] = begun, history[:done]
     return result_of(

@@ -25,7 +25,7 @@ from ...core.result import Result
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import Norms, State
-from .fast_path import Heard, go_straight, may_go_straight
+from .fast_path import FirstCycle, go_straight, may_go_straight
 from .hermitian import notes_on_symmetry
 from .scaling import (
     RightHandSides,
@@ -188,7 +188,7 @@ class Solve(Verification):
         finish(result, self.watchers.loggers, self.solver, interrupted)
         return result
 
-    def _go_on(self, ahead: Heard) -> None:
+    def _go_on(self, ahead: FirstCycle) -> None:
         """Go on after a first cycle, or a part of it, without watchers."""
         self.begun = True
         self.norm = self.sides.norm.copy()
@@ -206,7 +206,7 @@ class Solve(Verification):
         elif self._cycles_unwatched():
             self._verify()
         else:
-            self._verify(heard=ahead.members)
+            self._verify(members=ahead.members)
 
     def _cycle(self) -> None:
         solver, work = self.solver, self.work
@@ -291,11 +291,11 @@ class Solve(Verification):
             true = self._true_norms()
         self._tell("iteration", looking, true)
 
-    def _take_norms(self, heard: Members | None = None) -> None:
-        """Take the norms of the last drive out of the ring, read now if they were not heard."""
+    def _take_norms(self, members: Members | None = None) -> None:
+        """Take the norms of the last drive out of the ring, or out of ``members``."""
         status, names = self.work.status, ("iterations", "history", "running", "stop")
         # All at once, because each wait for a device costs as much as an iteration or two.
-        found = status.read_together(*names) if heard is None else [heard[n] for n in names]
+        found = status.read_together(*names) if members is None else [members[n] for n in names]
         iterations, ring, running, self.ended = found
         self.running, self.advanced = int(running[0]), False
         done = iterations.tolist()

@@ -15,7 +15,7 @@ from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.links import works_alone
 from ...core.operands import as_block, is_host, native
-from ...core.status import HEARD, Stop
+from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS, largest_values
 from .verdict import ended_by, verdict
 
@@ -156,15 +156,15 @@ class RecordedSolve:
     def status(self) -> RecordedStatus:
         """Return the verdict on the last solve, after the work that is submitted."""
         solver = self.solver
-        heard = dict(zip(HEARD, self.work.status.read_together(*HEARD), strict=True))
-        begun, norm, threshold = (float(heard[n][0]) for n in ("first", "true", "threshold"))
-        done, code = int(heard["iterations"][0]), int(heard["stop"][0])
+        members = dict(zip(READ, self.work.status.read_together(*READ), strict=True))
+        begun, norm, threshold = (float(members[n][0]) for n in ("first", "true", "threshold"))
+        done, code = int(members["iterations"][0]), int(members["stop"][0])
         real = real_dtype(self.work.dtype)
         if begun == 0:  # or squares of small numbers are 0
             is_zero = largest_values(self.executor, self._b)[0] == 0
             stop = Stop.CONVERGED if is_zero and norm == 0 else Stop.OUT_OF_RANGE
         else:
-            stop = _verdict(solver, heard, begun, norm, threshold, done, code, self.limit, real)
+            stop = _verdict(solver, members, begun, norm, threshold, done, code, self.limit, real)
         return RecordedStatus(stop, done, norm, threshold)
 
 
@@ -174,7 +174,7 @@ def _host_dtype(status: Any, name: str) -> np.dtype[Any]:
 
 def _verdict(
     solver: KrylovSolver,
-    heard: dict[str, Any],
+    members: dict[str, Any],
     begun: float,
     norm: float,
     threshold: float,
@@ -184,7 +184,7 @@ def _verdict(
     real: np.dtype[Any],
 ) -> Stop:
     low, high = SAFE_NORMS[real]
-    if not isfinite(float(heard["largest"][0])) or not isfinite(norm):
+    if not isfinite(float(members["largest"][0])) or not isfinite(norm):
         return Stop.NOT_FINITE
     if not low <= begun <= high:
         return Stop.OUT_OF_RANGE
@@ -192,8 +192,8 @@ def _verdict(
         return Stop.CONVERGED if max(norm, threshold) >= LEAST_NORM[real] else Stop.OUT_OF_RANGE
     linear = solver._linear
     assert linear is not None
-    capacity = heard["history"].shape[0]
-    last = heard["history"][(done - 1) % capacity].item() if done else None
+    capacity = members["history"].shape[0]
+    last = members["history"][(done - 1) % capacity].item() if done else None
     found = verdict(
         Stop.RUNNING,
         ended_by(solver, code, last, real),

@@ -79,19 +79,19 @@ class Verification:
         self.final[self._undecided()] = why
         self.running = 0
 
-    def _verify(self, first: bool = False, heard: Members | None = None) -> None:
-        """Compute the true residual, if it was not heard, and decide which columns are done."""
+    def _verify(self, first: bool = False, members: Members | None = None) -> None:
+        """Compute the true residual, unless ``members`` has it, and decide which columns end."""
         status, before, undecided = self.work.status, self.norm, self._undecided()
         known = first and self._knows_start()
         armed: list[int] | None = None
         if known:
             found, residual = self._start_codes(), self.sides.norm.tolist()
-        elif heard is not None:
-            found, residual = self._heard(heard, undecided)
+        elif members is not None:
+            found, residual = self._read_codes(members, undecided)
         else:
-            armed, found, residual = self._judged(first, undecided)
+            armed, found, residual = self._computed_codes(first, undecided)
             if first and np.any(self._drop_long_starts(np.array(residual))):
-                armed, found, residual = self._judged(first, undecided)
+                armed, found, residual = self._computed_codes(first, undecided)
         self.norm = before.copy()
         self.norm[undecided] = [residual[c] for c in undecided]
         if first:
@@ -106,7 +106,7 @@ class Verification:
         if known and self.running:
             self.executor.copy_into(self.work.r, self.sides.block)
             self._arm_first(norm=self.norm.astype(self.real))
-        elif self.running and heard is not None:
+        elif self.running and members is not None:
             status.arm(self.final, norm=self.norm.astype(self.real))
         elif self.running and (final != armed or self.work.residual.is_opaque):
             status.arm(self.final, threshold=self.limit)
@@ -150,7 +150,7 @@ class Verification:
         met = self.sides.norm.astype(self.real) <= self.limit
         return [CONVERGED if passes else RUNNING for passes in met.tolist()]
 
-    def _judged(
+    def _computed_codes(
         self, first: bool, undecided: list[int]
     ) -> tuple[list[int], list[int], list[float]]:
         """Compute the true residual; return the codes on the device, and codes and norms."""
@@ -168,15 +168,15 @@ class Verification:
         self._doubt(found, residual, largest.tolist(), undecided)
         return armed, found, residual
 
-    def _heard(self, heard: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
-        """Return codes and norms of the true residual that a cycle ended with, as it was heard."""
-        true, met = heard["true"], heard["true"] <= heard["threshold"]
+    def _read_codes(self, members: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
+        """Return codes and norms of the true residual that a cycle ended with, as read."""
+        true, met = members["true"], members["true"] <= members["threshold"]
         codes = np.where(met, CONVERGED, RUNNING)
         found: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
         residual: list[float] = true.tolist()
         if self.work.spare is not self.work.r:
             self.executor.copy_into(self.work.r, self.work.spare)
-        self._doubt(found, residual, heard["largest"].tolist(), undecided)
+        self._doubt(found, residual, members["largest"].tolist(), undecided)
         return found, residual
 
     def _doubt(
@@ -324,7 +324,7 @@ class BestIterate:
         self.work.keep()
 
     def keep_columns(self, norm: Numbers) -> None:
-        """Do the same for iterates within a cycle, which have these true norms."""
+        """Keep iterates within a cycle, which have these true norms, where they are the best."""
         self.prepare()
         work = self.work
         best = np.array(self.executor.to_host(work.best))

@@ -167,7 +167,7 @@ class Workspace:
         self._make(names, (self.k,), np.uint8)
 
     def verify_all(self) -> None:
-        """Do the same, and find the largest numbers of the iterate."""
+        """Compute and judge the true residual, and find the largest numbers of the iterate."""
         self.verify()
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 

@@ -114,7 +114,7 @@ class Cg(KrylovSolver):
         work.make(step)
 
     def initialize(self, work: Workspace) -> None:
-        """Z = M r, p = z, rho = <r, z> (line 1)."""
+        """Set z = M r, p = z, rho = <r, z> (line 1)."""
         if work.M is not None:
             work.M._apply(work.r, work.z, 1.0, 0.0)
         self.START(work)

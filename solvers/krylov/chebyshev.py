@@ -160,7 +160,7 @@ class Chebyshev(KrylovSolver):
             work.executor.copy_into(getattr(work, name), np.full(work.k, value, real))
 
     def initialize(self, work: Workspace) -> None:
-        """Z = M r, d = z / centre."""
+        """Set z = M r, d = z / centre."""
         if work.M is not None:
             work.M._apply(work.r, work.z, 1.0, 0.0)
         start(work)

@@ -96,7 +96,7 @@ class Fcg(KrylovSolver):
         work.make(step)
 
     def initialize(self, work: Workspace) -> None:
-        """Z = M r, p = z."""
+        """Set z = M r, p = z."""
         if work.M is not None:
             work.M._apply(work.r, work.z, 1.0, 0.0)
         start(work)

@@ -100,7 +100,7 @@ class Measurements(ABC):
 
     @cached_property
     def facts(self) -> selection.SpmvFacts:
-        """The other inputs of the rule, and no more."""
+        """The inputs of the rule; only measurements that it compares are made."""
         A, rules, facts = self.A, self.rules, self.unmeasured
         small = selection.choose_small(self.statistics, rules) is not None
         if small or not self._is_narrow or A.is_lean:

@@ -28,15 +28,11 @@ _ROW_BLOCKS: Key[RowBlocks] = Key("row blocks")
 
 
 def scale(executor: GpuExecutor, y: Array, beta: complex) -> None:
-    """Y = beta y, for matrices without entries; beta = 0 does not read y."""
+    """Set y = beta y, for matrices without entries; beta = 0 does not read y."""
     if beta == 0:
         run_map(executor, vector.fill, (y, 0.0))
     else:
         run_map(executor, vector.axpby, (y, y, 0.0, beta))
-
-
-def _rows(executor: GpuExecutor, count: int, block: int = launch.BLOCK) -> int:
-    return launch.row_blocks(count, block)
 
 
 def subwarp(
@@ -56,7 +52,7 @@ def subwarp(
     return prepare(
         executor,
         simt.csr_subwarp,
-        _rows(executor, m * lanes),
+        launch.row_blocks(m * lanes),
         (m, k, indptr, indices, data),
         data.dtype if dtype is None else dtype,
         indices.dtype,
@@ -211,7 +207,7 @@ def multiply_packed(
         arguments: tuple[Any, ...] = (
             gathered, state.gathered, x, scratch, empty, state.empty_rows, y, beta,
         )  # fmt: skip
-        blocks = _rows(executor, max(gathered, empty))
+        blocks = launch.row_blocks(max(gathered, empty))
         executor.launch_simt(simt.prepare_balanced, blocks, arguments, dtype)
     if multiply_cached is not None:
         multiply_cached(executor, state, scratch, y, alpha, beta, partial)
@@ -222,5 +218,5 @@ def multiply_packed(
         arguments = (
             count, many, state.cut_rows, state.cut_first, state.cut_last, partial, y, alpha, beta,
         )  # fmt: skip
-        blocks = many + _rows(executor, (count - many) * executor.device.warp)
+        blocks = many + launch.row_blocks((count - many) * executor.device.warp)
         executor.launch_simt(simt.join_cut_rows, blocks, arguments, dtype)
