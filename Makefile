@@ -85,11 +85,12 @@ $(STAMPS)/demo: pyproject.toml | $(STAMPS)/build
 		$(call requirements,["project"]["optional-dependencies"]["plot"])
 	@touch $@
 
-# Enough for pytest: tests of a library that is missing are skipped. `make test` brings all libraries.
+# Enough for pytest, but for a few files that import PyTorch. `make test` brings all libraries.
 $(STAMPS)/develop: pyproject.toml | $(STAMPS)/build
 	@echo 'installing NumPy, SciPy and pytest ...'
 	@$(PIP) install $(call requirements,["project"]["dependencies"]) \
 		$(call requirements,["project"]["optional-dependencies"]["pytest"])
+	@$(INSTALL_BENCHMARKS)
 	@touch $@
 
 # The CPU build of torch; the newest would bring gigabytes of CUDA.
@@ -126,7 +127,7 @@ test: $(STAMPS)/native $(STAMPS)/test
 NAME_IN_IDS = [$(NAME)- or [$(NAME). or [$(NAME)] or -$(NAME)- or -$(NAME). or -$(NAME)] or .$(NAME)- or .$(NAME)] or /$(NAME).
 # Tests that compare lists of all names.
 OF_ALL_NAMES = test_captures or unknown_names or lists_every_public_solver
-test-name: $(STAMPS)/native $(STAMPS)/develop
+test-name: $(STAMPS)/native $(STAMPS)/test
 	OMP_WAIT_POLICY=passive $(PY) -m pytest $(PYTEST_ARGS) tests/core tests/backends tests/solvers tests/docs \
 		-k "$(NAME_IN_IDS) or test_$(NAME).py or $(OF_ALL_NAMES)"
 
