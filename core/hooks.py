@@ -62,6 +62,9 @@ class Hooked:
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {}
 
+    #: The methods that a class adds which its subclasses define and wollemi calls by this name.
+    CALLED: ClassVar[tuple[str, ...]] = ()
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         ours = cls.__module__.partition(".")[0] == "wollemi"
@@ -72,6 +75,9 @@ class Hooked:
                 _tie(cls, public, private)
                 if not ours and public in vars(cls):
                     _check_signature(cls, public, vars(base)[public])
+            for name in () if ours else vars(base).get("CALLED", ()):
+                if name in vars(cls) and base is not cls:
+                    _check_signature(cls, name, vars(base)[name])
 
 
 def _check_signature(cls: type, name: str, of_base: Callable[..., Any]) -> None:

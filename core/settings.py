@@ -9,12 +9,20 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
+from .constructors import explained, is_of_wollemi, require_begun
 from .deprecation import OldOptions
 from .errors import InvalidArgument, UnsupportedOperation
+from .provided import Provided
 from .suggest import hint
 
 #: Parameters of a constructor that name operands and executors, not options.
 _OPERANDS = ("A", "executor")
+
+
+@Provided
+def declared_name(kind: type) -> str | None:
+    """Return the name that an entry point gives to a class; the table of these provides it."""
+    return None
 
 
 class Settings:
@@ -99,8 +107,10 @@ class Settings:
     @property
     def name(self) -> str:
         """The name of the class in dictionaries and in ``M="..."``, ``cg``."""
-        registered: str = vars(self.kind).get("registered_name", self.kind.__name__.lower())
-        return registered
+        known: str | None = vars(self.kind).get("registered_name")
+        if known is None and not is_of_wollemi(self.kind):
+            known = declared_name(self.kind)
+        return self.kind.__name__.lower() if known is None else known
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
@@ -151,8 +161,9 @@ class Configurable(ABCMeta):
             )
         if group is not None:
             return on_every_member(group, cls, arguments, options)
-        with guarded(arguments, options):
+        with guarded(arguments, options), explained(cls, options):
             made = super().__call__(*arguments, **options)
+        require_begun(made)
         made.__dict__["_options"] = _given(cls, arguments, options)
         return made
 

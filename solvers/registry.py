@@ -48,13 +48,13 @@ class SolverTable(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            found = self._own(name)
+            found = self.own(name)
             if found is None:
                 return self._of_others(name)
             self._known[name] = found
         return self._known[name]
 
-    def _own(self, name: str) -> Kind | None:
+    def own(self, name: str) -> Kind | None:
         """Return a class of these folders, importing only modules that may define it."""
         for folder in self._folders:
             for module in _modules(folder):
@@ -177,3 +177,16 @@ def find(name: str, *tables: SolverTable[Any]) -> type | None:
         if found is not None and found.__name__ == name:
             return found
     return None
+
+
+def _is_own_solver(name: str) -> bool:
+    tables = (SOLVERS, LEAST_SQUARES, EIGENSOLVERS)
+    return name in ("direct", "auto") or any(table.own(name) is not None for table in tables)
+
+
+def _is_own_preconditioner(name: str) -> bool:
+    return name in ("none", "auto", "direct") or OWN_PRECONDITIONERS.own(name) is not None
+
+
+third_party.SOLVERS.is_own = _is_own_solver
+third_party.PRECONDITIONERS.is_own = _is_own_preconditioner

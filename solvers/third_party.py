@@ -7,13 +7,17 @@ classes come first.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from inspect import isabstract, isclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.constructors import is_of_wollemi
 from ..core.errors import InvalidArgument
 from ..core.registry import entry_points
+from ..core.settings import declared_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -29,15 +33,39 @@ class ThirdParty(Mapping[str, type]):
     group : str
         The entry-point group. The name of an entry point is the name of the class in ``method=``,
         ``M=`` and files of settings; it is not case-sensitive.
+
+    Attributes
+    ----------
+    is_own : callable
+        Whether a name is one of wollemi's own classes; their table provides it.
     """
 
     def __init__(self, group: str) -> None:
         self._group = group
+        self.is_own: Callable[[str], bool] = lambda name: False
         self._registered: dict[str, type] = {}
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
-        return {point.name.lower(): point for point in entry_points(group=self._group)}
+        """The entry points by name; warns of names of wollemi and of names of two packages."""
+        found: dict[str, EntryPoint] = {}
+        for point in entry_points(group=self._group):
+            name = point.name.lower()
+            first = found.setdefault(name, point)
+            if self.is_own(name):
+                warnings.warn(
+                    f"{self._group}: {_package(point)} declares {point.name!r}, which is a name of "
+                    "wollemi's own: its class is not found by name; declare another name",
+                    stacklevel=2,
+                )
+            elif first.value != point.value:
+                warnings.warn(
+                    f"{self._group}: {_package(first)} ({first.value}) and {_package(point)} "
+                    f"({point.value}) both declare {point.name!r}: that of {_package(first)} is "
+                    "used; rename one, or uninstall one of the packages",
+                    stacklevel=2,
+                )
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._registered, *self._points)))
@@ -72,15 +100,47 @@ class ThirdParty(Mapping[str, type]):
                 "the module and the class"
             )
         self._registered[name] = found
+        if not is_of_wollemi(found) and "registered_name" not in vars(found):
+            found.registered_name = name  # type: ignore[attr-defined]
         return found
+
+    def declared(self, name: str, kind: type) -> EntryPoint | None:
+        """Return the entry point of another package than a class's that has a name."""
+        point = self._points.get(name)
+        return None if point is None or _of_one_package(point, kind) else point
+
+    def name_of(self, kind: type) -> str | None:
+        """Return the name of the first entry point for a class, None if there is none."""
+        for name, point in self._points.items():
+            if _of_one_package(point, kind):
+                with suppress(InvalidArgument):
+                    if self[name] is kind:
+                        return name
+        return None
 
     def add(self, name: str, kind: type) -> None:
         """Register a class; a class that is defined anew replaces the one before."""
         self._registered[name.lower()] = kind
 
 
+def _package(point: EntryPoint) -> str:
+    """Return the name of the package that declares an entry point."""
+    return point.value.partition(":")[0] if point.dist is None else point.dist.name
+
+
+def _of_one_package(point: EntryPoint, kind: type) -> bool:
+    return point.value.partition(":")[0].partition(".")[0] == kind.__module__.partition(".")[0]
+
+
 SOLVERS = ThirdParty("wollemi.solvers")
 PRECONDITIONERS = ThirdParty("wollemi.preconditioners")
+
+
+def _declared_name(kind: type) -> str | None:
+    return SOLVERS.name_of(kind) or PRECONDITIONERS.name_of(kind)
+
+
+declared_name.provide(_declared_name)
 
 
 def register(kind: type) -> type:
@@ -102,7 +162,7 @@ def register(kind: type) -> type:
     Raises
     ------
     InvalidArgument
-        If it is no such class, or wollemi has a solver of that name.
+        If it is no such class, or wollemi or an installed package has a solver of that name.
 
     Examples
     --------
@@ -113,14 +173,12 @@ def register(kind: type) -> type:
     >>> wl.solve(wl.Csr(np.eye(2)), np.ones(2), method="patient").converged
     True
     """
-    from . import registry
     from .krylov.base import KrylovSolver
     from .least_squares.base import LeastSquaresSolver
 
     bases = (KrylovSolver, LeastSquaresSolver)
     _require(kind, bases, "KrylovSolver or LeastSquaresSolver")
-    own = {name.lower() for name in registry.discover()} | {"direct", "auto"}
-    return _added(SOLVERS, kind, kind.__name__.lower(), own, "solver")
+    return _added(SOLVERS, kind, kind.__name__.lower(), "solver")
 
 
 def register_preconditioner(
@@ -145,7 +203,8 @@ def register_preconditioner(
     Raises
     ------
     InvalidArgument
-        If it is no such class, or wollemi has a preconditioner of that name.
+        If it is no such class, or wollemi or an installed package has a preconditioner of that
+        name.
 
     Examples
     --------
@@ -157,13 +216,10 @@ def register_preconditioner(
     True
     """
     from .preconditioners.base import Preconditioner
-    from .registry import OWN_PRECONDITIONERS
 
     _require(kind, (Preconditioner,), "Preconditioner")
     given = kind.__name__.lower() if name is None else name.lower()
-    added: type[Preconditioner] = _added(
-        PRECONDITIONERS, kind, given, {*OWN_PRECONDITIONERS, "none", "auto"}, "preconditioner"
-    )
+    added: type[Preconditioner] = _added(PRECONDITIONERS, kind, given, "preconditioner")
     return added
 
 
@@ -172,9 +228,14 @@ def _require(kind: object, bases: tuple[type, ...], expected: str) -> None:
         raise InvalidArgument(f"register: expected a class derived from {expected}, got {kind!r}")
 
 
-def _added(table: ThirdParty, kind: type, name: str, own: set[str], role: str) -> Any:
-    if name in own:
+def _added(table: ThirdParty, kind: type, name: str, role: str) -> Any:
+    if table.is_own(name):
         raise InvalidArgument(f"wollemi has a {role} called {name!r}: give the class another name")
+    if (point := table.declared(name, kind)) is not None:
+        raise InvalidArgument(
+            f"{_package(point)} has a {role} called {name!r}, declared by an entry point "
+            f"({point.value}): give the class another name"
+        )
     table.add(name, kind)
     kind.registered_name = name  # type: ignore[attr-defined]
     return kind

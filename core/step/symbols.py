@@ -155,7 +155,10 @@ def _comparison(sign: str) -> Callable[[Symbol, Any], Symbol]:
     def operator(self: Symbol, other: Any) -> Symbol:
         pair = (self, symbol(other))
         if common(*pair) == VALUE and sign in ORDER:
-            raise TypeError("complex values have no order; compare real(a) or absolute(a)")
+            raise TypeError(
+                "complex values have no order: compare real(a) or absolute(a); a step cannot "
+                "branch by if, choose with where(condition, a, b)"
+            )
         return call(sign, *pair, type=CONDITION)
 
     return operator

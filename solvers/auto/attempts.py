@@ -452,10 +452,7 @@ class Attempts:
                 attempt.method == DIRECT and isinstance(error, InvalidMatrix)
             ):
                 raise
-            self._record(attempt, time.perf_counter() - began, 0, 0.0, f"failed: {error}")
-            self.done[attempt.key] = None
-            if isinstance(error, InvalidMatrix):
-                self.singular.add(attempt.key)
+            self._pass_over(attempt, error, time.perf_counter() - began)
             return None
         except SolveInterrupted as interruption:
             reached = cast(Result, interruption.result)
@@ -480,6 +477,15 @@ class Attempts:
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result
+
+    def _pass_over(self, attempt: Candidate, error: Exception, seconds: float) -> None:
+        """Note that a preconditioner or factors cannot be made, or have no effect."""
+        self._record(attempt, seconds, 0, 0.0, f"failed: {error}")
+        self.done[attempt.key] = None
+        if attempt.kind is not None:
+            self.notes.append(f"without {attempt.label}: {error}")
+        if isinstance(error, InvalidMatrix):
+            self.singular.add(attempt.key)
 
     @property
     def _diverged(self) -> bool:

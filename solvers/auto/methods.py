@@ -155,4 +155,6 @@ def _default_M(kind: type, M: Any) -> Any:
     """Return the preconditioner, that of the class where it has one by default."""
     if not (isinstance(M, str) and M == AUTO):
         return M
+    if not getattr(kind, "TAKES_M", True):
+        return None
     return getattr(kind, "OWN_M", AUTO)

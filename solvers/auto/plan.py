@@ -17,6 +17,7 @@ from ...core.linop import LinOp
 from ...core.settings import Settings, option_names
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.hermitian import is_hermitian_in_products
+from ..driver.host_writes import is_own
 from ..driver.scaling import largest_values
 from ..krylov.gmres import RESTART
 from ..preconditioners import Amg, Jacobi
@@ -342,7 +343,9 @@ def _choices(
         options = dict(asked.options) | ({"restart": restart} if cyclic else {})
         if name == "minres" and bare:
             M, label = None, ""
-        return Candidate(name, M, label, options, kind=asked.kind)
+        # a user's class may have no preconditioner, and says so in its first solve
+        optional = M is not None and _is_auto(asked.M) and not is_own(kind)
+        return Candidate(name, M, label, options, kind=asked.kind, optional=optional)
 
     return [made(name, M, label) for M, label in preconditioners for name in methods]
 

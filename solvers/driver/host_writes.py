@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 
+def is_own(kind: type) -> bool:
+    """Return whether the iterations of a class of solvers are those of a class of wollemi."""
+    module: str = kind.iterate.__module__  # type: ignore[attr-defined]
+    return module.partition(".")[0] == "wollemi"
+
+
 def iterate(solver: KrylovSolver, work: Workspace) -> None:
     """Run ``solver.iterate(work)``; if it is recorded, check that no array function writes.
 
@@ -27,7 +33,7 @@ def iterate(solver: KrylovSolver, work: Workspace) -> None:
         If an array of the workspace has changed or was replaced.
     """
     kind = type(solver)
-    if recording() is None or kind.iterate.__module__.partition(".")[0] == "wollemi":
+    if recording() is None or is_own(kind):
         solver.iterate(work)
         return
     arrays = {

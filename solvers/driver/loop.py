@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.capture import SOLVES
 from ...core.dtypes import real_dtype
-from ...core.edges import Edge, edge_of
+from ...core.edges import FACTS, Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
@@ -25,6 +25,7 @@ from ...core.result import Result
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import Norms, State
+from .applications import applications_required
 from .fast_path import FirstCycle, go_straight, may_go_straight
 from .hermitian import notes_on_symmetry
 from .scaling import (
@@ -54,9 +55,12 @@ def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
     """Return the values on which all members of a group must agree, since they share sums."""
     if solver.partition is None:
         return ""
-    options = (type(solver).__name__, solver.stop, solver.cycle, str(solver.dtype))
     called = (watchers.callback is not None, watchers.norm_callback is not None)
-    return f"{options}, watched every {watchers.periods(True)}, callbacks {called}"
+    facts = (
+        type(solver).__name__, repr(solver.stop), f"cycle {solver.cycle}", str(solver.dtype),
+        f"watched every {watchers.periods(True)}", f"callbacks {called}",
+    )  # fmt: skip
+    return FACTS.join(facts)
 
 
 class Solve(Verification):
@@ -510,10 +514,11 @@ def _once(
 ) -> tuple[Result, Workspace]:
     solver.executor.refuse_host(SOLVES)
     made = Solve(solver, b, x0, watchers, keep_last)
+    work = made.work
     try:
-        if not watchers.loggers:
-            return made.run(), made.work
-        with watchers.on(made.work):
-            return made.run(), made.work
+        checked = nullcontext() if work.applies_M else applications_required(solver, work)
+        seen = watchers.on(work) if watchers.loggers else nullcontext()
+        with checked, seen:
+            return made.run(), work
     finally:
-        solver.give_back(made.work)
+        solver.give_back(work)

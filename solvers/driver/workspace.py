@@ -63,6 +63,8 @@ class Workspace:
         The version of the values of ``A`` that were measured after a solve failed.
     applied : bool
         Whether ``A`` was applied, and so has prepared its one-time data.
+    applies_M : bool
+        Whether a solver of a user's class is known to apply ``M``.
     kept, best : arrays, shape (n, k) and (k,)
         The best iterates that were verified, and the norms of their residuals; made when a solve
         goes into a second cycle.
@@ -88,6 +90,7 @@ class Workspace:
     holds_copies: bool
     updates: int
     applied: bool
+    applies_M: bool
     scales: Scales
     residual: TrueResidual
 
@@ -102,7 +105,7 @@ class Workspace:
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
         self.holds_copies, self.updates = False, 0
-        self.applied = False
+        self.applied = self.applies_M = False
         Matrix.recorders.add(self)
         self.vectors("x", "r")
         if M is not None and M.resident:

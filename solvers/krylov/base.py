@@ -67,6 +67,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     residual is computed at the start of each, success is claimed only there, and a column with a
     wrong recurrence goes into another cycle as long as that brings the residual down.
 
+    ``iterate`` applies ``work.M`` where it is not None; a class without a preconditioner says so by
+    ``TAKES_M = False``.
+
     A solver is an operator, ``solver @ b``, and so can precondition another. Made without a matrix,
     ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`; its ``.on(A)`` makes the solver.
 
@@ -74,6 +77,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     to it, and solutions are of it. So it is an inner solver of a low precision,
     ``Ir(A, inner=Cg(rtol=1e-4, dtype="float32"))``.
     """
+
+    CALLED = ("allocate", "initialize", "iterate", "begin", "next_cycle", "finish")
 
     SHARED = True
     #: The key of its name in dictionaries of settings.
@@ -87,6 +92,10 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     #: Whether iterations are more than operations of the executor, so that the host drives them.
     BY_HOST: ClassVar[bool] = False
+
+    #: Whether the method has a preconditioner. A class with False refuses ``M``, and ``wl.solve``
+    #: gives it none; a class with True that never applies ``work.M`` raises in the first solve.
+    TAKES_M: ClassVar[bool] = True
 
     #: Whether ``M`` may be another operator in every iteration (:attr:`LinOp.varies`).
     FLEXIBLE: ClassVar[bool] = False
@@ -142,6 +151,11 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         if self.A._follows and isinstance(M, LinOp):
             self.A, M = brought_together("the solver", self.A, M)
         M = preconditioner(M, self.A)
+        if M is not None and not self.TAKES_M:
+            raise InvalidArgument(
+                f"{type(self).__name__} takes no preconditioner (TAKES_M = False): leave M out, or "
+                "give None"
+            )
         self.M = None if M is None else as_preconditioner(M, self.A)
         if stop is None:
             stop = RelativeResidual(rtol) | AbsoluteResidual(atol)
@@ -474,6 +488,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         work.holds_copies = self.M is not None and self.M.dtype != work.dtype
         work.updates = getattr(self.M, "_updates", 0)
         work.rebuilds = self._rebuilds_of_operators()
+        work.applies_M = host_writes.is_own(type(self))
         self.allocate(work)
         resident = not self.BY_HOST and work.A.resident and (M is None or M.resident)
         work.iteration = Iteration(lambda: host_writes.iterate(self, work), work.status, resident)

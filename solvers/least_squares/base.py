@@ -84,6 +84,8 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     and made without a matrix, ``Lsmr(damp=0.1)``, it is :class:`wollemi.Settings`.
     """
 
+    CALLED = ("allocate", "initialize", "iterate")
+
     SHARED = True
 
     #: The key of its name in dictionaries of settings.

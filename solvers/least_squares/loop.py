@@ -23,6 +23,7 @@ from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
 from ...core.small_values import as_dtype
 from ...core.status import Stop
+from ..driver.applications import applications_required
 from ..driver.scaling import (
     LEAST_NORM,
     RightHandSides,
@@ -65,7 +66,7 @@ def solve(
     with guard, memory_events(solver.executor, watchers.loggers):
         made = LeastSquaresSolve(solver, b, x0, watchers, within)
         try:
-            with watchers.on(made.work):
+            with applications_required(solver, made.work), watchers.on(made.work):
                 return made.run()
         finally:
             solver.give_back(made.work)

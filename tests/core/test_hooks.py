@@ -145,7 +145,7 @@ def test_a_class_without_a_required_hook_names_its_public_name():
     class Empty(wl.preconditioners.Preconditioner):
         pass
 
-    with pytest.raises(TypeError, match=r"apply_block.*setup"):
+    with pytest.raises(wl.errors.InvalidArgument, match=r"define .*apply_block.*setup"):
         Empty(wl.Csr(D))
 
 

@@ -61,6 +61,42 @@ def test_settings_of_registered_classes_are_read_back(installed):
     assert Scaling().to_dict() == {"preconditioner": "my-scaling"}
 
 
+def test_the_name_of_an_entry_point_is_that_of_settings(installed, monkeypatch):
+    monkeypatch.delattr(Patient, "registered_name")
+    monkeypatch.delattr(Scaling, "registered_name")
+    installed(third_party.SOLVERS, "mine", f"{__name__}:Patient")
+    installed(third_party.PRECONDITIONERS, "scales", f"{__name__}:Scaling")
+    written = Patient(rtol=1e-9, M=Scaling()).to_dict()
+    assert written == {"solver": "mine", "rtol": 1e-9, "M": {"preconditioner": "scales"}}
+    assert wl.solvers.from_settings(written) == Patient(rtol=1e-9, M=Scaling())
+
+
+def _table(monkeypatch, *points):
+    found = [EntryPoint(name, value, "wollemi.solvers") for name, value in points]
+    monkeypatch.setattr(third_party, "entry_points", lambda group: found)
+    table = third_party.ThirdParty("wollemi.solvers")
+    monkeypatch.setattr(table, "is_own", third_party.SOLVERS.is_own)
+    return table
+
+
+def test_names_that_two_packages_declare_are_reported(monkeypatch):
+    table = _table(monkeypatch, ("mine", "one:A"), ("Mine", "two:B"))
+    with pytest.warns(UserWarning, match=r"one \(one:A\) and two \(two:B\) both declare 'Mine'"):
+        assert table._points["mine"].value == "one:A"
+
+
+def test_entry_points_with_names_of_wollemi_are_reported(monkeypatch):
+    table = _table(monkeypatch, ("cg", "one:A"))
+    with pytest.warns(UserWarning, match="one declares 'cg', which is a name of wollemi's own"):
+        assert "cg" in table
+
+
+def test_names_of_other_packages_are_taken(installed):
+    installed(third_party.SOLVERS, "patient", "another:Patient")
+    with pytest.raises(wl.errors.InvalidArgument, match=r"another has a solver called 'patient'"):
+        wl.solvers.register(Patient)
+
+
 def test_names_of_wollemi_are_taken(installed):
     class Cg(wl.solvers.Gmres):
         """Another solver of a name that there is."""

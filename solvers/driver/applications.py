@@ -1,0 +1,76 @@
+"""Whether a user's class applies the preconditioner that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ...core.errors import InvalidArgument
+from .host_writes import is_own
+
+if TYPE_CHECKING:
+    from ...core.executor import Array
+    from ...core.linop import LinOp
+    from ..krylov.base import KrylovSolver
+    from ..least_squares.base import LeastSquaresSolver
+    from .workspace import Workspace
+
+#: Both names of the method that applies an operator.
+_NAMES = ("apply_block", "_apply")
+
+
+@contextmanager
+def applications_required(
+    solver: KrylovSolver | LeastSquaresSolver, work: Workspace
+) -> Iterator[None]:
+    """Require that the first solve in a workspace applies ``work.M`` or its transpose.
+
+    A preconditioner that no iteration applies has no effect, and the result would not say so.
+    Classes with an ``iterate`` of wollemi are not checked.
+
+    Parameters
+    ----------
+    solver : KrylovSolver or LeastSquaresSolver
+        The method.
+    work : Workspace
+        The arrays of the solve.
+
+    Raises
+    ------
+    InvalidArgument
+        After a solve in which iterations ran and none of its calls applied them.
+    """
+    kind = type(solver)
+    operators = [op for op in (work.M, vars(work).get("M_T")) if op is not None]
+    if work.applies_M or is_own(kind) or not operators:
+        yield
+        return
+    watched = {id(op): _watch(op, work) for op in operators}
+    try:
+        yield
+    finally:
+        # of solves that overlap with one M, only the last one watches to its end
+        complete = [vars(op).get(_NAMES[0]) is watched[id(op)] for op in operators]
+        for op in operators:
+            for name in _NAMES:
+                vars(op).pop(name, None)
+    if all(complete) and not work.applies_M and work.status.read("iterations").any():
+        raise InvalidArgument(
+            f"{kind.__name__}.iterate never applies work.M, so that M ({type(work.M).__name__}) "
+            "has no effect; apply it (work.M.apply_block(work.r, work.z, 1.0, 0.0)), or set "
+            "TAKES_M = False in the class, which then refuses M"
+        )
+
+
+def _watch(operator: LinOp, work: Workspace) -> Callable[..., None]:
+    """Let applications of an operator be noted in the workspace; return the method for that."""
+    apply = operator._apply
+
+    def applied(x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        work.applies_M = True
+        apply(x, y, alpha, beta)
+
+    for name in _NAMES:
+        vars(operator)[name] = applied
+    return applied
