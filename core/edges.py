@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _OF_ROWS = ("out", "x0")
 
 
+#: Between the facts that members tell each other.
+FACTS = "; "
+
+
 class Edge:
     """The edge of an operator on one executor, and on a member within a solve."""
 
@@ -204,7 +208,11 @@ def _described(array: Any) -> tuple[Any, Any]:
 def _same(told: list[Any], label: str) -> None:
     if all(found == told[0] for found in told):
         return
-    each = "; ".join(f"member {rank}: {found}" for rank, found in enumerate(told))
+    facts = [str(found).split(FACTS) for found in told]
+    if len({len(one) for one in facts}) == 1:  # the same facts: those that differ
+        differing = [at for at, values in enumerate(zip(*facts, strict=True)) if len({*values}) > 1]
+        facts = [[one[at] for at in differing] for one in facts]
+    each = "; ".join(f"member {rank}: {', '.join(one)}" for rank, one in enumerate(facts))
     raise GroupMismatch(f"{label}: the members were given different things: {each}")
 
 

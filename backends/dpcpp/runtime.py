@@ -38,13 +38,15 @@ def load() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] == "dpctl":
             raise ExecutorUnavailable(
-                f"dpctl, which finds SYCL devices, is not installed; {INSTALL}"
+                f"dpcpp: dpctl, which finds SYCL devices, is not installed; {INSTALL}"
             ) from error
-        raise ExecutorUnavailable(f"dpctl could not be imported: {error}; {INSTALL}") from error
+        raise ExecutorUnavailable(
+            f"dpcpp: dpctl could not be imported: {error}; {INSTALL}"
+        ) from error
     except ImportError as error:
         raise ExecutorUnavailable(
-            f"dpctl found no SYCL runtime that fits it ({error}); {INSTALL} brings dpctl 0.22 "
-            "with the runtimes of 2026; runtimes of other years do not fit"
+            f"dpcpp: dpctl found no SYCL runtime that fits it ({error}); {INSTALL} brings dpctl "
+            "0.22 with the runtimes of 2026; runtimes of other years do not fit"
         ) from error
     return dpctl
 

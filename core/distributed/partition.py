@@ -297,7 +297,8 @@ def _listed(asked: Any, n: int, size: int) -> Partition:
     if len(asked) == n:
         return Partition.of_owners(asked, size)
     raise InvalidArgument(
-        f"partition: expected {size + 1} offsets or {n} owners, got {len(asked)} numbers"
+        f"partition: expected {size + 1} offsets or {n} owners, one for each row, since the group "
+        f"has {size} members; got {len(asked)} numbers, which are offsets for {len(asked) - 1}"
     )
 
 

@@ -96,8 +96,8 @@ class RankLinks(HostLinks):
         """Raise MemberFailed: a message does not come because a rank has failed."""
         self.failed = self.failed or next(iter(self.heard.values()), "its connection is lost")
         raise MemberFailed(
-            f"another rank failed: {self.failed}; the group is of no more use, and all ranks end "
-            "when this one does"
+            f"another rank failed: {self.failed}; this group cannot be used again, and the end of "
+            "this rank ends all ranks"
         )
 
     def tell(self, error: BaseException) -> None:

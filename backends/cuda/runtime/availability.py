@@ -17,6 +17,11 @@ OLDEST_CUDA = 12040
 
 _INSTALL = 'pip install "wollemi[cuda]"'
 
+_NO_DRIVER = (
+    "no NVIDIA driver was found (libcuda.so.1): install the driver of your GPU, and in a "
+    "container start it with access to the GPU (docker run --gpus all)"
+)
+
 
 def driver_version() -> int | None:
     """Return the newest CUDA that the driver knows, as 13000; None if there is no driver."""
@@ -46,8 +51,11 @@ def reason(
     driver: int | None,
 ) -> str | None:
     """Return why CUDA cannot be used, from the facts; None if nothing speaks against it."""
-    if not has_cupy:
-        return f"CuPy is not installed: {_INSTALL}"
+    if not has_cupy and driver is None:
+        return f"{_NO_DRIVER}, and install CuPy: {_INSTALL}"
+    if not has_cupy and driver is not None:
+        extra = "cuda" if driver >= 13000 else "cuda12"
+        return f'CuPy is not installed: pip install "wollemi[{extra}]"'
     if len(distributions) > 1:
         return (
             f"{' and '.join(distributions)} are installed and break each other: "
@@ -59,10 +67,7 @@ def reason(
             f"uninstall it, then {_INSTALL}"
         )
     if driver is None:
-        return (
-            "no NVIDIA driver was found (libcuda.so.1): install the driver of your GPU, and in a "
-            "container start it with access to the GPU (docker run --gpus all)"
-        )
+        return _NO_DRIVER
     if driver < OLDEST_CUDA:
         return (
             f"the NVIDIA driver knows CUDA {spelled(driver)}; "

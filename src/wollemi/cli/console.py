@@ -11,6 +11,7 @@ from typing import ParamSpec
 import typer
 from rich.console import Console
 
+from ..core.distributed.mpi import is_rank
 from . import INTERRUPTED
 
 P = ParamSpec("P")
@@ -52,7 +53,9 @@ def console() -> Console:
     """Return the console of standard output."""
     asked = os.environ.get("COLUMNS", "").isdecimal()
     width = None if sys.stdout.isatty() or asked else WIDTH_WITHOUT_TERMINAL
-    return _Console(width=width, highlight=False)
+    # a launcher may give its ranks a terminal of their own, and write to a pipe itself
+    plain = not sys.stdout.isatty() or is_rank()
+    return _Console(width=width, highlight=False, color_system=None if plain else "auto")
 
 
 class _Console(Console):

@@ -27,6 +27,8 @@ def test_nothing_speaks_against_what_fits():
     ("change", "words"),
     [
         ({"has_cupy": False}, ["CuPy is not installed", 'pip install "wollemi[cuda]"']),
+        ({"has_cupy": False, "driver": 12080}, ["CuPy is not", 'pip install "wollemi[cuda12]"']),
+        ({"has_cupy": False, "driver": None}, ["no NVIDIA driver", "install CuPy"]),
         ({"has_bindings": False}, ["cuda.bindings is not installed", "pip install"]),
         ({"driver": None}, ["no NVIDIA driver", "libcuda.so.1", "--gpus all"]),
         ({"driver": 12020}, ["knows CUDA 12.2", "12.4 or newer", "update the driver"]),
