@@ -61,8 +61,17 @@ class PartitionReport:
         return float(np.mean(entries) / max(entries)) if max(entries) else 1.0
 
     def __str__(self) -> str:
-        head = "member  rows  entries  interior  ghosts  sent  neighbours  bytes a product  memory"
-        names = head.replace("bytes a product", "bytes_a_product").split()
+        names = [
+            "member",
+            "rows",
+            "entries",
+            "interior",
+            "ghosts",
+            "sent",
+            "neighbours",
+            "bytes_a_product",
+            "bytes_of_the_part",
+        ]
         lines = [
             [
                 share.member, share.rows, share.entries, share.interior, share.ghosts, share.sent,

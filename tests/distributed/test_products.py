@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core import edges
 from wollemi.distributed import Parts
 
 from .conftest import SIZES, by_rows, line, scattered
@@ -140,6 +141,14 @@ def test_rows_that_members_have(kind: str, rng: Any) -> None:
 def test_partitions_that_do_not_fit(partition: Any, told: str) -> None:
     with pytest.raises(wl.errors.InvalidArgument, match=told):
         wl.distribute(line(20), ["reference"] * 2, partition=partition)
+
+
+def test_members_that_differ_are_told_what_differs() -> None:
+    told = ["Cg; rtol 1e-06; float64", "Cg; rtol 1e-08; float64"]
+    with pytest.raises(
+        wl.errors.GroupMismatch, match=r"things: member 0: rtol 1e-06; member 1: rtol 1e-08$"
+    ):
+        edges._same(told, "the solve")
 
 
 def test_vectors_that_do_not_fit(kind: str) -> None:
