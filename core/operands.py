@@ -119,13 +119,42 @@ def native(executor: Executor, array: object, label: str) -> Array:
                 value_dtype(host.dtype)  # raises
             raise no_numbers(host, label)
         return executor.from_host(host)
-    device = getattr(array, "__dlpack_device__", None)
-    if device is None:
+    if not hasattr(array, "__dlpack_device__"):
         dense = "; make it dense with .toarray()" if hasattr(array, "toarray") else ""
         raise InvalidArgument(f"{label}: expected an array, got {type(array).__name__}{dense}")
+    return aligned(executor, _adopted(executor, array, label))
+
+
+def aligned(executor: Executor, array: Array) -> Array:
+    """Return an array of the executor's device, or a copy if it is not aligned for kernels."""
+    return array if executor.owns(array) else executor.copy(array)
+
+
+def native_in_place(executor: Executor, array: object, label: str) -> Array:
+    """Return an array of the executor's device as a native one that shares its memory.
+
+    Raises
+    ------
+    InvalidArgument
+        If kernels cannot write to it: its elements are not aligned.
+    ExecutorMismatch
+        If it lives on another device.
+    """
+    if executor.owns(array):
+        return array
+    adopted = _adopted(executor, untracked(array, label), label)
+    if not executor.owns(adopted):
+        raise InvalidArgument(
+            f"{label}: the elements of this array begin at addresses that are no multiples of "
+            f"their {adopted.dtype.itemsize} bytes; pass an aligned array"
+        )
+    return adopted
+
+
+def _adopted(executor: Executor, array: Any, label: str) -> Array:
     adopted = executor.adopt(array)
     if adopted is None:
-        where = _DLPACK_DEVICES.get(device()[0], "another device")
+        where = _DLPACK_DEVICES.get(array.__dlpack_device__()[0], "another device")
         raise ExecutorMismatch(
             f"{label}: the operator lives on {executor.name} and the array on {where}; "
             "move one of them"
@@ -316,7 +345,7 @@ class Target:
         elif on_host or (not owned and is_host(out)):
             self.array = self._on_executor(_as_numpy(out, "out"))
         else:
-            self.array = out if owned else native(executor, out, "out")
+            self.array = native_in_place(executor, out, "out")
 
     def _on_executor(self, host: np.ndarray[Any, Any]) -> Array:
         if not host.flags.writeable:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -164,8 +165,10 @@ class DpcppExecutor(BlockExecutor):
         return int(array.pointer)
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is one of this device."""
-        return isinstance(array, UsmArray) and array.place is self.place
+        """Return whether ``array`` is one of this device, aligned for kernels."""
+        if not isinstance(array, UsmArray) or array.place is not self.place:
+            return False
+        return gcd(array.pointer, *array.strides) % array.itemsize == 0
 
     def adopt(self, array: object) -> Array | None:
         """Return another library's array of this device without a copy.

@@ -83,7 +83,8 @@ def check() -> None:
         }
         _noted[path] = noted
         for entry in _new_entries(path, written.keys() - noted.keys()):
-            if _SUMS.load(str(entry)) == _sum(entry):
+            content = _sum(entry)
+            if content is not None and _SUMS.load(str(entry)) == content:
                 noted[str(entry.relative_to(path))] = _files(entry)
             else:
                 shutil.rmtree(entry, ignore_errors=True)
@@ -102,10 +103,14 @@ def keep() -> None:
         noted, found = _noted[path], False
         for entry in _new_entries(path):
             _tighten(path, entry)
-            if next(entry.glob("*.lock"), None) is None:  # not being written
-                if _SUMS.load(str(entry)) is None:
-                    _SUMS.save(str(entry), _sum(entry))
-                noted[str(entry.relative_to(path))], found = _files(entry), True
+            if next(entry.glob("*.lock"), None) is not None:  # being written
+                continue
+            if _SUMS.load(str(entry)) is None:
+                content = _sum(entry)
+                if content is None:
+                    continue
+                _SUMS.save(str(entry), content)
+            noted[str(entry.relative_to(path))], found = _files(entry), True
         if found:
             _write_index(noted)
 
@@ -138,7 +143,10 @@ def _files(entry: Path | str) -> tuple[_File, ...]:
 def _tighten(path: Path, entry: Path) -> None:
     """Remove the access of other users to the runtime's files of an entry, as for its folder."""
     around = [place for place in entry.parents if place != path and path in place.parents]
-    for inside in (*around, entry, *entry.iterdir()):
+    files: list[Path] = []
+    with suppress(FileNotFoundError):  # another process removes it meanwhile
+        files = list(entry.iterdir())
+    for inside in (*around, entry, *files):
         with suppress(OSError):
             mode = inside.lstat().st_mode
             if mode & 0o077 and not inside.is_symlink():
@@ -179,10 +187,14 @@ def _folders(path: Path) -> list[str]:
     return []
 
 
-def _sum(entry: Path) -> bytes:
+def _sum(entry: Path) -> bytes | None:
+    """Return the checksum of an entry, None if another process removes it meanwhile."""
     digest = hashlib.sha256()
-    for path in sorted(entry.iterdir()):
-        if path.name.endswith(_PARTS):
-            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b"\0"
-            digest.update(f"{path.name} {len(content)} ".encode() + content)
+    try:
+        for path in sorted(entry.iterdir()):
+            if path.name.endswith(_PARTS):
+                content = path.read_bytes() if path.is_file() and not path.is_symlink() else b"\0"
+                digest.update(f"{path.name} {len(content)} ".encode() + content)
+    except FileNotFoundError:
+        return None
     return digest.digest()

@@ -66,6 +66,18 @@ def _at_its_address(executor: GpuExecutor, torch: ModuleType, tensor: Tensor) ->
     return found
 
 
+def copied_by_bytes(executor: GpuExecutor, array: Array) -> Array:
+    """Return a C-contiguous copy of an array that is not aligned, which no kernel reads as it is.
+
+    Such are views of bytes, and the fields of records.
+    """
+    xp, item = executor.xp, array.itemsize
+    shape, strides = (*array.shape, item), (*array.strides, 1)
+    elements = xp.ndarray(shape, np.uint8, array.data, strides)
+    copy: Array = xp.array(elements, order="C").view(array.dtype)
+    return copy.reshape(array.shape)
+
+
 @cache
 def _dtypes(torch: ModuleType) -> dict[torch_dtype, np.dtype[Any]]:
     names = ("float16", "float32", "float64", "complex64", "complex128", "int32", "int64")

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..simt.batch_executor import BlockExecutor
 from ..simt.operands import CODES
 from ..unified.wrappers import SimtKernel
 from . import ahead, launch, native_calls
-from .adoption import adopted
+from .adoption import adopted, copied_by_bytes
 from .arguments import flatten, value_code
 from .bandwidth import bandwidth
 from .batch_launcher import GpuBlocks
@@ -190,9 +190,11 @@ class GpuExecutor(BlockExecutor):
             return host
 
     def copy(self, array: Array) -> Array:
-        """Return a C-contiguous copy."""
+        """Return a C-contiguous copy, of an array that is not aligned too."""
         self.refuse_capture(COPIES)
         with self._here("copy", array.nbytes):
+            if gcd(array.data.ptr, *array.strides) % array.itemsize:
+                return copied_by_bytes(self, array)
             return self.xp.array(array, order="C")
 
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
@@ -235,9 +237,11 @@ class GpuExecutor(BlockExecutor):
         return stream
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is a CuPy array on this device."""
-        xp = self.xp
-        return isinstance(array, xp.ndarray) and array.data.device_id == self.ordinal
+        """Return whether ``array`` is a CuPy array on this device, aligned for kernels."""
+        if not isinstance(array, self.xp.ndarray):
+            return False
+        data = array.data
+        return data.device_id == self.ordinal and data.ptr % array.itemsize == 0
 
     def adopt(self, array: object) -> Array | None:
         """Return another library's array on this device as CuPy's, without a copy, or None."""
@@ -374,10 +378,13 @@ class GpuExecutor(BlockExecutor):
                 out = self.xp.ndarray((rows,), dtype)
             elif not self._reads(out, rows, dtype) or _overlap(x, out):
                 return None
+            places = x.data.ptr, out.data.ptr
+            if (places[0] | places[1]) % x.itemsize:
+                return None
             if straight is None:
                 known.go_straight(A, x, out)
             else:
-                straight.launch(x.data.ptr, out.data.ptr)
+                straight.launch(*places)
         except Exception as error:
             made = translate(error, self.name, "csr.spmv", rows * np.dtype(dtype).itemsize)
             if made is None:
@@ -386,7 +393,7 @@ class GpuExecutor(BlockExecutor):
         return out
 
     def _reads(self, vector: object, count: int, dtype: np.dtype[Any]) -> bool:
-        """Return whether kernels read a vector as it is: native, contiguous, of this dtype."""
+        """Return whether a vector is one of this device, contiguous and of this dtype."""
         if type(vector) is not self.array_type:
             return False
         array: Array = vector
@@ -394,7 +401,7 @@ class GpuExecutor(BlockExecutor):
             array.shape == (count,)
             and array.dtype == dtype
             and array.strides == (array.itemsize,)
-            and self.owns(array)
+            and array.data.device_id == self.ordinal
         )
 
     keeps_launches = True

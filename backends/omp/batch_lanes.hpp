@@ -34,30 +34,26 @@ struct BatchLanes {
 
 namespace detail {
 
-template <class N>
+// An element as bytes: its array is aligned to the parts of a number, and `kept` to nothing.
+template <std::size_t ITEM>
 void copy_strided(const std::byte* from, i64 from_stride, std::byte* to, i64 to_stride, i64 rows) {
-  const N* const source = reinterpret_cast<const N*>(from);
-  N* const target = reinterpret_cast<N*>(to);
+  constexpr i64 item = ITEM;
   for (i64 i = 0; i < rows; ++i)
-    target[i * to_stride] = source[i * from_stride];
+    std::memcpy(to + i * to_stride * item, from + i * from_stride * item, ITEM);
 }
-
-struct SixteenBytes {
-  std::uint64_t words[2];
-};
 
 // Copies elements with distances in elements.
 inline void copy_elements(i64 item, const std::byte* from, i64 from_stride, std::byte* to,
                           i64 to_stride, i64 rows) {
   switch (item) {
   case 1:
-    return copy_strided<std::uint8_t>(from, from_stride, to, to_stride, rows);
+    return copy_strided<1>(from, from_stride, to, to_stride, rows);
   case 4:
-    return copy_strided<std::uint32_t>(from, from_stride, to, to_stride, rows);
+    return copy_strided<4>(from, from_stride, to, to_stride, rows);
   case 8:
-    return copy_strided<std::uint64_t>(from, from_stride, to, to_stride, rows);
+    return copy_strided<8>(from, from_stride, to, to_stride, rows);
   default:
-    return copy_strided<SixteenBytes>(from, from_stride, to, to_stride, rows);
+    return copy_strided<16>(from, from_stride, to, to_stride, rows);
   }
 }
 

@@ -100,7 +100,11 @@ def _native(executor: Executor, arrays: Any) -> list[Array] | None:
     if executor.xp is np or any(is_host(array) for array in arrays):
         return None
     adopted = (array if executor.owns(array) else executor.adopt(array) for array in arrays)
-    found = [a for a in adopted if a is not None and a.ndim == 1 and a.flags.c_contiguous]
+    found = [
+        a
+        for a in adopted
+        if a is not None and executor.owns(a) and a.ndim == 1 and a.flags.c_contiguous
+    ]
     if len(found) < len(arrays):
         return None
     values, *indices = found

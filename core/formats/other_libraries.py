@@ -16,7 +16,7 @@ from ..errors import InvalidMatrix, UnsupportedOperation
 from ..executor import Executor
 from ..libraries import matrix_handler, tensor_handler
 from ..linop import LinOp
-from ..operands import home, is_host, to_host
+from ..operands import aligned, home, is_host, to_host
 from . import given
 from .base import Matrix
 from .bsr import Bsr
@@ -165,7 +165,8 @@ def native_array(executor: Executor, array: Any, dtype: Any, copy: bool) -> Any:
         return as_held(executor, array, dtype, copy=copy)
     adopted = None if is_host(array) else executor.adopt(array)
     if adopted is not None:
-        return as_held(executor, adopted, dtype, copy=copy)
+        readable = aligned(executor, adopted)
+        return as_held(executor, readable, dtype, copy=copy and readable is adopted)
     host = np.ascontiguousarray(_to_host(array))
     there = executor.from_host(host)
     if isinstance(there, np.ndarray):  # it may be the library's own memory still

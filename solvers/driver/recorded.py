@@ -14,7 +14,7 @@ import numpy as np
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.links import works_alone
-from ...core.operands import as_block, is_host, native
+from ...core.operands import as_block, is_host, native_in_place
 from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS, largest_values
 from .verdict import ended_by, verdict
@@ -75,7 +75,7 @@ class RecordedSolve:
         given = {"b": b, "out": x}
         for name, array in given.items():
             if not executor.owns(array) and not is_host(array):
-                given[name] = native(executor, array, name)  # of another library, in its memory
+                given[name] = native_in_place(executor, array, name)
             elif not executor.owns(array):
                 raise InvalidArgument(
                     f"{name}: expected an array of {executor.name}, where the solve is recorded, "

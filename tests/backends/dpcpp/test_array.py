@@ -192,3 +192,35 @@ def test_a_matrix_is_made_of_arrays_of_the_device(device: Any) -> None:
     y = A @ device.from_host(np.array([1.0, 2.0]))
     assert device.owns(y)
     assert y.asnumpy().tolist() == [4.0, 6.0]
+
+
+def test_an_array_that_is_not_aligned_is_copied_and_no_output(device: wl.Executor) -> None:
+    from wollemi.backends.dpcpp.array import UsmArray
+    from wollemi.core.operands import Target, aligned
+
+    class Records:
+        """Another library's array: the second field of packed records of 9 bytes."""
+
+        def __init__(self) -> None:
+            self.memory = device.from_host(np.zeros(4 * 9, np.uint8))
+            self.sycl_queue, self.shape, self.ndim = self.memory.place.queue, (4,), 1
+            self.__sycl_usm_array_interface__ = {
+                "data": (self.memory.pointer + 1, False), "shape": (4,), "typestr": "<f8",
+                "strides": None, "syclobj": self.sycl_queue,
+            }  # fmt: skip
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.memory.__dlpack_device__()
+
+    records = Records()
+    adopted: Any = device.adopt(records)
+    adopted.write(GIVEN[0, :4])
+    assert isinstance(adopted, UsmArray) and not device.owns(adopted)
+    copied = aligned(device, adopted)
+    assert device.owns(copied)
+    np.testing.assert_array_equal(copied.asnumpy(), GIVEN[0, :4])
+    D = np.diag([1.0, 2.0, 3.0, 4.0])
+    A = wl.Csr(D, executor=device)
+    np.testing.assert_array_equal((A @ records).asnumpy(), D @ GIVEN[0, :4])
+    with pytest.raises(wl.errors.InvalidArgument, match="no multiples of their 8 bytes"):
+        Target(device, records, (4,))

@@ -167,3 +167,21 @@ def test_a_folder_of_the_users_is_left_alone(
     program_cache.keep()
     assert program_cache.folder() is None
     assert entry.exists()
+
+
+@pytest.mark.parametrize("step", ["_tighten", "_sum"])
+def test_an_entry_that_another_process_removes_is_left_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    entry, stays = written(folder, "kernels"), written(folder, "others")
+    function = getattr(program_cache, step)
+
+    def removed(*given: Path) -> object:
+        if given[-1] == entry:
+            shutil.rmtree(entry)
+        return function(*given)
+
+    monkeypatch.setattr(program_cache, step, removed)
+    program_cache.keep()
+    noted = program_cache._noted[folder]
+    assert set(noted) == {str(stays.relative_to(folder))}

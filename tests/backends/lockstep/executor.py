@@ -36,7 +36,7 @@ class NativeArray(np.ndarray[Any, Any]):
 
     @property
     def data(self) -> Any:  # type: ignore[override]
-        return SimpleNamespace(ptr=self.ctypes.data)
+        return SimpleNamespace(ptr=self.ctypes.data, device_id=0)
 
 
 def native(value: Any) -> Any:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ...core.errors import ExecutorMismatch, UnsupportedDtype
 from ...core.executor import Array, Executor
+from ...core.operands import aligned
 from ...core.registry import executor as executor_by_name
 from ...core.registry import host_executor
 
@@ -32,18 +33,18 @@ def _executor_of(kind: str, index: int) -> Executor:
 
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:
-    """Return a tensor's memory as a native array."""
+    """Return a tensor's memory as a native array, or a copy of one that is not aligned."""
     if tensor.requires_grad:
         tensor = tensor.detach()
     if tensor.is_cpu and executor.xp is np:
-        return numpy_of(tensor)
+        return aligned(executor, numpy_of(tensor))
     adopted = None if tensor.is_cpu else executor.adopt(tensor)
     if adopted is None:
         raise ExecutorMismatch(
             f"the pattern lives on {executor.name} and a tensor on {tensor.device}; "
             "move one of them"
         )
-    return adopted
+    return aligned(executor, adopted)
 
 
 def on_its_stream(executor: Executor, tensor: Tensor | None) -> AbstractContextManager[Any]:
@@ -124,12 +125,15 @@ class _Memory:
 
 
 def borrowed(executor: Executor, tensor: Tensor) -> Array:
-    """Return contiguous integers of a tensor as a native array that does not keep them alive."""
+    """Return contiguous integers of a tensor as a native array that does not keep them alive.
+
+    The array is a copy if the tensor is not aligned.
+    """
     if tensor.numel() == 0:
         return native_of(executor, tensor)  # no memory to keep
     if executor.xp is np:
-        return np.asarray(_Memory(tensor))
-    return executor.xp.asarray(_Memory(tensor))
+        return aligned(executor, np.asarray(_Memory(tensor)))
+    return aligned(executor, executor.xp.asarray(_Memory(tensor)))
 
 
 def as_rows(tensor: Tensor) -> Tensor:
@@ -144,7 +148,9 @@ def as_rows(tensor: Tensor) -> Tensor:
 
 
 def for_kernels(tensor: Tensor, axes: int) -> Tensor:
-    """Return a tensor with a contiguous last axis and increasing strides of short rows."""
+    """Return an aligned tensor with a contiguous last axis and increasing strides of short rows."""
+    if tensor.data_ptr() % tensor.element_size():
+        return tensor.clone(memory_format=torch.contiguous_format)
     if tensor.is_contiguous():
         return tensor
     if tensor.shape[-1] > 1:
