@@ -31,6 +31,9 @@ ENTRY_POINT_GROUP = "wollemi.backends"
 # Shown and searched in this order; other installed backends follow by name.
 _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 
+#: The last words of a message about an unknown name: who asks for "gpu" reads which backend it is.
+_DEVICES = "for GPUs of NVIDIA: cuda, of AMD: hip, for SYCL devices: dpcpp"
+
 
 @dataclass(frozen=True)
 class Backend:
@@ -154,8 +157,13 @@ def backend(name: str) -> Backend:
         return _registered[name]
     if name not in _entry_points():
         known = ", ".join(backend_names())
-        words = hint(name, backend_names())
-        raise InvalidArgument(f"no backend is called {name!r}; {words}installed: {known}")
+        working = dict.fromkeys(
+            line.name.partition(":")[0] for line in available_executors() if line.available
+        )
+        raise InvalidArgument(
+            f"no backend is called {name!r}; {hint(name, backend_names())}known: {known}; "
+            f"working on this machine: {', '.join(working)}; {_DEVICES}"
+        )
     return _load(name)
 
 

@@ -48,7 +48,7 @@ def native() -> ModuleType:
         raise ExecutorUnavailable(
             "this installation of wollemi has no native modules (a pure wheel, or a checkout that "
             "was not built): use the executor reference, install a wheel for this platform, or "
-            "build with `make develop`"
+            "build it with `pip install .` in a checkout"
         )
     wanted = " or ".join(f"_native_{level}" for level in levels) or "x86-64-v2 or newer"
     raise ExecutorUnavailable(

@@ -33,6 +33,12 @@ from .worker import Runners
 
 SCHEMA = "wollemi-bench/2"
 
+#: The line below a table that says how to read its last columns.
+COLUMNS_EXPLAINED = (
+    "of floor: share of the speed at which memory is read, 1 is the limit; "
+    "times ours: this time by wollemi's"
+)
+
 
 @dataclass(frozen=True)
 class Record:
@@ -424,6 +430,8 @@ def table(records: Sequence[Record]) -> Group:
     remarks = list(first.notes)
     if first.read and first.triad:
         remarks.append(f"read {first.read / 1e9:.1f} GB/s, triad {first.triad / 1e9:.1f} GB/s")
+    if any(record.times_ours is not None for record in records):
+        remarks.append(COLUMNS_EXPLAINED)
     remarks += [f"{record.contender}: {record.trouble}" for record in records if record.trouble]
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", no_wrap=True)

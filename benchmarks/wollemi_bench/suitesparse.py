@@ -47,7 +47,7 @@ def _index() -> Any:
     try:
         import ssgetpy
     except ImportError:
-        raise InvalidArgument('ss: needs ssgetpy: pip install "wollemi[bench]"') from None
+        raise InvalidArgument('ss: needs ssgetpy: pip install "ssgetpy>=1.0rc2"') from None
     # errors of a network are OSErrors, errors of requests too
     except OSError as error:
         raise InvalidArgument(

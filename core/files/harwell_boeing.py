@@ -206,7 +206,7 @@ def _check_length(header: _Header, lines: Lines, source: Source) -> None:
     if least > left + 1:
         raise truncated(
             source.name,
-            f"{header.place} announces {header.columns} columns and {header.stored} entries, and "
+            f"{header.place.removeprefix(f'{source.name}, ')} announces {header.columns} columns and {header.stored} entries, and "
             f"at most {left} bytes follow",
         )
 

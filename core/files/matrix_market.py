@@ -329,9 +329,12 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
         place = name if line is None else f"{name}, line {line}"
         label: object = match[2] if match else error
         if "Truncated" in str(error):
+            line_of_sizes = header.place.removeprefix(f"{name}, ")
+            count = re.search(r"another (\d+) lines", str(error))
+            missing = f", and the last {count[1]} are missing" if count else ""
             raise truncated(
-                name, f"{header.place} announces {header.stored} entries; {label}"
-            ) from (error)
+                name, f"{line_of_sizes} announces {header.stored} entries{missing}"
+            ) from error
         raise InvalidMatrix(f"{place}: {label}") from error
     if body.error is not None:
         raise body.error

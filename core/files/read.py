@@ -21,7 +21,7 @@ from ..executor import Executor
 from ..formats import Dense, Matrix, validate
 from . import harwell_boeing, matlab, matrix_market, numpy_files, smtx
 from .entries import Compressed, Coordinates, HostArray, in_format, known_format
-from .source import Source
+from .source import Source, truncated
 
 Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -141,6 +141,8 @@ def _naming(source: Source) -> Iterator[None]:
         raise  # the executor's, not the file's
     except MemoryError as error:
         raise InvalidMatrix(f"{name}: not enough memory for its announced size: {error}") from error
+    except EOFError as error:  # the decompressors of Python and NumPy
+        raise truncated(name, "the end of its data is missing") from error
     except Exception as error:
         # A folder, no permission, a broken disk: the system's own error says so. But decompressors
         # raise OSError without a number, and zipfile, which goes to where a damaged archive says

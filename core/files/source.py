@@ -29,7 +29,11 @@ KINDS = (*TEXT_KINDS, "npz", "npy", "mat")
 #: Other endings of Harwell-Boeing and Rutherford-Boeing files: the type of the matrix, or .rb.
 _BOEING = re.compile(r"rb|[rcpi][suhzr][ae]", re.IGNORECASE)
 
-KNOWN = ".mtx, .smtx, .hb, .rb and .rua, .psa, ... (also .gz, .bz2, .xz), .npz, .npy, .mat"
+#: The known endings, for messages.
+KNOWN = (
+    ".mtx, .smtx, .hb, .rb and the three letters of a Harwell-Boeing type such as .rua (each also "
+    "followed by .gz, .bz2 or .xz), .npz, .npy and .mat"
+)
 
 #: The first bytes of an open file, letters in lower case, tell its kind; a .smtx file begins with
 #: a number.

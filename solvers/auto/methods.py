@@ -142,10 +142,12 @@ def _named(method: str, M: Any) -> AskedMethod:
         kind = SOLVERS.get(name) or LEAST_SQUARES.get(name)
     if kind is None:
         known = [AUTO, DIRECT, *SOLVERS, *LEAST_SQUARES]
-        raise InvalidArgument(
-            f"no method is called {name!r}; {hint(name, known)}known: "
-            f"{', '.join(sorted(known))}. One of your own has a name after wl.solvers.register(cls)"
+        unknown = InvalidArgument(
+            f"no method is called {name!r}; {hint(name, known)}known: {', '.join(sorted(known))}"
         )
+        # a note, which the command line leaves out: it has no classes to register
+        unknown.add_note("One of your own has a name after wl.solvers.register(cls)")
+        raise unknown
     if options:
         return asked_method(Settings(kind, options), M)
     return AskedMethod(name, kind, _default_M(kind, M))

@@ -82,10 +82,12 @@ def parsed(text: str) -> Settings | None:
         return Settings(Direct, options_in(rest))
     if name not in BY_NAME:
         known = ["none", DIRECT, *sorted(BY_NAME)]
-        raise InvalidArgument(
-            f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}. "
-            "One of your own has a name after wl.preconditioners.register(cls)"
+        unknown = InvalidArgument(
+            f"no preconditioner is called {name!r}; {hint(name, known)}known: {', '.join(known)}"
         )
+        # a note, which the command line leaves out: it has no classes to register
+        unknown.add_note("One of your own has a name after wl.preconditioners.register(cls)")
+        raise unknown
     return Settings(BY_NAME[name], options_in(rest))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import wollemi as wl
 
-pytest.importorskip("wollemi_bench", reason='pip install "wollemi[bench]"')
+pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
 from wollemi_bench import acceptance, acceptance_cold, acceptance_kernels, fixed_costs
 from wollemi_bench.acceptance import Goal, Time, ratio, seconds

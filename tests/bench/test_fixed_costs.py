@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import wollemi as wl
 
-pytest.importorskip("wollemi_bench", reason='pip install "wollemi[bench]"')
+pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
 from wollemi_bench import fixed_costs
 

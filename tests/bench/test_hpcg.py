@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import wollemi as wl
 
-pytest.importorskip("wollemi_bench", reason='pip install "wollemi[bench]"')
+pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
 from wollemi_bench import hpcg
 from wollemi_bench.commands import bench

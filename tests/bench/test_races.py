@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import wollemi as wl
 
-pytest.importorskip("wollemi_bench", reason='pip install "wollemi[bench]"')
+pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
 from wollemi_bench import race_peers, race_systems, races
 from wollemi_bench.commands import bench

@@ -104,7 +104,16 @@ def test_the_table_shows_numbers_and_troubles():
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(table(example()))
     text = console.export_text()
-    for words in ("spmv  eye:4", "2 ms", "0.50", "3.00", "rows: why", "mkl: absent", "read 8.0"):
+    for words in (
+        "spmv  eye:4",
+        "2 ms",
+        "0.50",
+        "3.00",
+        "rows: why",
+        "mkl: absent",
+        "read 8.0",
+        "times ours: this time",
+    ):
         assert words in text
 
 

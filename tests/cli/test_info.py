@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import platform
 import subprocess
@@ -45,6 +46,27 @@ def test_info_names_executors_versions_and_remedies(wollemi, poor_backend):
 def test_info_says_how_to_get_what_is_missing(wollemi, monkeypatch):
     monkeypatch.setattr(import_module("wollemi.cli.info"), "_installed", lambda *names: None)
     assert 'missing: pip install "wollemi[torch]"' in wollemi("info").out
+
+
+def test_the_command_of_the_benchmarks_is_one_for_a_checkout(wollemi, monkeypatch):
+    monkeypatch.setattr(import_module("wollemi.cli.info"), "_installed", lambda *names: None)
+    missing = ModuleNotFoundError("wollemi_bench", name="wollemi_bench")
+    monkeypatch.setattr("builtins.__import__", refusing("wollemi_bench", missing))
+    said = wollemi("bench", "spmv", "A.mtx")
+    assert said.status == 2 and "pip install --no-deps ./benchmarks" in said.complaint
+    assert 'pip install "./benchmarks"' in wollemi("info").out
+
+
+def refusing(package, error):
+    """Return an import that raises an error for a package."""
+    usual = builtins.__import__
+
+    def find(name, *rest, **more):
+        if name.partition(".")[0] == package:
+            raise error
+        return usual(name, *rest, **more)
+
+    return find
 
 
 def test_info_prints_json_for_programs(wollemi, poor_backend):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gzip
 import io
 import json
 import sys
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.cli import INTERRUPTED
 from wollemi.cli.console import BAD_INPUT, NOT_CONVERGED, SOLVED
+from wollemi.core.errors import InvalidArgument
 
 from ..backends.needs import package
 
@@ -243,7 +245,8 @@ def test_a_missing_file_is_named_in_one_line(wollemi, tmp_path):
         (("--method", "idr:q=2"), "Idr has no option 'q'"),
         (("--precond", "jacoby"), "did you mean 'jacobi'?"),
         (("--precond", "amg:theta=abc"), "--precond amg:theta=abc: "),
-        (("--executor", "magic"), "no backend is called 'magic'; installed: reference"),
+        (("--executor", "magic"), "no backend is called 'magic'; known: reference, omp"),
+        (("--executor", "gpu"), "; for GPUs of NVIDIA: cuda, of AMD: hip"),
         (("--executor", "omp:none"), "omp"),
         (("--dtype", "int8"), "no dtype is called 'int8'; known: float32"),
         (("--rtol", "-1"), "rtol"),
@@ -259,6 +262,42 @@ def test_a_bad_option_is_explained_in_one_line(wollemi, laplacian, options, word
     ended = wollemi("solve", laplacian, *options)
     assert ended.status == BAD_INPUT
     assert words in ended.complaint
+
+
+@pytest.mark.parametrize("option", ["--method", "--precond"])
+def test_a_message_names_no_call_of_python(wollemi, laplacian, option):
+    assert "register" not in wollemi("solve", laplacian, option, "magic").complaint
+    words = {"method" if option == "--method" else "M": "magic"}
+    with pytest.raises(InvalidArgument) as unknown:
+        wl.solve(np.eye(3), np.ones(3), **words)
+    assert "register(cls)" in unknown.value.__notes__[0]
+
+
+def test_a_file_that_is_cut_is_named_once_and_called_truncated(wollemi, tmp_path):
+    text = BANNER + "40 40 39\n" + "".join(f"{i} {i} 12.5\n" for i in range(1, 39))
+    (tmp_path / "cut.mtx").write_text(text)
+    (tmp_path / "whole.mtx.gz").write_bytes(gzip.compress(text.encode() * 9))
+    (tmp_path / "cut.mtx.gz").write_bytes((tmp_path / "whole.mtx.gz").read_bytes()[:60])
+    for name, words in [
+        ("cut.mtx", "line 2 announces 39 entries, and the last 1 are missing"),
+        ("cut.mtx.gz", "the end of its data is missing"),
+    ]:
+        ended = wollemi("solve", tmp_path / name)
+        assert ended.status == BAD_INPUT
+        assert ended.complaint == f"wollemi: {tmp_path / name}: truncated: {words}"
+
+
+def test_the_endings_of_files_are_listed(wollemi, tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    said = wollemi("solve", tmp_path / "a.txt").complaint
+    assert "..." not in said
+    assert all(
+        ending in said for ending in (".mtx", ".smtx", ".hb", ".rua", ".npz", ".npy", ".mat")
+    )
+
+
+def test_the_usage_marks_optional_files_alone(wollemi):
+    assert "wollemi solve [OPTIONS] A [B]" in wollemi("solve", "--help").out
 
 
 def test_a_picture_of_an_unknown_kind_is_refused_before_the_solve(wollemi, laplacian):

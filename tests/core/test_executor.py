@@ -93,7 +93,7 @@ def test_repr_names_the_executor():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(InvalidArgument, match=r"no backend is called 'metal'; installed: .*omp"):
+    with pytest.raises(InvalidArgument, match=r"no backend is called 'metal'; known: .*omp"):
         wl.executor("metal")
 
 

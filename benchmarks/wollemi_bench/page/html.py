@@ -74,7 +74,7 @@ def page(chapters: Sequence[Chapter], drawn: Mapping[str, Path]) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise InvalidArgument('a report needs Jinja: pip install "wollemi[bench]"') from None
+        raise InvalidArgument("a report needs Jinja: pip install jinja2") from None
     environment = Environment(
         loader=PackageLoader("wollemi_bench.page", "."),
         autoescape=True,

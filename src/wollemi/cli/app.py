@@ -8,6 +8,7 @@ from importlib.metadata import version as installed_version
 from typing import Annotated, NoReturn
 
 import typer
+import typer.core
 
 from ..core.errors import WollemiError
 from .bench import bench
@@ -18,6 +19,15 @@ from .kernels import kernels
 from .solve import solve
 from .tune import tune
 
+
+class _Command(typer.core.TyperCommand):
+    """A command with usage of the usual form: ``A [B]``, without braces."""
+
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:
+        """Return the words after the name of the command."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
 app = typer.Typer(
     name="wollemi",
     no_args_is_help=True,
@@ -25,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (info, doctor, solve, kernels, tune):
-    app.command()(guarded(command))
+    app.command(cls=_Command)(guarded(command))
 # Its arguments, --help among them, belong to the commands of another package.
 app.command(
     add_help_option=False,

@@ -30,7 +30,8 @@ OPTIONAL = (
     (("jax",), "arrays of JAX in and out", "wollemi[jax]"),
     (("mpi4py",), "groups of processes, with an MPI such as the wheel mpich", "wollemi[mpi]"),
     (("pymetis",), "partitions with few entries between members", "wollemi[metis]"),
-    (("sparse_dot_mkl",), "MKL as a peer in benchmarks", "wollemi[bench]"),
+    (("wollemi-bench",), "wollemi bench, in a checkout", "./benchmarks"),
+    (("sparse_dot_mkl",), "MKL as a peer in benchmarks", "sparse_dot_mkl"),
     (("pyamg",), "PyAMG as a peer in benchmarks", "pyamg"),
 )
 
@@ -38,7 +39,8 @@ OPTIONAL = (
 #: Printed where only the pure wheel, or a checkout that was not built, is installed.
 NO_NATIVE_MODULES = (
     "This installation has no native modules: reference (NumPy, slow) is the default executor. "
-    "Install a wheel for this platform, or build one, for omp."
+    "For omp run `pip install .` in a checkout with a C++17 compiler, or install a wheel for this "
+    "platform; docs/install.md has the packages of the compiler."
 )
 
 #: Packages that are always there.

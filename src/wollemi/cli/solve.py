@@ -82,8 +82,8 @@ Method = Annotated[
 Precond = Annotated[
     str,
     typer.Option(
-        help=f"The preconditioner: {', '.join(PRECONDITIONERS)}; with options as in "
-        "amg:theta=0.25.",
+        help=f"The preconditioner, M= in Python: {', '.join(PRECONDITIONERS)}; with options "
+        "as in amg:theta=0.25.",
         autocompletion=completion(PRECONDITIONERS),
     ),
 ]
