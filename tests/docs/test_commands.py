@@ -30,7 +30,18 @@ PAGES = [
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 #: Commands of other programs.
-OTHERS = {"cd", "export", "git", "module", "nvidia-smi", "playwright", "source", "srun", "torchrun"}
+OTHERS = {
+    ".",
+    "cd",
+    "export",
+    "git",
+    "module",
+    "nvidia-smi",
+    "playwright",
+    "source",
+    "srun",
+    "torchrun",
+}
 
 #: Modules that ask for the entry points of other packages.
 READERS_OF_GROUPS = ("core/registry.py", "solvers/third_party.py")
@@ -119,7 +130,7 @@ def check(words: list[str]) -> None:
             assert set(extra.split(",")) <= EXTRAS.keys()
     elif name == "wollemi":
         parse(rest)
-    elif name.endswith("python"):
+    elif name.endswith(("python", "python3")):
         assert_program(rest)
     elif name == "mpiexec":
         check(rest[2:])

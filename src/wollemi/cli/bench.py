@@ -15,8 +15,8 @@ def bench(context: typer.Context) -> None:
         if error.name != "wollemi_bench":
             raise
         raise WollemiError(
-            "the benchmarks are a package of their own, wollemi_bench, which is not installed: in a "
-            "checkout run pip install ./benchmarks, which brings MKL, PyAMG and other peers; "
+            "the benchmarks are a package of their own, wollemi_bench, which is not installed: in "
+            "a checkout run pip install ./benchmarks, which brings MKL, PyAMG and other peers; "
             "pip install --no-deps ./benchmarks is enough for wollemi bench spmv"
         ) from error
     commands(context.args, prog_name="wollemi bench")
