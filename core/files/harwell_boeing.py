@@ -204,10 +204,11 @@ def _check_length(header: _Header, lines: Lines, source: Source) -> None:
     least = sum(count + f.lines(count) for count, f in zip(counts, header.formats, strict=False))
     left = source.largest - lines.taken
     if least > left + 1:
+        line = header.place.removeprefix(f"{source.name}, ")
         raise truncated(
             source.name,
-            f"{header.place.removeprefix(f'{source.name}, ')} announces {header.columns} columns and {header.stored} entries, and "
-            f"at most {left} bytes follow",
+            f"{line} announces {header.columns} columns and {header.stored} entries, and at most "
+            f"{left} bytes follow",
         )
 
 

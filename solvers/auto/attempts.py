@@ -172,10 +172,8 @@ class Attempts:
             )
             if following is None:
                 break
-            usual = self.pool.first
-            if not self.tried and following is not usual:
-                about = f"{following.name}: the estimate is lower than that of {usual.name}"
-                self.notes.append(about)
+            if not self.tried:
+                self.notes += self.pool.about(following)
             self._take_turn(following)
         if not self._is_settled():
             self._is_solved_separately(last=True)

@@ -316,6 +316,12 @@ class Pool:
         self._taken.add(best.key)
         return best
 
+    def about(self, taken: Candidate) -> list[str]:
+        """Return the note on a candidate that is taken before the first one."""
+        if taken is self.first:
+            return []
+        return [f"{taken.name}: the estimate is lower than that of {self.first.name}"]
+
     def _is_counted_before(self, best: Candidate, left: list[Candidate], spent: float) -> bool:
         """Count the entries of factors where that is worth it, and estimate them anew."""
         direct = next((c for c in left if c.method == DIRECT), None)

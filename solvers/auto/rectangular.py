@@ -60,16 +60,8 @@ def solve_rectangular(
     notes = [f"{kind.__name__.lower()}: {why}"]
     M = asked.M
     if isinstance(M, str) and M == "auto":
-        tall = A.shape[0] > A.shape[1]
-        M = COLUMNS if tall and isinstance(A, Matrix) else None
-        if M:
-            notes += [
-                "M: the columns are scaled to length one",
-                "x is the shortest solution if the columns are independent; M='none' gives the "
-                "shortest one in any case",
-            ]
-        else:
-            notes.append("M: none, so that x is the shortest of all solutions")
+        M, about = scaling_of(A)
+        notes += about
     block = as_block(A.executor, b, A.shape[0], "b")
     largest = float(np.max(norms(A.executor, block), initial=0.0))
     tolerance = max(rtol, atol / largest if largest > 0 else 0.0)
@@ -90,6 +82,17 @@ def solve_rectangular(
         tried += factored
         notes += said
     return replace(found, notes=notes, attempts=tried)
+
+
+def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:
+    """Return the preconditioner for a matrix that is not square, with the notes on it."""
+    if A.shape[0] <= A.shape[1] or not isinstance(A, Matrix):
+        return None, ["M: none, so that x is the shortest of all solutions"]
+    return COLUMNS, [
+        "M: the columns are scaled to length one",
+        "x is the shortest solution if the columns are independent; M='none' gives the shortest "
+        "one in any case",
+    ]
 
 
 def _by_factors(

@@ -6,6 +6,7 @@ import json
 import platform
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +15,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..core import cache
+from ..core.errors import InvalidArgument
 from ..core.registry import available_executors, backend_notes, has_native_modules
 from .console import console
+from .matrix_info import facts_of_file, matrix_table
 
 if TYPE_CHECKING:
     from .links import LinkTimes
@@ -48,12 +51,25 @@ REQUIRED = ("wollemi", "numpy", "scipy")
 
 
 def info(
+    matrix: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="A",
+            help="The file of a matrix, to show its size, entries, symmetry and the method that "
+            "solve would try first; - reads .mtx from standard input.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     links: Annotated[
         bool, typer.Option("--links", help="Time sums over groups of threads and of GPUs.")
     ] = False,
 ) -> None:
-    """Show executors, devices and versions, and how to install missing parts."""
+    """Show executors, devices and versions, and how to install missing parts; or a matrix."""
+    if matrix is not None:
+        if links:
+            raise InvalidArgument("--links times this machine: leave the file of the matrix out")
+        _show_matrix(matrix, as_json)
+        return
     times = _link_times() if links else None
     if times == []:  # the first rank prints
         return
@@ -76,6 +92,14 @@ def info(
         if name in here:  # a caveat of a backend that cannot run here is of no use
             out.print(f"{escape(note)}\n")
     out.print(_versions())
+
+
+def _show_matrix(matrix: Path, as_json: bool) -> None:
+    told = facts_of_file(matrix)
+    if as_json:
+        print(json.dumps(told, indent=2))
+    else:
+        console().print(matrix_table(told))
 
 
 def facts() -> dict[str, Any]:

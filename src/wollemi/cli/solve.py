@@ -309,7 +309,7 @@ def read_system(
     matrix: Path, right_hand_side: Path | None, dtype: str | None, group: Any = None
 ) -> tuple[Any, Any]:
     """Read A and b; without a file, b is the product of A with ones."""
-    A = read_standard_input() if str(matrix) == STANDARD_INPUT else io.read(matrix, executor=group)
+    A = read_matrix(matrix, group)
     rows, columns = A.shape
     bad = _not_finite(A)
     if bad:
@@ -324,6 +324,13 @@ def read_system(
             f"{right_hand_side}: b has {b.shape[0]} rows and {matrix.name} has {rows}"
         )
     return A, b if dtype is None else b.astype(np.result_type(b.dtype, dtype), copy=False)
+
+
+def read_matrix(matrix: Path, group: Any = None) -> Any:
+    """Return the matrix in a file, or on standard input if the name is ``-``."""
+    if str(matrix) == STANDARD_INPUT:
+        return read_standard_input()
+    return io.read(matrix, executor=group)
 
 
 def read_standard_input() -> Any:
