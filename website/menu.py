@@ -62,7 +62,8 @@ TABS = (
         "Start",
         "Install wollemi, solve a first system, and find the counterparts of a library you know.",
         (
-            Group("First steps", _docs("install", "first-solve", "command-line", "choosing-a-solver")),
+            Group("First steps", _docs("install", "first-solve", "command-line",
+                                       "choosing-a-solver")),
             Group("Tutorials", ("docs/tutorials/index",)),
             Group("Help", _docs("troubleshooting", "estimates", "glossary")),
             Group(
