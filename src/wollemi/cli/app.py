@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version as installed_version
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.core
@@ -23,7 +23,7 @@ from .tune import tune
 class _Command(typer.core.TyperCommand):
     """A command with usage of the usual form: ``A [B]``, without braces."""
 
-    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words after the name of the command."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
