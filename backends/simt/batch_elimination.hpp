@@ -13,7 +13,7 @@
 namespace wl {
 
 // Elements that a work-item loads before it stores the first of them.
-constexpr int LOADED_TOGETHER = 16;
+constexpr int LOADED_TOGETHER = 40;
 
 // The rows of a matrix in memory of a block, N x stride. Rows begin at multiples of 16 bytes, and
 // 8 lanes that load 16 bytes each of their rows meet all banks once. A work-item has row `thread`
@@ -83,8 +83,19 @@ struct eliminated_rows {
         key = of_row > key ? of_row : key;
       }
       const u32 most = largest_of_wave(it, key);
-      const bool best = lane_of(it) == first_one_in(ballot(key == most));
-      if (best) {
+      const int lane = first_one_in(ballot(key == most));
+      const bool best = lane_of(it) == lane;
+      int p = 0;
+      T value = T(0), inverse = T(0);
+      if constexpr (waves == 1) { // the pivot is known before its row is in memory
+        T own = a[0][0];
+#pragma unroll
+        for (int m = 1; m < P; ++m)
+          own = chosen == m ? a[m][0] : own;
+        value = shuffle(own, lane);
+        inverse = T(1) / value;
+        p = lane + int(shuffle(chosen, lane)) * WL_BLOCK;
+      } else if (best) {
         keys[2 * (half + wave_of(it))] = most;
         keys[2 * (half + wave_of(it)) + 1] = u32(it.thread() + chosen * WL_BLOCK);
       }
@@ -103,13 +114,15 @@ struct eliminated_rows {
           }
         }
       it.barrier();
-      const int p = best_of_waves<waves>(keys + 2 * half);
+      if constexpr (waves > 1) {
+        p = best_of_waves<waves>(keys + 2 * half);
+        value = tile[p * stride];
+        inverse = T(1) / value;
+      }
       const T* const row = tile + p * stride;
-      const T value = row[0];
       const R size = pivot_size(value);
       if (!(size > R(0)) || !finite(size))
         return false;
-      const T inverse = T(1) / value;
       T factor[P];
       bool any = false;
 #pragma unroll
