@@ -33,7 +33,7 @@ captures() { # the table of calls that graphs record
     tests/backends/cuda/capture || code=$?
   if [ "$executor" = cuda ]; then
     "$python" -m website.captures "$folder" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" "$(date +%F)" \
-      && cp tests/backends/cuda/capture/outcomes.json docs/machine-learning.md "$out"
+      && cp tests/backends/cuda/capture/outcomes.json docs/cuda-graphs.md "$out"
   fi
   rm -r "$folder"
   return "$code"

@@ -2,7 +2,7 @@
 
 ``WOLLEMI_CAPTURE_TABLE=folder pytest -m gpu tests/backends/cuda/capture`` leaves outcomes in a
 folder, and ``python -m website.captures folder "NVIDIA H100" 2026-11-27`` makes a record of them.
-``python -m website.captures`` alone writes the table of the record into docs/machine-learning.md.
+``python -m website.captures`` alone writes the table of the record into docs/cuda-graphs.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .places import ROOT
 from .wrap_prose import wrapped
 
 RECORD = ROOT / "tests/backends/cuda/capture/outcomes.json"
-PAGE = ROOT / "docs/machine-learning.md"
+PAGE = ROOT / "docs/cuda-graphs.md"
 BEGIN, END = "<!-- captures: made by website/captures.py -->", "<!-- end of captures -->"
 
 #: Other outcomes than "recorded", as the sentence below the table has them.

@@ -102,7 +102,7 @@ TABS = (
                 ),
             ),
             Group("Applications", _docs("pde-assembly", "time-stepping", "eigenvalues")),
-            Group("Machine learning", _docs("machine-learning", "derivatives")),
+            Group("Machine learning", _docs("machine-learning", "derivatives", "cuda-graphs")),
             Group("Inside other programs", _docs("lineax", "petsc")),
             Group("Devices", _docs("executors", "cuda", "hip", "dpcpp", "distributed")),
             Group("Your own parts", _docs("own-operator")),

@@ -19,7 +19,7 @@ from .recording import FIRST, NOT_CALLED, RECORDED, REFUSED, Outcome, record, re
 pytestmark = pytest.mark.gpu
 
 CASES = list(cases())
-#: The calls that docs/machine-learning.md promises for every operator.
+#: The calls that docs/cuda-graphs.md promises for every operator.
 ALWAYS = {"apply", "matvec", "matmat", "__matmul__ of a vector", "__matmul__ of a block"}
 #: All that it says are recorded.
 PROMISED = ALWAYS | {"rmatvec", "rmatmat", "__rmatmul__ of a vector", "solve_triangular"}
