@@ -12,6 +12,7 @@ import numpy as np
 from .described import convergence, facts_table, rows_table, side_by_side
 from .errors import InvalidArgument
 from .status import Stop
+from .wording import counted, percentage
 
 #: The return value of SciPy's solvers when they break down.
 _BREAKDOWN_INFO = -10
@@ -89,8 +90,18 @@ class Result:
         factors give it, in the Euclidean one where CG without ``M`` or with Jacobi gives it on a
         host, of the matrix scaled by its diagonal with Jacobi; None elsewhere.
     error : float or None
-        The estimated relative error of ``x``, where a factorization gives it, or CG as an estimate
-        from above; None elsewhere.
+        The estimated relative error of ``x``, where a factorization gives it, or CG alone or with
+        Jacobi on a host as an estimate from above; None elsewhere.
+    norm_of_b : float or array, shape (k,), or None
+        The norm of the right-hand side, of which ``rtol`` is a part.
+    M : str or None
+        Of ``wl.solve``: the preconditioner with which this ``x`` was found, "" for none; None of a
+        solver by itself.
+    is_shortest : bool
+        Whether ``x`` is known to be the shortest of all least squares solutions.
+    explained : dict of Stop to str
+        Sentences that say more of this solve than those of its stops, which they replace in
+        :attr:`reason`.
 
     Examples
     --------
@@ -116,6 +127,10 @@ class Result:
     attempts: list[AttemptRecord] = field(default_factory=list)
     condition: float | None = None
     error: float | None = None
+    norm_of_b: Any = None
+    M: str | None = None
+    is_shortest: bool = False
+    explained: dict[Stop, str] = field(default_factory=dict)
 
     @property
     def converged(self) -> bool:
@@ -175,8 +190,35 @@ class Result:
             if stop != Stop.CONVERGED:
                 which = f"column {column}: " if len(self.stops) > 1 else ""
                 unmet = stop in _UNMET and np.atleast_1d(self.threshold)[column] == 0
-                return which + (_TOLERANCE_OF_ZERO if unmet else stop.sentence)
+                return which + (_TOLERANCE_OF_ZERO if unmet else self._sentence(stop, column))
         return Stop.CONVERGED.sentence
+
+    def _sentence(self, stop: Stop, column: int) -> str:
+        if stop in self.explained:
+            return self.explained[stop]
+        if stop != Stop.LEAST_SQUARES:
+            return stop.sentence
+        said = "least squares: A is singular and b is not in its range"
+        part = self._relative_norms()[column]
+        if np.isfinite(part):
+            said += f" ({percentage(part)} of its length lies outside)"
+        if self.is_shortest:
+            return f"{said}; x is the shortest least squares solution"
+        return f"{said}; x is a least squares solution; use lsmr for the shortest one"
+
+    def _relative_norms(self) -> np.ndarray[Any, Any]:
+        """Return the residual norms over the norms of b, NaN where these are 0 or not known."""
+        norms = np.atleast_1d(np.asarray(self.residual_norm, np.float64))
+        if self.norm_of_b is None:
+            return np.full(norms.shape, np.nan)
+        size = np.atleast_1d(np.asarray(self.norm_of_b, np.float64))
+        with np.errstate(all="ignore"):
+            return np.where(size > 0, norms / size, np.nan)
+
+    @property
+    def method(self) -> str:
+        """The solver, with its preconditioner or its kind of factors where they are known."""
+        return f"{self.solver} with {self.M}" if self.M else self.solver
 
     @property
     def info(self) -> int:
@@ -193,20 +235,26 @@ class Result:
         yield self.info
 
     def __repr__(self) -> str:
-        norm = np.max(self.residual_norm, initial=0.0)
         return (
-            f"<Result of {self.solver} on {self.executor}: {self.reason}; {self.iterations} "
-            f"iterations, residual norm {norm:.3g}, {self.seconds:.3g} s>"
+            f"<Result of {self.method} on {self.executor}: {self.reason}; "
+            f"{counted(self.iterations, 'iteration')}, residual norm {self._size_of_residual()}, "
+            f"{self.seconds:.3g} s>"
         )
+
+    def _size_of_residual(self) -> str:
+        """Return the largest residual norm, and the largest part of b that is left."""
+        norm = f"{np.max(self.residual_norm, initial=0.0):.3g}"
+        known = [part for part in self._relative_norms().tolist() if np.isfinite(part)]
+        return f"{norm} ({max(known):.2g} of b)" if known else norm
 
     def _repr_html_(self) -> str:
         """Return the card of a notebook: the facts, the residual norms, and the attempts."""
-        norm, limit = (float(np.max(v, initial=0.0)) for v in (self.residual_norm, self.threshold))
+        limit = float(np.max(self.threshold, initial=0.0))
         facts = {
             "verdict": self.reason,
-            "solver": f"{self.solver} on {self.executor}",
+            "solver": f"{self.method} on {self.executor}",
             "iterations": f"{self.iterations:,}",
-            "residual norm": f"{norm:.3g}, tolerance {limit:.3g}",
+            "residual norm": f"{self._size_of_residual()}, tolerance {limit:.3g}",
             "time": f"{self.seconds:.3g} s",
         }
         if self.condition is not None:
@@ -262,7 +310,7 @@ class Result:
         axes.set_xlabel("iteration")
         axes.set_ylabel("residual norm")
         verdict = "converged" if self.converged else self.reason.split(":")[0]
-        axes.set_title(f"{self.solver} on {self.executor}: {verdict}", fontsize=11)
+        axes.set_title(f"{self.method} on {self.executor}: {verdict}", fontsize=11)
         axes.grid(True, which="major", alpha=0.3)
         if history.shape[1] <= 8:
             axes.legend(frameon=False)

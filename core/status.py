@@ -86,8 +86,8 @@ _SENTENCES = {
         'of A with M="columns", add damp, or raise conlim'
     ),
     Stop.LEAST_SQUARES: (
-        "not converged: to the precision of the dtype A is singular and b is not in its range; x "
-        "is a least squares solution, which no other x beats; use lsmr for the shortest one"
+        "least squares: A is singular and b is not in its range; x is a least squares solution; "
+        "use lsmr for the shortest one"
     ),
     Stop.UNPREPARED: (
         "not solved: the preconditioner, or the factors, could not be made of this matrix"

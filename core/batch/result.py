@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import SystemNotSolved
 from ..status import Stop
+from ..wording import counted
 from .verdicts import Verdicts
 
 Numbers = np.ndarray[Any, Any]
@@ -158,6 +159,6 @@ class BatchResult:
         most = int(self.iterations.max(initial=0))
         return (
             f"<BatchResult of {self.solver} on {self.executor}: {solved} of "
-            f"{self.converged.size} systems converged; {most} iterations at most, "
+            f"{self.converged.size} systems converged; {counted(most, 'iteration')} at most, "
             f"{self.seconds:.3g} s>"
         )

@@ -27,6 +27,7 @@ from ...core.result import AttemptRecord, Result
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
+from ...core.wording import counted
 from ..driver.loop import UNLIMITED
 from ..driver.scaling import norms
 from ..krylov.base import KrylovSolver
@@ -96,8 +97,12 @@ SEARCH = 8.0
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
 
 
+#: How the notes on the first choice begin, where it was not the only one.
+FIRST_CHOICE = "first choice"
+
 #: Notes on the length of a solution of a singular system.
 SHORTEST = "x is the shortest solution"
+LEAST = "x is the shortest least squares solution"
 LONGER_ONE = (
     "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds that"
 )
@@ -126,6 +131,10 @@ class Attempts:
     separately: Callable[[bool], Result | None] | None = None
     #: Seconds in which the preconditioner of the first attempt was made before.
     made_in: float = 0.0
+    #: The notes on the first choice.
+    about_first: list[str] = field(default_factory=list)
+    #: Whether the first attempt is another one than that choice: it solved the last system.
+    is_remembered: bool = False
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
@@ -174,6 +183,10 @@ class Attempts:
                 break
             if not self.tried:
                 self.notes += self.pool.about(following)
+            if self._gave_up and not self._is_over(following):
+                given_up = self.tried[-1]
+                after = counted(given_up.iterations, "iteration")
+                self.notes.append(f"{following.name} was expected to be quicker after {after}")
             self._take_turn(following)
         if not self._is_settled():
             self._is_solved_separately(last=True)
@@ -183,7 +196,8 @@ class Attempts:
         if self.best is None:
             raise SystemNotSolved("no candidate could be tried: " + "; ".join(self.notes))
         if not self.best.converged and len(self.done) > 1:
-            self.notes.append(f"the best is that of {self.best.solver.lower()}")
+            M = f" with {self.best.M}" if self.best.M else ""
+            self.notes.append(f"the best is that of {self.best.solver.lower()}{M}")
         return self._told_whole(self.best)
 
     def _is_next_quick(self) -> bool:
@@ -218,11 +232,12 @@ class Attempts:
         if not isinstance(self.A, Matrix) or self.A.partition is not None:
             return
         found = self._shortest(None)
+        how = "orthogonal factors" if found.notes else "lsmr"  # their note names the factors
         self.best = found if self.best is None else self._better(found)
         ended = [s for s in found.stops if s != Stop.CONVERGED]
         if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
             self.best, self.ended_by = found, Stop.LEAST_SQUARES
-            self.notes.append("x is the shortest least squares solution, by lsmr")
+            self.notes.append(f"{LEAST}, by {how}")
         elif not ended and self.best is found:
             self.notes.append(SHORTEST)
 
@@ -233,6 +248,7 @@ class Attempts:
         found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
         setup = time.perf_counter() - began - found.seconds
         self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
+        found = replace(found, M="")
         self.notes += [note for note in found.notes if note not in self.notes]
         return found
 
@@ -361,8 +377,22 @@ class Attempts:
             stops = [s if s == Stop.CONVERGED else self.ended_by for s in stops]
         seconds = time.perf_counter() - self.began
         return replace(
-            result, stops=stops, notes=self.notes, seconds=seconds, attempts=list(self.tried)
+            result,
+            stops=stops,
+            notes=self._told_notes(),
+            seconds=seconds,
+            attempts=list(self.tried),
         )
+
+    def _told_notes(self) -> list[str]:
+        """Return the notes; of several candidates, those on the first choice say that."""
+        tried = {(attempt.method, attempt.M) for attempt in self.tried}
+        if self.about_first and (len(tried) > 1 or self.is_remembered):
+            others = [note for note in self.notes if note not in self.about_first]
+            place = self.notes.index(self.about_first[0])
+            first = f"{FIRST_CHOICE}: {'; '.join(self.about_first)}"
+            return [*others[:place], first, *others[place:]]
+        return self.notes
 
     @property
     def budget(self) -> int:
@@ -472,6 +502,7 @@ class Attempts:
         reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
         reason = "diverged" if self._diverged else reason
         self._record(attempt, self._setup, result.iterations, result.seconds, reason)
+        result = replace(result, M=attempt.label)
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result

@@ -211,17 +211,20 @@ def solve(
     separately = None
     if dense and isinstance(operator, Matrix) and operator.partition is None:
         separately = partial(solve_components, operator, b, again, rtol, atol)
+    winner = plan.winner()
+    remembered = [f"{c.name}: it solved the last system" for c in winner if plan.differs_from(c)]
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
-        notes=[*conversion_notes(A, operator), *plan.notes],
+        notes=[*conversion_notes(A, operator), *plan.notes, *remembered],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
         make_pool=plan.pool,
         is_open=asked.is_auto,
         separately=separately,
         made_in=plan.setup_seconds,
+        about_first=plan.notes,
+        is_remembered=bool(remembered),
     )  # fmt: skip
-    winner = plan.winner()
     result = attempts.run([*winner, *plan.first], plan.tail)
     plan.keep(attempts)
     return result

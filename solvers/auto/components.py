@@ -170,12 +170,20 @@ def _together(
         residual_norm=float(norm[0]) if one else norm,
         residuals=history[:, 0] if one else history,
         threshold=float(threshold[0]) if one else threshold,
+        norm_of_b=float(norm_b[0]) if one else norm_b,
+        M=found[0].M,
+        is_shortest=_are_shortest(found),
         seconds=sum(result.seconds for result in found),
         solver=found[0].solver,
         executor=A.executor.name,
         notes=_notes(found, count),
         attempts=attempts,
     )
+
+
+def _are_shortest(found: list[Result]) -> bool:
+    """Return whether each part without a solution has its shortest least squares solution."""
+    return all(result.converged or result.is_shortest for result in found)
 
 
 def _notes(found: list[Result], count: int) -> list[str]:

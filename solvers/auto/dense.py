@@ -352,6 +352,8 @@ def _result(
         residual_norm=float(norm[0]) if one else norm,
         residuals=history[:, 0] if one else history,
         threshold=float(threshold[0]) if one else threshold,
+        norm_of_b=float(system.norm_b[0]) if one else system.norm_b,
+        M=attempt.M,
         seconds=seconds,
         solver="Direct",
         executor=A.executor.name,

@@ -88,6 +88,8 @@ def shortest(
         residual_norm=found.residual_norm,
         residuals=found.residuals,
         threshold=float(threshold[0]) if one else threshold,
+        norm_of_b=found.norm_of_b,
+        is_shortest=x0 is None,
         seconds=found.seconds,
         solver=found.solver,
         executor=found.executor,
@@ -191,6 +193,7 @@ def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
         x=like(A.executor, native, b),
         stops=stops,
         residual_norm=float(norm[0]) if one else norm,
+        is_shortest=True,
         seconds=found.seconds + time.perf_counter() - began,
         notes=[f"lsmr did not end; orthogonal factors of rank {rank}, by LAPACK in SciPy, did"],
     )

@@ -17,7 +17,8 @@ from ...core.linop import LinOp
 from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
-from .attempts import LONGER_ONE
+from ...core.wording import counted, percentage
+from .attempts import LEAST, LONGER_ONE
 from .kept import facts_of, kept_with
 from .methods import AskedMethod
 
@@ -138,15 +139,20 @@ def solve_projected(
     ]
     notes = [
         *(note for note in found.notes if LONGER_ONE not in note),
-        f"the matrix maps constants to zero, on {null.sizes.size} component(s): they were taken "
-        "out of b and x, and x is the shortest solution",
+        f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "
+        "taken out of b and x" + ("" if unmet.all() else ", and x is the shortest solution"),
     ]
+    attempts = list(found.attempts)
     if unmet.any():
+        if attempts and Stop.LEAST_SQUARES in stops:  # its residual was that of b in the range
+            outcome = Stop.LEAST_SQUARES.sentence.partition(":")[0]
+            attempts[-1] = replace(attempts[-1], reason=outcome)
         worst = float(np.max(left / np.where(size > 0, size, 1.0)))
         notes.append(
-            f"b does not add up to zero: {worst:.2g} of its length is out of the range of A, and x "
-            "is the shortest least squares solution"
+            f"b does not add up to zero: {percentage(worst)} of its length lies outside of the "
+            "range of A"
         )
+        notes.append(LEAST)
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
     return replace(
@@ -156,5 +162,8 @@ def solve_projected(
         residual_norm=float(norm[0]) if one else norm,
         residuals=found.residuals[:, 0] if one else found.residuals,
         threshold=float(threshold[0]) if one else threshold,
+        norm_of_b=float(size[0]) if one else size,
+        is_shortest=True,
+        attempts=attempts,
         notes=notes,
     )

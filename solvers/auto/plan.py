@@ -96,6 +96,13 @@ class SolvePlan:
         found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
         return [] if found is None else [found]
 
+    def differs_from(self, winner: Candidate) -> bool:
+        """Return whether the candidate that solved the last system is not the first choice."""
+        if self.pooled is None:
+            return False
+        first = self.pooled[0]
+        return (first.method, first.label) != (winner.method, winner.label)
+
     def keep(self, attempts: Attempts) -> None:
         """Keep the candidate that solved the system, for the next one."""
         if self.key is None or attempts.winner is None or self.pooled is None:
@@ -297,8 +304,7 @@ def _preconditioners(
         )
         return [(None, "")], why
     if facts.constant_diagonal:
-        with_jacobi = (Settings(Jacobi, {}), "jacobi")
-        return [(None, ""), with_jacobi], ["M: none, the diagonal is constant"]
+        return [(None, "")], ["M: none, the diagonal is constant, so Jacobi would change nothing"]
     if not facts.not_invertible:
         jacobi, note = Settings(Jacobi, {}), "M: jacobi, the diagonal has no zero"
     else:

@@ -81,7 +81,7 @@ def solve_rectangular(
         found, factored, said = _by_factors(A, block, b, found, tolerance, atol)
         tried += factored
         notes += said
-    return replace(found, notes=notes, attempts=tried)
+    return replace(found, notes=notes, attempts=tried, M=tried[-1].M)
 
 
 def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:

@@ -12,6 +12,7 @@ from ...core.errors import InvalidArgument, SystemNotSolved, UnsupportedOperatio
 from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
+from ...core.status import Stop
 from ..auto.choose import solve as solve_by_choice
 from ..configuration import from_settings
 from ..registry import SOLVERS
@@ -102,7 +103,8 @@ def solved(A: Csr, b: Any, how: str) -> Any:
     if not result.converged and "otherwise" in told:
         result = _run(A, b, told["otherwise"])
     if not result.converged:
-        raise SystemNotSolved(_unsolved("the system was not solved", result.reason))
+        singular = Stop.LEAST_SQUARES in result.stops
+        raise SystemNotSolved(_unsolved("the system was not solved", result.reason, singular))
     return result.x
 
 
@@ -152,6 +154,7 @@ def solved_together(A: Csr, values: Any, b: Any, how: str) -> Any:
             _unsolved(
                 f"{failed.size} of {result.converged.size} systems were not solved",
                 f"system {first}: {result.reason[first]}",
+                Stop.LEAST_SQUARES in result.stops.reshape(result.converged.size, -1)[first],
             )
         )
     return result.x
@@ -175,8 +178,12 @@ def _run(A: Csr | BatchCsr, b: Any, told: dict[str, Any]) -> Any:
     return solve_by_choice(A, b, **options)
 
 
-def _unsolved(who: str, reason: str) -> str:
-    return (
-        f"{who}, so there is nothing to differentiate: {reason}. "
-        "Loosen rtol, raise maxiter or take another solver or preconditioner"
-    )
+def _unsolved(who: str, reason: str, singular: bool) -> str:
+    """Return the message on a system that was not solved; ``singular`` if b is out of the range."""
+    remedy = "Loosen rtol, raise maxiter or take another solver or preconditioner"
+    if singular:
+        remedy = (
+            "least_squares of wollemi.interop.torch or wollemi.interop.jax has derivatives of a "
+            "least squares solution; A is singular, so give it damp > 0"
+        )
+    return f"{who}, so there is nothing to differentiate: {reason}. {remedy}"

@@ -299,7 +299,9 @@ class Direct(LinOp, metaclass=Configurable):
                     self.executor.run(vector.fill, column(solution, c), 0.0)
                     norms_found[c] = sides.norm[c]
         history = [sides.given(one) for one in [*history[:-1], norms_found]]
-        last, thresholds = history[-1], sides.given(limits.threshold)
+        last, thresholds, sizes = (
+            history[-1], sides.given(limits.threshold), sides.given(sides.norm)
+        )  # fmt: skip
         one = np.ndim(b) == 1
         return Result(
             x=like(self.executor, solution, b),
@@ -308,6 +310,7 @@ class Direct(LinOp, metaclass=Configurable):
             residual_norm=float(last[0]) if one else last,
             residuals=np.array(history)[:, 0] if one else np.array(history),
             threshold=float(thresholds[0]) if one else thresholds,
+            norm_of_b=float(sizes[0]) if one else sizes,
             seconds=time.perf_counter() - began,
             solver=type(self).__name__,
             executor=self.executor.name,

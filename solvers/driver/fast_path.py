@@ -156,4 +156,5 @@ def _result_if_over(
         np.array([norm]),
         np.array([linear.threshold(begun)]),
         residuals,
+        np.array([begun]),
     )

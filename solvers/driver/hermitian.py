@@ -1,11 +1,15 @@
-"""Whether an operator is Hermitian, asked after a method that needs it has failed."""
+"""Why a method that needs a Hermitian operator has failed: it has none, or one that is singular."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core.operands import as_block
 from ...core.result import Result
 from ...core.status import Stop
 
@@ -15,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """Whether a matrix is Hermitian, with the version of its values that was asked."""
+    """Whether a matrix has a property, with the version of its values that was asked."""
 
     version: int
-    hermitian: bool
+    holds: bool
 
 
 #: The ends of a solve for which an operator that is not Hermitian may be the reason.
@@ -28,6 +32,9 @@ MAY_BE_OF_SYMMETRY = frozenset(
 
 #: Units of rounding, times the root of the rows, by which products of a Hermitian operator differ.
 SLACK = 64.0
+
+#: The part of a right-hand side along the constants from which on it is out of the range.
+OUTSIDE = 1e-6
 
 
 def is_hermitian_in_products(operator: LinOp) -> bool:
@@ -53,41 +60,92 @@ def _length(x: Any) -> float:
     return float(np.linalg.norm(x))
 
 
-def notes_on_symmetry(solver: KrylovSolver, result: Result) -> list[str]:
-    """Return notes on operators that are not Hermitian, of a failed method that needs it.
+def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
+    """Return the result of a failed method with the reason that its operators give.
 
     Parameters
     ----------
     solver : KrylovSolver
         The solver.
+    b : array, shape (n,) or (n, k)
+        Right-hand sides.
     result : Result
         Its result.
     """
-    if not solver.HERMITIAN or MAY_BE_OF_SYMMETRY.isdisjoint(result.stops):
-        return []
-    if solver.partition is not None or not result.iterations:
-        return []  # members of a group have rows of their own
+    stops = MAY_BE_OF_SYMMETRY.intersection(result.stops)
+    if not solver.HERMITIAN or not stops or not result.iterations:
+        return result
+    if solver.partition is not None:
+        return result  # members of a group have rows of their own
+    notes = notes_on_symmetry(solver)
+    why = notes[0].replace(": use", "; use") if notes else _about_constants(solver, b, stops)
+    if why is None:
+        return result
+    sentences = {stop: f"{stop.sentence.partition(':')[0]}: {why}" for stop in stops}
+    return replace(result, notes=[*result.notes, *notes], explained=sentences)
+
+
+def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> str | None:
+    """Return why a solve of a Hermitian matrix that maps constants to zero failed.
+
+    None for other matrices, for operators without entries, and where the method takes singular
+    ones. A solve that ended at its limit may have a solution if ``b`` adds up to zero.
+    """
+    A = solver.A
+    if solver.TAKES_SINGULAR or not hasattr(A, "_values_version"):
+        return None
+    if not _holds(solver, "constants", A, maps_constants_to_zero):
+        return None
+    block = np.asarray(solver.executor.to_host(as_block(solver.executor, b, A.shape[0], "b")))
+    with np.errstate(all="ignore"):
+        part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * A.shape[0] ** 0.5)
+    if np.any(part > OUTSIDE):
+        return (
+            "A maps constants to zero and b does not add up to zero, so that no x solves the "
+            "system; wl.solve(A, b) or minres gives a least squares solution"
+        )
+    if stops == {Stop.MAX_ITERATIONS}:
+        return None
+    return "A maps constants to zero, so that it is singular; use wl.solve(A, b) or minres"
+
+
+def maps_constants_to_zero(operator: LinOp) -> bool:
+    """Return whether ``A @ 1`` is zero to rounding, beside the product with random signs."""
+    n = operator.shape[0]
+    dtype = np.dtype(operator.dtype)
+    signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(dtype)
+    image, other = (_length(np.asarray(operator @ x)) for x in (np.ones(n, dtype), signs))
+    eps = float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-7
+    return bool(n > 1 and image <= SLACK * eps * other)
+
+
+def notes_on_symmetry(solver: KrylovSolver) -> list[str]:
+    """Return notes on operators that are not Hermitian, of a method that needs it."""
     notes = []
     for name in solver.HERMITIAN:
         operator = solver.A if name == "A" else solver.M
-        if operator is None or operator.varies or _is_hermitian(solver, name, operator):
+        if operator is None or operator.varies:
+            continue
+        if _holds(solver, name, operator, is_hermitian_in_products):
             continue
         another = ", or another M" if name == "M" else ""
         notes.append(f"{name} is not Hermitian, as the method needs it: use gmres{another}")
     return notes
 
 
-def _is_hermitian(solver: KrylovSolver, name: str, operator: LinOp) -> bool:
-    """Return whether an operator of a solver is Hermitian.
+def _holds(
+    solver: KrylovSolver, name: str, operator: LinOp, holds: Callable[[LinOp], bool]
+) -> bool:
+    """Return whether an operator of a solver has a property, kept under a name.
 
     Matrices are asked once for each set of values: the two products take longer than a solve of few
     iterations, and solves that end at their limit are repeated.
     """
     version: int | None = getattr(operator, "_values_version", None)
     if version is None:
-        return is_hermitian_in_products(operator)
+        return holds(operator)
     known = solver._hermitian.get(name)
     if known is None or known.version != version:
-        known = Answer(version, is_hermitian_in_products(operator))
+        known = Answer(version, holds(operator))
         solver._hermitian[name] = known
-    return known.hermitian
+    return known.holds

@@ -9,7 +9,6 @@ or a watcher on the host has its turn.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from ...core.status import Stop
 from ...core.stopping import Norms, State
 from .applications import applications_required
 from .fast_path import FirstCycle, go_straight, may_go_straight
-from .hermitian import notes_on_symmetry
+from .hermitian import explained
 from .scaling import (
     RightHandSides,
     column,
@@ -467,6 +466,7 @@ class Solve(Verification):
             self.sides.given(self.norm),
             self.sides.given(self.threshold),
             residuals,
+            self.sides.given(self.sides.norm),
         )
 
 
@@ -504,9 +504,7 @@ def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last
     result, work = _once(solver, b, x0, watchers, keep_last)
     if not MAY_BE_OF_SCALE.isdisjoint(result.stops) and solver.rescale(work):
         result, _ = _once(solver, b, x0, watchers, keep_last)
-    if solver.HERMITIAN and not keep_last and (notes := notes_on_symmetry(solver, result)):
-        return replace(result, notes=[*result.notes, *notes])
-    return result
+    return result if keep_last else explained(solver, b, result)
 
 
 def _once(

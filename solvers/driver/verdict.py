@@ -425,6 +425,7 @@ def result_of(
     norms: Numbers,
     thresholds: Numbers,
     residuals: Numbers,
+    sizes: Numbers,
 ) -> Result:
     """Return the result of a solve, for one column or several as its user gave them.
 
@@ -440,6 +441,8 @@ def result_of(
         Of each column; norms and thresholds in the units of the right-hand side.
     residuals : ndarray, shape (iterations + 1, k)
         The norms on the way.
+    sizes : ndarray, shape (k,)
+        The norms of the right-hand sides.
     """
     one = np.ndim(solve.asked) == 1
     return Result(
@@ -449,6 +452,7 @@ def result_of(
         residual_norm=norms.item() if one else norms,
         residuals=residuals[:, 0] if one else residuals,
         threshold=thresholds.item() if one else thresholds,
+        norm_of_b=sizes.item() if one else sizes,
         seconds=solve.watchers.elapsed,
         solver=type(solve.solver).__name__,
         executor=solve.executor.name,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.described import facts_table, rows_table, side_by_side
 from ...core.status import Stop
+from ...core.wording import counted
 
 Numbers = np.ndarray[Any, Any]
 
@@ -124,8 +125,9 @@ class EigenResult:
         worst = float(np.max(self.residual_norms, initial=0.0))
         return (
             f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
-            f"{len(self.stops)} pairs converged, {self.iterations} iterations, largest residual "
-            f"norm {worst:.3g}, {self.seconds:.3g} s>"
+            f"{len(self.stops)} pairs converged, "
+            f"{counted(self.iterations, 'iteration')}, largest residual norm {worst:.3g}, "
+            f"{self.seconds:.3g} s>"
         )
 
 
@@ -185,8 +187,9 @@ class SingularResult:
         worst = float(np.max(self.residual_norms, initial=0.0))
         return (
             f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
-            f"{len(self.stops)} triplets converged, {self.iterations} restarts, largest residual "
-            f"norm {worst:.3g}, {self.seconds:.3g} s>"
+            f"{len(self.stops)} triplets converged, "
+            f"{counted(self.iterations, 'restart')}, largest residual norm {worst:.3g}, "
+            f"{self.seconds:.3g} s>"
         )
 
     def _repr_html_(self) -> str:

@@ -106,6 +106,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     #: The operators that must be Hermitian: a failed solve says which of them are not.
     HERMITIAN: ClassVar[tuple[str, ...]] = ()
 
+    #: Whether it minimizes the residual of singular systems that have no solution.
+    TAKES_SINGULAR: ClassVar[bool] = False
+
     #: A vector of the workspace that an iteration writes before it reads it: between two iterations
     #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
     SPARE: ClassVar[str] = "r"

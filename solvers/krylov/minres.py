@@ -251,6 +251,7 @@ class Minres(KrylovSolver):
 
     SPARE: ClassVar[str] = "q"
     HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
+    TAKES_SINGULAR: ClassVar[bool] = True
 
     #: Where the residual of a cycle seems to be that of least squares, another one shows whether it
     #: falls at all: matrices that are almost singular gain little in each (float32, a power grid).

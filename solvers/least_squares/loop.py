@@ -412,6 +412,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             residual_norm=shaped(given(upper)),
             residuals=residuals[:, 0] if one else residuals,
             threshold=shaped(self._threshold()),
+            norm_of_b=shaped(given(self.sides.norm)),
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,

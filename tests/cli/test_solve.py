@@ -30,6 +30,8 @@ def test_a_system_is_solved(wollemi, laplacian, method, executor):
     ended = wollemi("solve", laplacian, "--method", method, "--executor", executor)
     assert ended.status == SOLVED
     assert "converged: the true residual meets the tolerance" in ended.out
+    residual = next(line for line in ended.out.splitlines() if "true residual  " in line)
+    assert "(relative " in residual and ", asked 1e-" in residual
     assert executor.split(":")[0] in ended.out
     assert ended.err == ""
 

@@ -35,6 +35,22 @@ def test_info_is_scipys_code(stop, info):
     assert result(Stop.CONVERGED, stop).info == info
 
 
+def test_the_line_of_a_result_has_the_preconditioner_and_the_relative_residual():
+    one = replace(result(Stop.CONVERGED, iterations=1), M="amg", norm_of_b=np.full(1, 500.0))
+    assert repr(one).startswith("<Result of Cg with amg on omp:2: converged")
+    assert "; 1 iteration, residual norm 1 (0.002 of b), 0.5 s>" in repr(one)
+    assert "7 iterations, residual norm 1, " in repr(result(Stop.CONVERGED))
+    assert "residual norm 1, " in repr(replace(one, norm_of_b=np.zeros(1)))
+
+
+def test_the_verdict_on_least_squares_has_the_part_outside_of_the_range():
+    least = replace(result(Stop.CONVERGED, Stop.LEAST_SQUARES), norm_of_b=np.array([1.0, 4.0]))
+    said = "column 1: least squares: A is singular and b is not in its range (25 % of its length"
+    assert least.reason.startswith(said) and least.reason.endswith("use lsmr for the shortest one")
+    shortest = replace(least, is_shortest=True).reason
+    assert shortest.endswith("lies outside); x is the shortest least squares solution")
+
+
 def test_a_tolerance_of_zero_is_what_is_to_be_changed():
     unmet = result(Stop.MAX_ITERATIONS)
     assert "rtol, such as 1e-12" in unmet.reason and "maxiter" not in unmet.reason

@@ -101,6 +101,16 @@ def test_two_leading_axes_and_float32() -> None:
     torch.testing.assert_close(x, torch.linalg.solve(dense(values), b), rtol=1e-3, atol=1e-4)
 
 
+def test_a_system_without_a_solution_names_least_squares() -> None:
+    line = sp.diags_array(
+        [-np.ones(19), [1.0, *2 * np.ones(18), 1.0], -np.ones(19)], offsets=[-1, 0, 1]
+    )
+    K = wl.Csr(line.tocsr())
+    said = r"least squares: .*least_squares of wollemi.interop.torch .* damp > 0"
+    with pytest.raises(SystemNotSolved, match=said):
+        solve(K, torch.ones(20, dtype=torch.float64))
+
+
 def test_the_first_system_that_fails_is_named() -> None:
     values, b = (x.detach() for x in operands())
     values[1] = 0

@@ -43,7 +43,9 @@ def test_it_is_the_first_attempt_of_a_solve(name):
     first = result.attempts[0]
     assert found.method == first.method
     assert ("" if first.M in ("none", "dense") else first.M) == found.M
-    assert result.notes[: len(found.notes)] == found.notes
+    told = "\n".join(result.notes)  # of several attempts the notes on the first are one note
+    assert all(note in told for note in found.notes)
+    assert len(result.attempts) > 1 or result.notes[: len(found.notes)] == found.notes
 
 
 def test_a_dense_matrix_and_another_format_have_one():

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.status import Stop
 from wollemi.solvers.driver import hermitian
 from wollemi.solvers.driver.hermitian import is_hermitian_in_products
 
@@ -33,6 +34,7 @@ def test_a_failed_method_says_that_a_is_not_hermitian(on, name):
     result = getattr(wl.solvers, name)(A, rtol=1e-14, maxiter=30).solve(b)
     assert not result.converged
     assert "A is not Hermitian, as the method needs it: use gmres" in result.notes
+    assert result.reason.endswith(": A is not Hermitian, as the method needs it; use gmres")
     result = wl.solvers.Cg(wl.Csr(poisson(8), executor=on), maxiter=2).solve(b)
     assert not result.converged and not result.notes
 
@@ -51,6 +53,27 @@ def test_a_matrix_is_asked_once_for_its_values(on, monkeypatch):
     solver.update()
     solver.solve(b)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("M", ["none", "jacobi"])
+def test_a_failed_method_says_that_a_maps_constants_to_zero(on, M):
+    line = sp.diags_array(
+        [-np.ones(29), [1.0, *2 * np.ones(28), 1.0], -np.ones(29)], offsets=[-1, 0, 1]
+    )
+    A, b = wl.Csr(sp.kronsum(line, line).tocsr(), executor=on), np.random.default_rng(0).random(900)
+    result = wl.solve(A, b, method="cg", M=M)
+    assert not result.converged
+    assert "A maps constants to zero and b does not add up to zero" in result.reason
+    assert "wl.solve(A, b) or minres gives a least squares solution" in result.reason
+    short = wl.solve(A, b - b.mean(), method="cg", M=M, maxiter=2)
+    assert short.reason == Stop.MAX_ITERATIONS.sentence  # the system has a solution
+
+
+def test_one_attempt_is_made_where_jacobi_changes_nothing(on):
+    A = wl.Csr(convection(12), executor=on)
+    result = wl.solve(A, np.ones(144), method="cg")
+    assert not result.converged and "A is not Hermitian" in result.reason
+    assert [(a.method, a.M) for a in result.attempts] == [("cg", "")]
 
 
 def test_the_choice_leaves_out_cg_where_m_is_not_hermitian(on):

@@ -49,6 +49,12 @@ def test_a_right_hand_side_out_of_the_range_of_a_laplacian_has_its_verdict_at_on
     result = wl.solve(wl.Csr(S, executor=on), b, rtol=1e-6)
     assert not result.converged and result.stops == [Stop.LEAST_SQUARES]
     assert len(result.attempts) == 1
+    part = 100 * abs(b.mean()) * n / np.linalg.norm(b)
+    assert result.reason.startswith("least squares: A is singular and b is not in its range (")
+    assert np.isclose(float(result.reason.partition("(")[2].partition(" %")[0]), part, rtol=0.06)
+    assert result.reason.endswith("; x is the shortest least squares solution")
+    assert result.attempts[-1].reason == "least squares"
+    assert not any("x is the shortest solution" in note for note in result.notes)
     assert np.isclose(result.residual_norm, abs(b.mean()) * n, rtol=1e-3)
     np.testing.assert_allclose(S @ result.x, b - b.mean(), atol=1e-5 * np.linalg.norm(b))
 
@@ -63,6 +69,8 @@ def test_singular_inconsistent_systems_have_a_least_squares_solution(on, hermiti
     assert not result.converged and result.stops == [Stop.LEAST_SQUARES]
     assert np.isclose(result.residual_norm, np.linalg.norm(b - S @ shortest), rtol=1e-3)
     assert np.linalg.norm(result.x) <= 1.01 * np.linalg.norm(shortest)
+    assert result.reason.endswith("; x is the shortest least squares solution")
+    assert result.attempts[-1].reason == "least squares"
     assert len(result.attempts) <= 7  # not every method is tried in vain
 
 

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,7 +41,8 @@ WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
 
 
 METHODS = ("auto", "direct", *SOLVERS, *LEAST_SQUARES)
-PRECONDITIONERS = ("auto", "none", DIRECT, *BY_NAME)
+NONE = "none"
+PRECONDITIONERS = ("auto", NONE, DIRECT, *BY_NAME)
 EXECUTORS = ("reference", "omp", "cuda", "hip", "dpcpp", "mpi")
 
 #: The name of standard input among files.
@@ -355,7 +355,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
     lines = [
         ("matrix", f"{solved.name}: {kind} {rows} x {columns}, {entries} entries, {A.dtype}"),
         ("executor", _place(solved)),
-        ("method", _method(result)),
+        ("method", result.method),
         *_reasons(result),
         ("iterations", _iterations(result)),
     ]
@@ -366,11 +366,12 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
     if norms.size > 1:
         lines.append(("right-hand sides", f"{norms.size}, the worst one below"))
     if norms.size:
-        asked = f"at most {np.atleast_1d(result.threshold)[worst]:.3e} asked, "
-        if result.solver in ("Lsmr", "Lsqr"):
-            asked = ""  # the threshold of least squares is one of A^H r
-        about = f"({asked}{relative[worst]:.3e} relative to b)"
-        lines.append(("true residual", f"{norms[worst]:.3e} {about}"))
+        threshold, size = np.atleast_1d(result.threshold)[worst], scale[worst]
+        about = [f"relative {relative[worst]:.2g}"] if size > 0 else []
+        if result.solver not in ("Lsmr", "Lsqr"):  # their threshold is one of A^H r
+            about.append(f"asked {threshold / size if size > 0 else threshold:.2g}")
+        told = f" ({', '.join(about)})" if about else ""
+        lines.append(("true residual", f"{norms[worst]:.3e}{told}"))
     if known is not None and rows:
         error = np.max(np.abs(result.x - known))
         lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
@@ -387,21 +388,13 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
 
 
 def _preconditioner(result: Result) -> str | None:
-    """Return the preconditioner of the attempt that solved the system, if it is known."""
-    solved = result.converged and result.attempts
-    last = result.attempts[-1] if solved else None
-    return last.M if last is not None and last.method == result.solver.lower() else None
+    """Return the preconditioner of the attempt that counts, if it is known."""
+    return result.M if result.M is None else result.M or NONE
 
 
 def _reasons(result: Result) -> list[tuple[str, str]]:
-    """Return the notes; of several attempts, the notes on the first one come first."""
-    labels = ["first choice"] if len(result.attempts) > 1 and result.notes else []
-    return list(zip_longest(labels, result.notes, fillvalue=""))
-
-
-def _method(result: Result) -> str:
-    M = _preconditioner(result)
-    return f"{result.solver} with {M}" if M else result.solver
+    """Return the notes as lines without a name."""
+    return [("", note) for note in result.notes]
 
 
 def _iterations(result: Result) -> str:
@@ -444,7 +437,7 @@ def result_json(solved: _Solved) -> str:
         "threshold": [_number(value) for value in np.atleast_1d(result.threshold)],
         "norm_of_b": [_number(value) for value in np.atleast_1d(np.linalg.norm(solved.b, axis=0))],
         "notes": result.notes,
-        "attempts": [asdict(attempt) for attempt in result.attempts],
+        "attempts": [asdict(attempt) | {"M": attempt.M or NONE} for attempt in result.attempts],
     }
     if solved.known is not None and A.shape[0]:
         found["error"] = _number(np.max(np.abs(result.x - solved.known)))
