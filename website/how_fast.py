@@ -198,6 +198,17 @@ def sentence() -> str:
     )
 
 
+def slower() -> str:
+    """Return the sentence that names the systems for which another library is faster."""
+    cases = [
+        f"{race.system} ({NAMES[race.fastest.library]}, {1 / race.ratio:.1f} times as fast)"
+        for file in FILES.values()
+        for race in races(RESULTS / file)
+        if race.ratio < 1
+    ]
+    return f"Another library is faster for {' and '.join(cases)}." if cases else ""
+
+
 def page() -> str:
     """Return the page."""
     parts = [
@@ -219,6 +230,8 @@ def page() -> str:
         file = RESULTS / name
         parts += ["", f"## On {device}", "", table(file), "", f"Versions: {versions(file)}."]
     parts += [
+        "",
+        slower(),
         "",
         "No other library with multigrid on a GPU could be installed; on the H100 the other "
         "libraries solve by Krylov methods.",

@@ -19,6 +19,7 @@ def test_the_page_and_its_picture_are_made_of_the_records() -> None:
 def test_the_sentence_of_the_readme_is_that_of_the_records() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert how_fast.sentence() in " ".join(readme.split())
+    assert how_fast.slower() in " ".join(readme.split())
 
 
 def test_a_product_at_the_bound_reads_every_byte_once() -> None:
