@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -69,10 +70,44 @@ def test_a_command_is_one_that_works(page: str, command: str) -> None:
     check(words)
 
 
+def test_the_package_of_the_page_is_found_by_its_name(tmp_path: Path) -> None:
+    """As if it was installed: its files, and the entry points that pip would write."""
+    page = (ROOT / "docs/extend.md").read_text().partition("## A package\n")[2]
+    table = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0]
+    module, tests = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    project = tomllib.loads(table)["project"]
+    names = tomllib.loads(table)["tool"]["setuptools"]["packages"]
+    (tmp_path / names[0]).mkdir()
+    (tmp_path / names[0] / "__init__.py").write_text(module)
+    (tmp_path / "test_sweeps.py").write_text(tests)
+    info = tmp_path / f"{names[0]}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n")
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(points))
+    wl.write(tmp_path / "A.mtx", sp.diags_array(np.arange(1.0, 20.0)).tocsr())
+    (line,) = [one for name, one in commands() if name == "extend.md" and "precond" in one]
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    for words in (shlex.split(line), ["pytest", "-q", "-p", "no:cacheprovider", "test_sweeps.py"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def of_any_machine() -> list[str]:
     """Return the solves that need no GPU; tests of the README and of the command run the others."""
     places = re.compile("executor (?!omp)")
-    found = {line for page, line in commands() if page != "README.md" and not places.search(line)}
+    others = ("README.md", "extend.md")  # tests above and of the README run these
+    found = {line for page, line in commands() if page not in others and not places.search(line)}
     return sorted(line for line in found if line.startswith(("wollemi solve", "wollemi info A")))
 
 
