@@ -331,7 +331,8 @@ def _by_scipy(body: _Body, header: Header, name: str) -> Any:
         if "Truncated" in str(error):
             line_of_sizes = header.place.removeprefix(f"{name}, ")
             count = re.search(r"another (\d+) lines", str(error))
-            missing = f", and the last {count[1]} are missing" if count else ""
+            last = f"the last {count[1]} are" if count and count[1] != "1" else "the last one is"
+            missing = f", and {last} missing" if count else ""
             raise truncated(
                 name, f"{line_of_sizes} announces {header.stored} entries{missing}"
             ) from error

@@ -281,7 +281,7 @@ def test_a_file_that_is_cut_is_named_once_and_called_truncated(wollemi, tmp_path
     (tmp_path / "whole.mtx.gz").write_bytes(gzip.compress(text.encode() * 9))
     (tmp_path / "cut.mtx.gz").write_bytes((tmp_path / "whole.mtx.gz").read_bytes()[:60])
     for name, words in [
-        ("cut.mtx", "line 2 announces 39 entries, and the last 1 are missing"),
+        ("cut.mtx", "line 2 announces 39 entries, and the last one is missing"),
         ("cut.mtx.gz", "the end of its data is missing"),
     ]:
         ended = wollemi("solve", tmp_path / name)
