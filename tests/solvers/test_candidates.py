@@ -133,7 +133,7 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS)
 def test_the_table_of_candidates_in_the_documentation_is_that_of_the_pool(row):
-    page = Path(__file__).parents[2] / "docs/first-solve.md"
+    page = Path(__file__).parents[2] / "docs/choosing-a-solver.md"
     lines = page.read_text(encoding="utf-8").splitlines()
     told = next(line for line in lines if line.startswith(f"| {row} |"))
     A = wl.Csr(ROWS[row]())
