@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .errors import InvalidArgument, WollemiError
+from .hooks import is_of_wollemi
 
 #: Options that are operands, which errors do not repeat.
 _OPERANDS = ("A", "M", "executor")
@@ -45,8 +46,8 @@ def explained(kind: type, options: Mapping[str, Any]) -> Iterator[None]:
             raise
         raise InvalidArgument(
             f"{kind.__name__} has no attribute {error.name!r} yet, while it is made: "
-            f"super().__init__(A, ...) sets those of the base, and a preconditioner calls setup "
-            f"there; options that setup reads are set before it"
+            f"super().__init__(A, ...) sets the attributes of the base, and a preconditioner calls "
+            f"setup there; options that setup reads are set before it"
         ) from error
     except TypeError as error:
         given = {name: value for name, value in options.items() if name not in _OPERANDS}
@@ -69,8 +70,3 @@ def require_begun(made: Any) -> None:
             f"{type(made).__name__}.__init__ does not call super().__init__(A, ...), which sets "
             "the matrix, the shape and the executor; call it"
         )
-
-
-def is_of_wollemi(kind: type) -> bool:
-    """Return whether a class is one of wollemi."""
-    return kind.__module__.partition(".")[0] == "wollemi"

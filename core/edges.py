@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 _OF_ROWS = ("out", "x0")
 
 
-#: Between the facts that members tell each other.
-FACTS = "; "
-
-
 class Edge:
     """The edge of an operator on one executor, and on a member within a solve."""
 
@@ -34,7 +30,7 @@ class Edge:
         self.executor: Executor = operator.executor
         self.rows, self.columns = operator.local_rows, operator.local_columns
 
-    def enter(self, about: str = "", **given: Any) -> list[Array | None]:
+    def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
         """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays."""
         return [
             None if array is None else as_block(self.executor, array, self._length(name), name)
@@ -72,12 +68,12 @@ class GroupEdge(Edge):
         self.of_input = operator.column_partition
         self.whole = False
 
-    def enter(self, about: str = "", **given: Any) -> list[Array | None]:
+    def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
         """Return this member's blocks of vectors, each whole or this member's part.
 
         Parameters
         ----------
-        about : str
+        about : tuple of str
             The other values that the members must agree on, such as the solver and its tolerance.
         **given
             The vectors by name; ``out`` and ``x0`` have the rows of the operator, others its
@@ -99,13 +95,13 @@ class GroupEdge(Edge):
             None if array is None else self._block(name, array) for name, array in arrays.items()
         ]
 
-    def _compare(self, told: list[tuple[dict[str, Any], str, str | None]]) -> None:
+    def _compare(self, told: list[tuple[dict[str, Any], tuple[str, ...], str | None]]) -> None:
         for rank, (_, _, failed) in enumerate(told):
             if failed is not None:
                 raise GroupMismatch(f"member {rank} of {self.links.size} was given: {failed}")
         _same([about for _, about, _ in told], "the solve")
         for name in told[0][0]:
-            _same([found.get(name, (0, None))[1] for found, _, _ in told], name)
+            _same([(str(found.get(name, (0, None))[1]),) for found, _, _ in told], name)
         kinds = [self._is_whole(name, [found[name] for found, _, _ in told]) for name in told[0][0]]
         if len({kind for kind in kinds if kind is not None}) > 1:
             raise GroupMismatch(
@@ -205,14 +201,14 @@ def _described(array: Any) -> tuple[Any, Any]:
     return shape[0], f"{array.dtype}, {'one vector' if len(shape) == 1 else shape[1]}"
 
 
-def _same(told: list[Any], label: str) -> None:
-    if all(found == told[0] for found in told):
+def _same(told: list[tuple[str, ...]], label: str) -> None:
+    """Raise unless all members have told the same values; the message has the different ones."""
+    if all(values == told[0] for values in told):
         return
-    facts = [str(found).split(FACTS) for found in told]
-    if len({len(one) for one in facts}) == 1:  # the same facts: those that differ
-        differing = [at for at, values in enumerate(zip(*facts, strict=True)) if len({*values}) > 1]
-        facts = [[one[at] for at in differing] for one in facts]
-    each = "; ".join(f"member {rank}: {', '.join(one)}" for rank, one in enumerate(facts))
+    if len({len(values) for values in told}) == 1:
+        differing = [at for at, one in enumerate(zip(*told, strict=True)) if len({*one}) > 1]
+        told = [tuple(values[at] for at in differing) for values in told]
+    each = "; ".join(f"member {rank}: {', '.join(values)}" for rank, values in enumerate(told))
     raise GroupMismatch(f"{label}: the members were given different things: {each}")
 
 

@@ -67,7 +67,7 @@ class Hooked:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        ours = cls.__module__.partition(".")[0] == "wollemi"
+        ours = is_of_wollemi(cls)
         for base in cls.__mro__:
             for public, (private, old) in vars(base).get("HOOKS", {}).items():
                 if not ours and private in vars(cls) and public not in vars(cls):
@@ -78,6 +78,11 @@ class Hooked:
             for name in () if ours else vars(base).get("CALLED", ()):
                 if name in vars(cls) and base is not cls:
                     _check_signature(cls, name, vars(base)[name])
+
+
+def is_of_wollemi(defined: type | Callable[..., Any]) -> bool:
+    """Return whether a class or a function is defined in the package, and not by its user."""
+    return defined.__module__.partition(".")[0] == "wollemi"
 
 
 def _check_signature(cls: type, name: str, of_base: Callable[..., Any]) -> None:

@@ -100,7 +100,7 @@ class Result:
     is_shortest : bool
         Whether ``x`` is known to be the shortest of all least squares solutions.
     explained : dict of Stop to str
-        Sentences that say more of this solve than those of its stops, which they replace in
+        Sentences on this solve, which replace the sentences of its stops in
         :attr:`reason`.
 
     Examples

@@ -9,9 +9,10 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self
 
-from .constructors import explained, is_of_wollemi, require_begun
+from .constructors import explained, require_begun
 from .deprecation import OldOptions
 from .errors import InvalidArgument, UnsupportedOperation
+from .hooks import is_of_wollemi
 from .provided import Provided
 from .suggest import hint
 

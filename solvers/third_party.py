@@ -14,8 +14,8 @@ from functools import cached_property
 from inspect import isabstract, isclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.constructors import is_of_wollemi
 from ..core.errors import InvalidArgument
+from ..core.hooks import is_of_wollemi
 from ..core.registry import entry_points
 from ..core.settings import declared_name
 

@@ -14,7 +14,7 @@ from ..simt.operands import row_distance
 from ..unified.wrappers import SimtKernel
 from .arguments import At, flatten
 from .function import Function, packing
-from .repeatable import PointerPlace, RecordedLaunch, Span, pointer_places
+from .repeatable import PointerPlace, RecordedLaunch, Span, arguments_at, pointer_places
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -256,9 +256,7 @@ class StraightSteps:
         """Launch them for vectors at these addresses."""
         addresses = (x, y, *self.executor.scratch(*self.scratch))
         for step, packed, places in self.steps:
-            values = list(step.arguments)
-            for argument, array, offset in places:
-                values[argument] = addresses[array] + offset
+            values = arguments_at(step, places, addresses)
             if packed is None:
                 step.function(step.grid, step.block, values, step.shared)
             else:

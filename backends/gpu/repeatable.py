@@ -62,6 +62,16 @@ def pointer_places(arguments: Sequence[Any], spans: Sequence[Span]) -> list[Poin
     ]
 
 
+def arguments_at(
+    launch: RecordedLaunch, places: Sequence[PointerPlace], addresses: Sequence[int]
+) -> list[KernelArgument]:
+    """Return the arguments of a launch for arrays at other addresses."""
+    arguments = list(launch.arguments)
+    for argument, array, offset in places:
+        arguments[argument] = addresses[array] + offset
+    return arguments
+
+
 class Repeatable(NamedTuple):
     """The result of a kernel if ``launches(executor, addresses)`` is all that it ran on arrays.
 

@@ -385,7 +385,7 @@ class Attempts:
         )
 
     def _told_notes(self) -> list[str]:
-        """Return the notes; of several candidates, those on the first choice say that."""
+        """Return the notes; notes on the first of several candidates begin with that word."""
         tried = {(attempt.method, attempt.M) for attempt in self.tried}
         if self.about_first and (len(tried) > 1 or self.is_remembered):
             others = [note for note in self.notes if note not in self.about_first]

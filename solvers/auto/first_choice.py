@@ -39,7 +39,7 @@ class FirstChoice:
 def first_choice(A: Matrix) -> FirstChoice:
     """Return the method that ``wl.solve(A, b)`` would try first for one right-hand side.
 
-    The facts and the plan are those of a solve, and are kept with the matrix as there.
+    It asks for the facts and the plan as a solve does, and keeps them with the matrix.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.errors import InvalidArgument
+from ...core.hooks import is_of_wollemi
 from ...core.program import recording
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 
 
 def is_own(kind: type) -> bool:
-    """Return whether the iterations of a class of solvers are those of a class of wollemi."""
-    module: str = kind.iterate.__module__  # type: ignore[attr-defined]
-    return module.partition(".")[0] == "wollemi"
+    """Return whether a class of solvers has the iteration of a class of wollemi."""
+    return is_of_wollemi(kind.iterate)  # type: ignore[attr-defined]
 
 
 def iterate(solver: KrylovSolver, work: Workspace) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.capture import SOLVES
 from ...core.dtypes import real_dtype
-from ...core.edges import FACTS, Edge, edge_of
+from ...core.edges import Edge, edge_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
@@ -50,16 +50,15 @@ UNLIMITED = 2**62
 _ASKED = frozenset(map(int, ASKED))
 
 
-def _agreement(solver: KrylovSolver, watchers: Watchers) -> str:
+def _agreement(solver: KrylovSolver, watchers: Watchers) -> tuple[str, ...]:
     """Return the values on which all members of a group must agree, since they share sums."""
     if solver.partition is None:
-        return ""
+        return ()
     called = (watchers.callback is not None, watchers.norm_callback is not None)
-    facts = (
+    return (
         type(solver).__name__, repr(solver.stop), f"cycle {solver.cycle}", str(solver.dtype),
         f"watched every {watchers.periods(True)}", f"callbacks {called}",
     )  # fmt: skip
-    return FACTS.join(facts)
 
 
 class Solve(Verification):

@@ -83,11 +83,6 @@ class EigenSolver(Described):
         """Who has which rows of vectors, where a group of executors shares ``A``."""
         return self.A.partition
 
-    def agreement(self) -> str:
-        """Return the values on which all members of a group must agree, since they share sums."""
-        given = {name: value for name, value in self._options.items() if np.isscalar(value)}
-        return f"{type(self).__name__}{given}"
-
     def _size(self, k: Any, limit: int) -> int:
         """Return how many pairs are asked for, or raise."""
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
@@ -166,7 +161,16 @@ class EigenSolver(Described):
         )
 
 
-def started(edge: Edge, about: str, v0: Any) -> Array | None:
+def agreement_of(solver: Any) -> tuple[str, ...]:
+    """Return the values on which all members of a group must agree, since they share sums."""
+    given = solver._options.items()
+    return (
+        type(solver).__name__,
+        *[f"{name} {value!r}" for name, value in given if np.isscalar(value)],
+    )
+
+
+def started(edge: Edge, about: tuple[str, ...], v0: Any) -> Array | None:
     """Return the user's first vector as a block, or None.
 
     Raises

@@ -15,7 +15,7 @@ from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
 from ...core.status import Stop
 from . import residual, tall
-from .base import basis_size, left_at, require_tolerances, started
+from .base import agreement_of, basis_size, left_at, require_tolerances, started
 from .pencil import survive, verdicts
 from .result import SingularResult
 from .scale import ROUNDING, exponent_of, rescaled
@@ -141,8 +141,7 @@ class SingularValues(Described, metaclass=Configurable):
         """
         began = time.perf_counter()
         edge = edge_of(self.tall)
-        given = {name: value for name, value in self._options.items() if np.isscalar(value)}
-        start = started(edge, f"SingularValues{given}", v0)
+        start = started(edge, agreement_of(self), v0)
         dtype = common_dtype(self.A.dtype, *([] if start is None else [start.dtype]))
         process = _Process(self, dtype, start)
         with np.errstate(invalid="ignore", over="ignore"):  # verdicts tell of such numbers

@@ -20,7 +20,7 @@ from ...core.precision import in_precision
 from ...core.settings import Configurable
 from ...core.status import Stop
 from ..direct import Direct
-from .base import EigenSolver, basis_size, require_tolerances, started
+from .base import EigenSolver, agreement_of, basis_size, require_tolerances, started
 from .krylov_basis import KrylovBasis
 from .result import EigenResult
 from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
@@ -262,7 +262,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         """
         began = time.perf_counter()
         executor, edge = self.executor, edge_of(self.A)
-        start = started(edge, self.agreement(), v0)
+        start = started(edge, agreement_of(self), v0)
         dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))
         operator = self._transformed(dtype)
         basis = KrylovBasis(

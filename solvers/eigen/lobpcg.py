@@ -23,7 +23,7 @@ from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import largest_values
 from ..preconditioners import preconditioner
 from . import tall
-from .base import EigenSolver, require_tolerances
+from .base import EigenSolver, agreement_of, require_tolerances
 from .block_basis import BlockBasis, wide
 from .complement import STEPS, better_vector
 from .result import EigenResult
@@ -186,7 +186,7 @@ class _Solve:
         executor = self.executor = solver.executor
         n, rows = solver.shape[0], solver.A.local_rows
         self.edge = edge_of(solver.A)
-        blocks = _checked(self.edge, solver.agreement(), X=X, Y=Y)
+        blocks = _checked(self.edge, agreement_of(solver), X=X, Y=Y)
         dtype = self.dtype = common_dtype(solver.dtype, *(b.dtype for b in blocks.values()))
         self.k = int(blocks["X"].shape[1]) if "X" in blocks else solver.k
         constraints = blocks.get("Y")
@@ -413,7 +413,7 @@ class _Solve:
         )  # fmt: skip
 
 
-def _checked(edge: Edge, about: str, **given: Any) -> dict[str, Array]:
+def _checked(edge: Edge, about: tuple[str, ...], **given: Any) -> dict[str, Array]:
     """Return the blocks that were given, by their names, or raise."""
     entered = edge.enter(about, **given)
     blocks = {name: block for name, block in zip(given, entered, strict=True) if block is not None}

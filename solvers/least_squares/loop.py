@@ -72,13 +72,16 @@ def solve(
             solver.give_back(made.work)
 
 
-def _agreement(solver: LeastSquaresSolver, watchers: Watchers) -> str:
+def _agreement(solver: LeastSquaresSolver, watchers: Watchers) -> tuple[str, ...]:
     """Return the values on which all members of a group must agree, since they share sums."""
     if solver.executor.links is None:
-        return ""
-    options = (type(solver).__name__, solver.atol, solver.btol, solver.conlim, solver.damp)
-    watched = watchers.periods(True), watchers.callback is not None
-    return f"{options}, {solver.maxiter} iterations of {solver.dtype}, watched {watched}"
+        return ()
+    return (
+        type(solver).__name__, f"atol {solver.atol}", f"btol {solver.btol}",
+        f"conlim {solver.conlim}", f"damp {solver.damp}", f"maxiter {solver.maxiter}",
+        str(solver.dtype), f"watched every {watchers.periods(True)}",
+        f"callback {watchers.callback is not None}",
+    )  # fmt: skip
 
 
 class LeastSquaresSolve(LeastSquaresVerdict):

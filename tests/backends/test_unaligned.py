@@ -28,7 +28,7 @@ def matrix(dtype: str) -> Any:
 
 
 def vectors(*shape: int, dtype: str) -> Any:
-    """Return small integers, whose sums are exact."""
+    """Return small integers, with exact sums."""
     return np.random.default_rng(1).integers(1, 9, shape).astype(dtype)
 
 

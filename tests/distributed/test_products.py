@@ -144,7 +144,7 @@ def test_partitions_that_do_not_fit(partition: Any, told: str) -> None:
 
 
 def test_members_that_differ_are_told_what_differs() -> None:
-    told = ["Cg; rtol 1e-06; float64", "Cg; rtol 1e-08; float64"]
+    told = [("Cg", "rtol 1e-06", "float64"), ("Cg", "rtol 1e-08", "float64")]
     with pytest.raises(
         wl.errors.GroupMismatch, match=r"things: member 0: rtol 1e-06; member 1: rtol 1e-08$"
     ):

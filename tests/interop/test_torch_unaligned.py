@@ -1,4 +1,4 @@
-"""Tensors of a buffer's bytes need not be aligned: results are those of aligned tensors."""
+"""Tensors of a buffer's bytes need not be aligned: results equal the results of aligned ones."""
 
 from __future__ import annotations
 

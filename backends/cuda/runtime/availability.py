@@ -51,9 +51,9 @@ def reason(
     driver: int | None,
 ) -> str | None:
     """Return why CUDA cannot be used, from the facts; None if nothing speaks against it."""
-    if not has_cupy and driver is None:
-        return f"{_NO_DRIVER}, and install CuPy: {_INSTALL}"
-    if not has_cupy and driver is not None:
+    if not has_cupy:
+        if driver is None:
+            return f"{_NO_DRIVER}, and install CuPy: {_INSTALL}"
         extra = "cuda" if driver >= 13000 else "cuda12"
         return f'CuPy is not installed: pip install "wollemi[{extra}]"'
     if len(distributions) > 1:

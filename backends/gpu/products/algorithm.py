@@ -25,11 +25,11 @@ class GpuAlgorithm(Algorithm):
     #: memory. Then launches for operands of one layout may be repeated for others.
     repeats: ClassVar[bool] = False
 
-    #: Whether that is so for values that are not those of the matrix itself.
+    #: Whether launches may be repeated for values other than the matrix's own.
     repeats_other_values: ClassVar[bool] = False
 
     def launches_only(self, on: Adapter, call: ProductCall) -> bool:
-        """Return whether that is so for a call."""
+        """Return whether the launches for a call may be repeated."""
         return self.repeats
 
     def own_memory(self, on: Adapter, call: ProductCall) -> tuple[int, ...]:

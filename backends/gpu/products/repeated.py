@@ -14,7 +14,7 @@ from typing import Any
 
 from ....core.executor import Array
 from ..base import GpuExecutor
-from ..repeatable import RecordedLaunch, Span, pointer_places
+from ..repeatable import RecordedLaunch, Span, arguments_at, pointer_places
 from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
@@ -60,9 +60,7 @@ class Repeated:
             begin = executor.scratch(self._scratch)[0]
             addresses = (*addresses, *[begin + offset for offset in self._offsets])
         for made, places in self._launches:
-            arguments = list(made.arguments)
-            for argument, array, offset in places:
-                arguments[argument] = addresses[array] + offset
+            arguments = arguments_at(made, places, addresses)
             executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 from ..core.algorithm import PRODUCTS, Algorithm, AlgorithmTable
 from ..core.batch.support import ALONE, NOTE, WAYS
 from ..core.errors import InvalidArgument
+from ..core.hooks import is_of_wollemi
 from ..core.operation import OPERATIONS, KernelTable, Operation
 from ..core.registry import algorithm_tables, backend_notes, kernel_tables
 from ..core.unsupported import reason_of
@@ -157,7 +158,7 @@ def _marks(operation: Operation, tables: dict[str, KernelTable | None]) -> list[
 
 def _is_of_wollemi(operation: Operation) -> bool:
     """Return whether an operation is declared in the package, and not by its user."""
-    return operation.step is None or operation.step.function.__module__.startswith("wollemi.")
+    return operation.step is None or is_of_wollemi(operation.step.function)
 
 
 def _reasons(

@@ -16,27 +16,10 @@ from wollemi.core.errors import InvalidArgument, ShapeMismatch
 from wollemi.core.products.repeats import Asked
 
 from ...lockstep.build import compiler
-from ...lockstep.executor import LockstepExecutor
-from ...needs import cuda, tool
+from ...needs import tool
+from ..current import EXECUTORS, Current
 
 M, N, K = 30, 20, 12
-
-
-class Current(LockstepExecutor):
-    """An emulated GPU that is the current one, as a GPU mostly is."""
-
-    def goes_straight(self) -> bool:
-        return self._mine.capture is None and self._observer is None
-
-
-EXECUTORS = [
-    pytest.param(
-        lambda: Current(32),
-        id="waves",
-        marks=tool(compiler() is not None, "no C++ compiler: install g++, or set CXX"),
-    ),
-    pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
-]
 
 
 @pytest.fixture(params=EXECUTORS)
