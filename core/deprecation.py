@@ -61,7 +61,9 @@ def register_deprecation(name: str, since: str, removal: str, instead: str) -> D
     return made
 
 
-def deprecated(*, since: str, removal: str, instead: str) -> Decorator[P, R]:
+def deprecated(
+    *, since: str, removal: str, instead: str, name: str | None = None
+) -> Decorator[P, R]:
     """Make a function or method warn when it is called.
 
     Parameters
@@ -70,6 +72,8 @@ def deprecated(*, since: str, removal: str, instead: str) -> Decorator[P, R]:
         The version with the first warning, and the version that has the function no more.
     instead : str
         The replacement.
+    name : str, optional
+        Its name for users, if that is not the one of its definition.
 
     Examples
     --------
@@ -87,7 +91,7 @@ def deprecated(*, since: str, removal: str, instead: str) -> Decorator[P, R]:
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        entry = register_deprecation(function.__qualname__, since, removal, instead)
+        entry = register_deprecation(name or function.__qualname__, since, removal, instead)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:

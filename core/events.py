@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .exchange import Exchange
     from .executor import Array, Executor
+    from .transfer import Transfer
 
 
 @dataclass(frozen=True)
@@ -113,24 +113,40 @@ def reports_memory(kind: type[Executor]) -> None:
 
     Executors call it once for each class. Without watchers a method costs one more call.
     """
-    for name, (events, operands) in _EVENTS.items():
+    _report(kind, _EVENTS, lambda executor: executor)
+
+
+def reports_copies(kind: type[Transfer]) -> None:
+    """Do so for the methods of a class of transfers."""
+    _report(kind, _EVENTS_OF_TRANSFERS, lambda transfer: transfer.executor)
+
+
+def _report(
+    kind: type,
+    events_of: dict[str, tuple[Callable[..., list[Any]], int]],
+    executor_of: Callable[[Any], Executor],
+) -> None:
+    for name, (events, operands) in events_of.items():
         method = vars(kind).get(name)
         if method is not None and not getattr(method, "__isabstractmethod__", False):
-            setattr(kind, name, _reporting(method, events, operands))
+            setattr(kind, name, _reporting(method, events, operands, executor_of))
 
 
-def _reporting(method: Any, events: Any, operands: int) -> Any:
+def _reporting(
+    method: Any, events: Any, operands: int, executor_of: Callable[[Any], Executor]
+) -> Any:
     """Return a method that reports; without watchers it is one call more, with no tuple to make."""
 
-    def watched(executor: Executor, *arguments: Any) -> Any:
+    def watched(owner: Any, *arguments: Any) -> Any:
         if _INSIDE.now:
-            return method(executor, *arguments)
+            return method(owner, *arguments)
         _INSIDE.now = True
         try:
-            result = method(executor, *arguments)
+            result = method(owner, *arguments)
         finally:
             _INSIDE.now = False
-        for event in events(executor, result, *arguments):
+        executor = executor_of(owner)
+        for event in events(owner, result, *arguments):
             told = "copied" if isinstance(event, Copy) else "allocated"
             for name, watcher in WATCHERS.active:
                 if name == executor.name:
@@ -138,24 +154,30 @@ def _reporting(method: Any, events: Any, operands: int) -> Any:
         return result
 
     @wraps(method)
-    def of_one(executor: Executor, array: Any, /) -> Any:
+    def of_none(owner: Any, /) -> Any:
         if WATCHERS.active:
-            return watched(executor, array)
-        return method(executor, array)
+            return watched(owner)
+        return method(owner)
 
     @wraps(method)
-    def of_two(executor: Executor, first: Any, second: Any, /) -> Any:
+    def of_one(owner: Any, array: Any, /) -> Any:
         if WATCHERS.active:
-            return watched(executor, first, second)
-        return method(executor, first, second)
+            return watched(owner, array)
+        return method(owner, array)
 
     @wraps(method)
-    def of_any(executor: Executor, *arguments: Any) -> Any:
+    def of_two(owner: Any, first: Any, second: Any, /) -> Any:
         if WATCHERS.active:
-            return watched(executor, *arguments)
-        return method(executor, *arguments)
+            return watched(owner, first, second)
+        return method(owner, first, second)
 
-    return {1: of_one, 2: of_two}.get(operands, of_any)
+    @wraps(method)
+    def of_any(owner: Any, *arguments: Any) -> Any:
+        if WATCHERS.active:
+            return watched(owner, *arguments)
+        return method(owner, *arguments)
+
+    return {0: of_none, 1: of_one, 2: of_two}.get(operands, of_any)
 
 
 def _allocate(executor: Executor, result: Array, *_: Any) -> list[Any]:
@@ -170,11 +192,6 @@ def _to_host(executor: Executor, result: Any, array: Array) -> list[Any]:
     return _copied(executor.name, "host", result, array)
 
 
-def _to_host_together(executor: Executor, results: list[Any], *arrays: Any) -> list[Any]:
-    pairs = zip(results, arrays, strict=True)
-    return [event for pair in pairs for event in _to_host(executor, *pair)]
-
-
 def _copy(executor: Executor, result: Array, array: Array) -> list[Any]:
     nbytes, name = int(result.nbytes), executor.name
     return [Allocation(name, nbytes), Copy(name, name, nbytes)]
@@ -185,19 +202,14 @@ def _copy_into(executor: Executor, result: None, target: Array, source: Any) -> 
     return [Copy(origin, executor.name, int(target.nbytes))]
 
 
-def _overwrite_together(executor: Executor, result: None, *pairs: Any) -> list[Any]:
-    return [event for pair in pairs for event in _copy_into(executor, None, *pair)]
+def _written(transfer: Transfer, result: None, *values: Any) -> list[Any]:
+    pairs = zip(transfer.written, values or transfer.host, strict=True)
+    return [event for pair in pairs for event in _copy_into(transfer.executor, None, *pair)]
 
 
-def _write(executor: Executor, result: None, exchange: Exchange) -> list[Any]:
-    pairs = zip(exchange.written, exchange.host, strict=True)
-    return _overwrite_together(executor, None, *pairs)
-
-
-def _read(executor: Executor, results: list[Any], exchange: Exchange) -> list[Any]:
-    if executor.owns(results[0]):
-        return []  # the memory is the host's
-    return _to_host_together(executor, results, *exchange.arrays)
+def _read(transfer: Transfer, results: list[Any]) -> list[Any]:
+    pairs = zip(results, transfer.arrays, strict=True)
+    return [event for pair in pairs for event in _to_host(transfer.executor, *pair)]
 
 
 def _copied(source: str, target: str, result: Array, array: Array) -> list[Any]:
@@ -207,19 +219,25 @@ def _copied(source: str, target: str, result: Array, array: Array) -> list[Any]:
     return [Copy(source, target, int(result.nbytes))]
 
 
-#: The functions that return the events of a call, and the operands of the call (0: any number), by
-#: the names of methods of executors.
+#: The functions that return the events of a call, and the operands of the call, by the names of
+#: methods of executors.
 _EVENTS: dict[str, tuple[Callable[..., list[Any]], int]] = {
     "allocate": (_allocate, 2),
     "zeros": (_allocate, 2),
     "from_host": (_from_host, 1),
     "to_host": (_to_host, 1),
-    "to_host_together": (_to_host_together, 0),
     "copy": (_copy, 1),
     "copy_into": (_copy_into, 2),
-    "overwrite_together": (_overwrite_together, 0),
-    "write": (_write, 1),
-    "read": (_read, 1),
+}
+
+#: Any number of operands.
+_ANY = -1
+
+#: The same for methods of transfers.
+_EVENTS_OF_TRANSFERS: dict[str, tuple[Callable[..., list[Any]], int]] = {
+    "write": (_written, _ANY),
+    "read": (_read, 0),
+    "peek": (_read, 0),
 }
 
 

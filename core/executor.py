@@ -15,13 +15,14 @@ from .algorithm import AlgorithmTable
 from .devices import DeviceConstants, constants_of
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .events import reports_memory
-from .exchange import Exchange
 from .foreign import ArrayShape, ForeignProduct, Handlers, Step
 from .links import Links, run_on_member, shape_of_slots
+from .old_transfers import OldTransfers
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
 from .recordable import DrivenLoop, RecordableLoop
 from .side_by_side import SolvesSystems
+from .transfer import Transfer
 from .unsupported import reason_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, .
 HostArray = np.ndarray[Any, Any]
 
 
-class Executor(SolvesSystems, ABC):
+class Executor(SolvesSystems, OldTransfers, ABC):
     """A memory and the kernels that work on it.
 
     Arrays are the executor's *native* ones (NumPy's on CPUs, CuPy's on NVIDIA and AMD GPUs);
@@ -176,50 +177,29 @@ class Executor(SolvesSystems, ABC):
     def to_host(self, array: Array) -> np.ndarray:
         """Return a NumPy array with the contents of a native one; it may share memory."""
 
-    def allocate_together(self, *wanted: tuple[tuple[int, ...], DTypeLike]) -> list[Array]:
-        """Return uninitialized arrays of these shapes and dtypes, side by side where that helps.
+    #: The class of copies of several arrays between this memory and the host's.
+    transfer_type: ClassVar[type[Transfer]] = Transfer
 
-        Adjacent arrays, in the order given, are copied to a device and back at once.
-        """
-        return [self.allocate(shape, dtype) for shape, dtype in wanted]
-
-    def overwrite_together(self, *pairs: tuple[Array, np.ndarray]) -> None:
-        """Overwrite contiguous arrays with small ones of the host, of the same shape and dtype."""
-        for target, source in pairs:
-            self.copy_into(target, source)
-
-    def to_host_together(self, *arrays: Array) -> list[np.ndarray]:
-        """Return the result of :meth:`to_host` for each; on a device, one wait for all."""
-        return [self.to_host(array) for array in arrays]
-
-    def to_host_later(self, array: Array) -> Callable[[], np.ndarray]:
-        """Start :meth:`to_host`; return the function that waits for its result, called once.
-
-        On devices that can, it does not wait for later submissions.
-        """
-        copied = self.to_host(array)
-        return lambda: copied
-
-    def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> Exchange:
-        """Return the argument of :meth:`write` and :meth:`read`: arrays that are copied repeatedly.
+    def transfer(self, *arrays: Array, written: Sequence[Array] = ()) -> Transfer:
+        """Return an object that copies contiguous arrays to the host, or from it, together.
 
         Parameters
         ----------
-        written, read : sequence of arrays
-            Small contiguous arrays of this executor, which stay where they are.
+        *arrays : array
+            Those that :meth:`Transfer.read` reads.
+        written : sequence of arrays
+            Small ones that :meth:`Transfer.write` overwrites.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> omp = wl.executor("omp")
+        >>> counts, sums = omp.zeros((2,), np.int64), omp.zeros((2,), np.float64)
+        >>> omp.transfer(written=(counts, sums)).write(np.array([1, 2]), np.array([0.5, 1.5]))
+        >>> [array.tolist() for array in omp.transfer(counts, sums).read()]
+        [[1, 2], [0.5, 1.5]]
         """
-        return Exchange(self, written, read)
-
-    def write(self, exchange: Exchange) -> None:
-        """Overwrite the arrays that an exchange writes with its values for them."""
-        self.overwrite_together(*zip(exchange.written, exchange.host, strict=True))
-
-    def read(self, exchange: Exchange) -> list[np.ndarray]:
-        """Return :meth:`to_host` of the arrays that an exchange reads, after one wait.
-
-        The next request may overwrite it.
-        """
-        return self.to_host_together(*exchange.arrays)
+        return self.transfer_type(self, arrays, written)
 
     def state_bytes(self, state: object) -> int:
         """Return the bytes of the state of a plan that is an object of this executor's own."""

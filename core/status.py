@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike
 from .dtypes import real_dtype
 
 if TYPE_CHECKING:
-    from .exchange import Exchange
     from .executor import Array, Executor
+    from .transfer import Transfer
 
 
 class Stop(IntEnum):
@@ -174,8 +174,8 @@ class Status:
             self.true,
             self.largest,
             self.history,
-        ) = executor.allocate_together(
-            (one, np.uint8), ((1,), np.int32), (one, real), (one, np.int64),
+        ) = executor.transfer_type.allocate(
+            executor, (one, np.uint8), ((1,), np.int32), (one, real), (one, np.int64),
             *[(one, real)] * 8, ((capacity, columns), real),
         )  # fmt: skip
         zeros = {name: np.zeros(one, real) for name in ("threshold", "norm")}
@@ -183,7 +183,7 @@ class Status:
         self.arm(np.zeros(one, np.uint8), iterations=np.zeros(one, np.int64), **zeros)
 
     @cached_property
-    def exchange(self) -> Exchange:
+    def transfer(self) -> Transfer:
         """The values that a solve writes to the device at its start, and reads at its end.
 
         It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and the inputs of
@@ -193,7 +193,7 @@ class Status:
             self.stop, self.running, self.threshold, self.iterations, self.norm,
             self.relative, self.absolute, self.least, self.most,
         )  # fmt: skip
-        made = self.executor.exchange(told, [getattr(self, name) for name in READ])
+        made = self.executor.transfer(*(getattr(self, name) for name in READ), written=told)
         made.host[1][:] = self.shape[0]  # all columns run
         return made
 
@@ -210,8 +210,10 @@ class Status:
         """
         stop = np.ascontiguousarray(stop, np.uint8)
         running = np.array([stop.size - np.count_nonzero(stop)], np.int32)  # RUNNING is 0
-        others = [(getattr(self, name), members[name]) for name in _SET if name in members]
-        self.executor.overwrite_together((self.stop, stop), (self.running, running), *others)
+        names = [name for name in _SET if name in members]
+        targets = (self.stop, self.running, *(getattr(self, name) for name in names))
+        values = (members[name] for name in names)
+        self.executor.transfer(written=targets).write(stop, running, *values)
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
         """Return a host copy of a member."""
@@ -222,5 +224,5 @@ class Status:
     ) -> list[np.ndarray[Any, Any]]:
         """Return host copies of several members, and of other arrays, after one wait."""
         arrays = [*(getattr(self, member) for member in members), *also]
-        found = self.executor.to_host_together(*arrays)
+        found = self.executor.transfer(*arrays).read()
         return [np.array(array) for array in found]

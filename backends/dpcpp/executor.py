@@ -17,6 +17,7 @@ from ...core.errors import InvalidArgument
 from ...core.executor import Array
 from ...core.iteration import Iteration
 from ...core.program import host_takes_part
+from ...core.transfer import HostArray, Transfer
 from ..simt.batch_executor import BlockExecutor
 from ..unified.wrappers import SimtKernel
 from . import dlpack
@@ -49,6 +50,25 @@ ELEMENTS_PER_ITEM = 4
 GROUPS_PER_UNIT = 8
 
 
+class UsmTransfer(Transfer):
+    """Transfers that wait once for all arrays."""
+
+    executor: DpcppExecutor
+
+    def read(self) -> list[HostArray]:
+        """Return NumPy copies of the arrays."""
+        return [array.copy() for array in self.peek()]
+
+    def peek(self) -> list[HostArray]:
+        """Return the arrays in memory that the next transfer of this thread overwrites."""
+        self.executor._host_takes_part()
+        found = self.executor.place.gather([(a.pointer, a.nbytes) for a in self.arrays])
+        return [
+            part.view(array.dtype).reshape(array.shape)
+            for part, array in zip(found, self.arrays, strict=True)
+        ]
+
+
 class DpcppExecutor(BlockExecutor):
     """A SYCL device: an Intel GPU through Level Zero or OpenCL, or the OpenCL CPU.
 
@@ -62,6 +82,7 @@ class DpcppExecutor(BlockExecutor):
     """
 
     kernels = kernel
+    transfer_type = UsmTransfer
     algorithms = algorithms
 
     def __init__(self, device: Any, adapted_to: DeviceProperties | None = None) -> None:
@@ -137,15 +158,6 @@ class DpcppExecutor(BlockExecutor):
         """Return an array for the host to read at once: without a copy if the device is a CPU."""
         self._host_takes_part()
         return seen_by_host(array)
-
-    def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
-        """Return NumPy copies of contiguous arrays, after one wait for the work before."""
-        self._host_takes_part()
-        found = self.place.gather([(array.pointer, array.nbytes) for array in arrays])
-        return [
-            part.view(array.dtype).reshape(array.shape).copy()
-            for part, array in zip(found, arrays, strict=True)
-        ]
 
     def copy(self, array: Array) -> Array:
         """Return a C-contiguous copy."""
@@ -248,7 +260,7 @@ class DpcppExecutor(BlockExecutor):
             super().drive(iteration, limit)
             return
         running = iteration.status.running
-        if limit <= 0 or self.to_host_together(running)[0][0] == 0:
+        if limit <= 0 or self.transfer(running).peek()[0][0] == 0:
             return
         left, batch = limit, 1
         while left > 0:

@@ -121,7 +121,7 @@ def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]
     counting = (m, A.indptr, A.indices, B.indptr, work, longest)
     _launch(executor, templates.count_product_terms, parts, A, counting)
     executor.run(scan.pointers, work, before)
-    most, last = executor.to_host_together(longest, before[m:])
+    most, last = executor.transfer(longest, before[m:]).read()
     return before, int(last[0]), int(most.max())
 
 

@@ -369,8 +369,8 @@ class Pass(NamedTuple):
         The host waits for this number alone, when all is submitted.
         """
         counts, starts = self._count()
-        found = self.executor.to_host_later(starts[-1:])
-        return self._move(counts, starts, kept, most), int(found()[0])
+        found = self.executor.transfer(starts[-1:]).ask()
+        return self._move(counts, starts, kept, most), int(found()[0][0])
 
     def _count(self) -> tuple[Array, Array]:
         """Return how many entries of each digit are in the parts before, and where digits begin.

@@ -128,7 +128,7 @@ def multiplied(executor: GpuExecutor, A: Csr, B: Csr) -> tuple[Array, Array, Arr
         find_longest(executor, indptr, numbers[COLUMNS:])
         rows = executor.allocate(rows.shape, dtype)  # the lists of long rows are still needed
     _deal_by_columns(executor, indptr, terms, rows, numbers[BY_COLUMNS:])
-    found, last = executor.to_host_together(numbers, indptr[m:])
+    found, last = executor.transfer(numbers, indptr[m:]).read()
     indices, data = (executor.allocate((int(last[0]),), d) for d in (dtype, value))
     columns, most = int(found[COLUMNS]), FILLED[2]
     for one, shares in zip(long, before, strict=True):

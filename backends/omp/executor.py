@@ -19,6 +19,7 @@ from ...core.foreign import ForeignProduct, Handlers
 from ...core.host import cpu_name, memory
 from ...core.links import drive_alone
 from ...core.program import recording
+from ...core.transfer import HostArray, HostTransfer
 from ...core.triangle_rules import rules_of
 from . import foreign
 from .batch import solve
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems, Factors, Layout
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.distributed.ranks import RankLinks
-    from ...core.exchange import Exchange
     from ...core.iteration import Iteration, Replay
     from ...core.links import Links
     from ...core.operator import LinearOperator
@@ -54,6 +54,19 @@ def _links_by_memory(host: RankLinks) -> Links | None:
     from .ranks import joined_by_memory
 
     return joined_by_memory(host)
+
+
+class OmpTransfer(HostTransfer):
+    """Transfers of arrays that a recorded iteration must not have."""
+
+    def write(self, *values: HostArray) -> None:
+        """Overwrite small arrays."""
+        if native().recording() or recording() is not None:
+            raise RuntimeError(
+                "arrays that the host overwrites within an iteration are not recorded"
+            )
+        for target, source in zip(self.written, values or self.host, strict=True):
+            target[...] = source
 
 
 class OmpExecutor(Executor):
@@ -90,6 +103,7 @@ class OmpExecutor(Executor):
     """
 
     kernels = kernel
+    transfer_type = OmpTransfer
     algorithms = algorithms
     link_ranks = staticmethod(_links_by_memory)
 
@@ -195,19 +209,6 @@ class OmpExecutor(Executor):
 
     def _copy_bytes(self, source: Array, target: Array) -> None:
         native().memory_copy(self, *(a.reshape(-1).view(np.uint8) for a in (source, target)))
-
-    def overwrite_together(self, *pairs: tuple[Array, np.ndarray[Any, Any]]) -> None:
-        """Overwrite arrays with small ones of the same shape and dtype."""
-        if native().recording() or recording() is not None:
-            raise RuntimeError(
-                "arrays that the host overwrites within an iteration are not recorded"
-            )
-        for target, source in pairs:
-            target[...] = source
-
-    def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
-        """Return the arrays that an exchange reads: the host is here."""
-        return list(exchange.arrays)
 
     def owns(self, array: object) -> bool:
         """Return whether ``array`` is one of NumPy's, aligned and in the machine's byte order."""

@@ -15,6 +15,7 @@ from ...core.executor import Array, Executor
 from ...core.links import total_of_terms
 from ...core.operation import Operation
 from ...core.step.numeric import totals
+from ...core.transfer import HostTransfer
 from .algorithms import algorithms
 from .table import kernel
 
@@ -30,6 +31,7 @@ class ReferenceExecutor(Executor):
     """
 
     kernels = kernel
+    transfer_type = HostTransfer
     algorithms = algorithms
 
     @property

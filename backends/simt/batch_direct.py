@@ -373,7 +373,7 @@ def determinants_of(executor: BlockExecutor, layout: Layout, values: Array) -> D
         none, none, none, none, none, 1, *found,
     )  # fmt: skip
     _launch(executor, ready, values, np.int32, given)
-    return Determinants(*executor.to_host_together(*found))
+    return Determinants(*executor.transfer(*found).read())
 
 
 def _launch(

@@ -44,5 +44,5 @@ class NativeVerdicts:
 
     def tell(self, verdicts: Verdicts) -> None:
         """Hand the arrays over, after one wait for the kernels."""
-        (undecided,) = self.executor.to_host_together(self._undecided)
+        (undecided,) = self.executor.transfer(self._undecided).read()
         verdicts.hold(self.executor, self._fields, int(undecided[0]))

@@ -268,7 +268,7 @@ class BatchMatrix(ABC):
         target = executor_by_name(executor)
         if target == self.executor:
             return self
-        values = target.from_host(np.ascontiguousarray(self.executor.to_host(self._values)))
+        values = target.brought(self.executor, self._values)
         if isinstance(values, np.ndarray) and values is self._values:
             values = target.copy(values)
         return self._from_values(self._one.to(target), self.batch_shape, values)

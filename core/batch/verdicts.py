@@ -107,7 +107,7 @@ class Verdicts:
         if name not in self._host:
             if name in self._native:
                 assert self._executor is not None
-                self._host[name] = self._executor.to_host_together(self._native.pop(name))[0]
+                self._host[name] = self._executor.transfer(self._native.pop(name)).read()[0]
             else:
                 dtype, none = FIELDS[name]
                 self._host[name] = np.full(self.count, none, dtype)

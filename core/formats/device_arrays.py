@@ -116,7 +116,7 @@ def _bounds(executor: Executor, indices: Array) -> tuple[int, int]:
     """Return the smallest and the largest index, 0 and -1 if there is none."""
     made = [executor.allocate((1,), np.int64) for _ in range(2)]
     executor.run(facts.bounds, indices, *made)
-    low, high = executor.to_host_together(*made)
+    low, high = executor.transfer(*made).read()
     return int(low[0]), int(high[0])
 
 
@@ -124,5 +124,5 @@ def _are_pointers(executor: Executor, indptr: Array, entries: int) -> bool:
     """Return whether pointers start at 0, never fall and end at the number of entries."""
     falls = executor.allocate((1,), np.int64)
     executor.run(rows.falls, indptr[:-1], indptr[1:], falls)
-    fallen, first, last = executor.to_host_together(falls, indptr[:1], indptr[-1:])
+    fallen, first, last = executor.transfer(falls, indptr[:1], indptr[-1:]).read()
     return int(fallen[0]) == 0 and int(first[0]) == 0 and int(last[0]) == entries

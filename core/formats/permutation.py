@@ -107,7 +107,7 @@ class Permutation(Assembled):
         target = executor_by_name(executor)
         if target == self.executor:
             return self
-        indices = target.from_host(self.executor.to_host(self.indices))
+        indices = target.brought(self.executor, self.indices)
         return self._remade(indices, self.dtype, target)
 
     def astype(self, dtype: DTypeLike) -> Self:

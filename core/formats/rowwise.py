@@ -142,7 +142,7 @@ def _examined(csr: Csr) -> tuple[int, int]:
     executor = csr.executor
     falls, repeats = (executor.allocate((1,), np.int64) for _ in range(2))
     executor.run(rows.examine, *row_bounds(csr), csr.indices, falls, repeats)
-    fallen, repeated = executor.to_host_together(falls, repeats)
+    fallen, repeated = executor.transfer(falls, repeats).read()
     return int(fallen[0]), int(repeated[0])
 
 
@@ -211,7 +211,7 @@ def counted(
     if beside is None:
         entries, other = int(executor.to_host(total)[0]), None
     else:
-        entries, other = (int(a[0]) for a in executor.to_host_together(total, beside))
+        entries, other = (int(a[0]) for a in executor.transfer(total, beside).read())
     if index_dtype(entries, dtype) != dtype:
         wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in arguments]
         return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide, beside=beside)

@@ -57,7 +57,7 @@ def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
     (block,) = edge_of(A).enter(x=x)
     assert block is not None
     rows: Csr = A.asformat("csr")  # type: ignore[attr-defined]
-    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data, block)
+    read = A.executor.transfer(rows.indptr, rows.indices, rows.data, block).read()
     indptr, indices, data, found = (np.asarray(a) for a in read)
     lines = np.repeat(np.arange(A.shape[0]), np.diff(indptr))
     sizes, entries = np.abs(found).astype(np.float64), np.abs(data).astype(np.float64)

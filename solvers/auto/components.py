@@ -52,9 +52,7 @@ class Piece:
 def is_connected(A: Matrix) -> bool:
     """Return whether the pattern of a square matrix has one component, by a search in breadth."""
     rows: Csr = A.asformat("csr")
-    indptr, indices = (
-        np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices)
-    )
+    indptr, indices = (np.asarray(a) for a in A.executor.transfer(rows.indptr, rows.indices).read())
     host = host_of(A.executor, ordering.search)
     for one_way in (True, False):  # most patterns are symmetric
         if not one_way:
@@ -73,7 +71,7 @@ def pieces_of(A: Matrix) -> tuple[int, list[Piece]]:
 
     n = A.shape[0]
     rows: Csr = A.asformat("csr")
-    read = A.executor.to_host_together(rows.data, rows.indices, rows.indptr)
+    read = A.executor.transfer(rows.data, rows.indices, rows.indptr).read()
     data, indices, indptr = (np.asarray(a) for a in read)
     S = csr_array((data, indices, indptr), shape=(n, n))
     pattern = csr_array((np.ones(data.size, np.int8), indices, indptr), shape=(n, n))

@@ -200,7 +200,7 @@ def _stored(A: Matrix) -> tuple[Numbers, float]:
     """Return the entries of a matrix as a dense array, and the largest sum of sizes of a column."""
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     indptr, indices, data = (
-        np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
+        np.asarray(a) for a in A.executor.transfer(rows.indptr, rows.indices, rows.data).read()
     )
     n = A.shape[0]
     lines = np.repeat(np.arange(n), np.diff(indptr))

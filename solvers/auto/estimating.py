@@ -129,9 +129,7 @@ class EstimatingCg(Cg):
         arrays = [work.most, work.top, work.rho_old]
         if isinstance(self.M, Jacobi):
             arrays.append(self.M.inverse.data)
-        most, top, before, *scales = (
-            np.asarray(a) for a in self.executor.to_host_together(*arrays)
-        )
+        most, top, before, *scales = (np.asarray(a) for a in self.executor.transfer(*arrays).read())
         norms = np.reshape(result.residual_norm, -1).tolist()
         if scales:
             norms = _in_inner_product(norms, before.real.tolist(), result)

@@ -191,7 +191,7 @@ def _on_constants(A: Csr) -> tuple[bool, bool]:
     total, apart = executor.allocate((1,), A.dtype), executor.allocate((1,), real)
     executor.run(vector.dot, ones, image, total)
     executor.run(vector.largest, image, apart)
-    found = executor.to_host_together(most, total, apart)
+    found = executor.transfer(most, total, apart).read()
     largest, together, off = (float(np.real(one[0])) for one in found)
     slack = SUM_SLACK * eps * max(A.nnz / n, 1.0) * largest
     return off <= slack, together < -n * max(slack, eps**0.5 * largest)
@@ -283,7 +283,7 @@ def _facts_of_diagonal(A: Csr) -> _Diagonal:
     counts, equal = _counts(executor), executor.zeros((1,), np.int64)
     executor.run(facts.diagonal, d, executor.allocate((n, 1), A.dtype), 1.0, *counts)
     executor.run(facts.repeated, diagonal, equal)
-    read = executor.to_host_together(*counts, equal, diagonal[:1])
+    read = executor.transfer(*counts, equal, diagonal[:1]).read()
     not_invertible, positive, repeated = (int(a[0]) for a in read[:3])
     return _Diagonal(not_invertible, positive, repeated == n, complex(read[3][0]))
 
@@ -314,7 +314,7 @@ def is_hermitian_by_rows(A: Csr) -> bool:
 def _symmetry(A: Csr) -> tuple[int, int]:
     counts = _counts(A.executor)
     A.executor.run(facts.symmetry, as_column(A.data), A.indices, A.indptr, A.shape[0], *counts)
-    disorder, mismatch = (int(a[0]) for a in A.executor.to_host_together(*counts))
+    disorder, mismatch = (int(a[0]) for a in A.executor.transfer(*counts).read())
     return disorder, mismatch
 
 

@@ -143,7 +143,7 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     from scipy.linalg import lstsq
 
     rows: Csr = A.asformat("csr").without_duplicates()
-    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
+    read = A.executor.transfer(rows.indptr, rows.indices, rows.data).read()
     indptr, indices, data = (np.asarray(a) for a in read)
     wide = np.result_type(data.dtype, np.float64)
     matrix = np.zeros(A.shape, wide)

@@ -81,7 +81,7 @@ def _found(A: Matrix) -> ConstantNullSpace | None:
 
     rows: Csr = A.asformat("csr")
     data, indices, indptr = (
-        np.asarray(a) for a in A.executor.to_host_together(rows.data, rows.indices, rows.indptr)
+        np.asarray(a) for a in A.executor.transfer(rows.data, rows.indices, rows.indptr).read()
     )
     lines = np.repeat(np.arange(facts.rows), np.diff(indptr))
     if np.any(data.real[lines != indices] > 0):  # perhaps with further null vectors, or indefinite

@@ -60,7 +60,7 @@ def _sign_of(A: Matrix) -> str | None:
     if dominated and A.dtype.kind == "f" and not facts.not_invertible:
         return None
     rows: Csr = A.asformat("csr").without_duplicates()
-    read = A.executor.to_host_together(rows.indptr, rows.indices, rows.data)
+    read = A.executor.transfer(rows.indptr, rows.indices, rows.data).read()
     entries = _Entries(*(np.asarray(a) for a in read))
     if facts.not_invertible:  # else no row and no column is zero
         for sums, one in ((entries.along_rows, "row"), (entries.along_columns, "column")):

@@ -89,9 +89,7 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
         Whether its pattern is known to be symmetric.
     """
     rows: Csr = A.asformat("csr")
-    indptr, indices = (
-        np.asarray(a) for a in A.executor.to_host_together(rows.indptr, rows.indices)
-    )
+    indptr, indices = (np.asarray(a) for a in A.executor.transfer(rows.indptr, rows.indices).read())
     n = A.shape[0]
     if n == 0 or indices.size == 0:
         return Structure(n, int(indices.size), 0, 0)

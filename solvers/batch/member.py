@@ -75,10 +75,10 @@ class Member:
         WollemiError
             If the preconditioner cannot be made of the matrix; the next call makes it anew.
         """
-        self.matrix.update_values(_on_host_or_same(self.A, k, self.executor))
+        self.matrix.update_values(_values_of(self.A, k, self.executor))
         if self._own_M is not None:
             batch, own = self._own_M
-            own.update_values(_on_host_or_same(batch, k, self.executor))
+            own.update_values(_values_of(batch, k, self.executor))
         if self.solver is None or not self._M_follows_exactly(self.solver):
             M = self.M
             if isinstance(M, BatchPreconditioner):
@@ -179,10 +179,9 @@ def _member_matrix(A: BatchCsr, executor: Executor) -> Csr:
     return made
 
 
-def _on_host_or_same(A: BatchCsr, k: int, executor: Executor) -> Array:
+def _values_of(A: BatchCsr, k: int, executor: Executor) -> Array:
     """Return the values of one matrix as native ones of the member's executor."""
-    row = A._values[k]
-    return row if executor.owns(row) else executor.from_host(A.executor.to_host(row))
+    return executor.brought(A.executor, A._values[k])
 
 
 def _same_values(A: BatchMatrix, B: BatchMatrix) -> bool:

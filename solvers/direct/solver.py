@@ -395,7 +395,7 @@ class Direct(LinOp, metaclass=Configurable):
         """Return the factors, which are of the scaled matrix, applied to a native block."""
         engine = self._engine.place(self.executor)
         stays = engine == self.executor
-        at_engine = b if stays else engine.from_host(self.executor.to_host(b))
+        at_engine = engine.brought(self.executor, b)
         if at_engine.dtype != self.dtype and at_engine.dtype.kind == "c" and self.dtype.kind != "c":
             parts = (at_engine.real, at_engine.imag)
             real, imaginary = (self._factors.solve(p, self._transposed) for p in parts)

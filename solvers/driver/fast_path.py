@@ -81,12 +81,12 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     executor, work, solver = solve.executor, solve.work, solve.solver
     status, linear = work.status, solver._linear
     assert linear is not None
-    exchange = status.exchange
-    relative, absolute, least, most = exchange.host[5:]
+    transfer = status.transfer
+    relative, absolute, least, most = transfer.host[5:]
     relative[0], absolute[0] = linear.relative, linear.absolute
     least[0], most[0] = SAFE_NORMS[solve.real]
     solver.begin(work)
-    executor.write(exchange)
+    transfer.write()
     executor.copy_into(work.r, solve.b)
     executor.play(work.entering)
     left = solve.count
@@ -99,12 +99,12 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
             executor.drive(work.iteration, batch)
         left -= batch
         if left and not solver._spares_cycles:
-            return FirstCycle(_named(executor.read(exchange)), left, verified=False)
+            return FirstCycle(_named(transfer.peek()), left, verified=False)
         executor.copy_into(work.spare, solve.b)
         executor.play(work.leaving)
         # Likely the solution: to ask for its copy takes the host no time while the device works.
         x = executor.copy(work.x)
-        members = executor.read(exchange)
+        members = transfer.peek()
     except KeyboardInterrupt:
         return FirstCycle(None, 0, verified=False)
     return _result_if_over(solve, x, members, left)

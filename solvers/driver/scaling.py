@@ -58,7 +58,7 @@ def column_values(
     if value is None:
         value = executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
     executor.run(operation, block, value)
-    return np.array(executor.to_host_together(value)[0], np.float64)
+    return np.array(executor.transfer(value).read()[0], np.float64)
 
 
 def indices(columns: Numbers) -> list[int]:

@@ -23,6 +23,6 @@ def norms(
     of_residual, of_basis = (executor.zeros((k,), real) for _ in range(2))
     value = executor.from_host(np.ascontiguousarray(values, dtype=real))
     residual.run(executor, ax=AX, bx=BX, r=R, value=value, r2=of_residual, b2=of_basis)
-    found = executor.to_host_together(of_residual, of_basis)
+    found = executor.transfer(of_residual, of_basis).read()
     squares = [np.array(square, np.float64) for square in found]
     return np.sqrt(squares[0]), np.sqrt(squares[1])

@@ -195,9 +195,9 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         work = self.work
         self.executor.copy_into(work.r, self.b)
         self.executor.play(work.verifying)
-        found = self.executor.to_host_together(
+        found = self.executor.transfer(
             work.true_r2, work.true_t2, work.true_x2, work.true_normal2
-        )
+        ).read()
         with np.errstate(invalid="ignore"):
             roots = [np.sqrt(np.array(value, np.float64)) for value in found]
         blocks = (work.r, work.t, work.x)
@@ -268,9 +268,9 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         ended = status.read("stop")
         rule, norm_a, condition, longest2 = (
             np.array(a, np.float64)
-            for a in self.executor.to_host_together(
+            for a in self.executor.transfer(
                 work.istop, work.norm_a, work.condition, work.longest2
-            )
+            ).read()
         )
         longest = np.where(chosen & np.isfinite(longest2), TWICE * np.sqrt(np.abs(longest2)), 0.0)
         longest = np.minimum(longest, norm_a)

@@ -121,7 +121,7 @@ def _located(A: Csr) -> _Located:
     diagonal, below, above = (executor.allocate((n,), index) for _ in range(3))
     totals = [executor.allocate((1,), np.int64) for _ in range(3)]
     executor.run(ilu.locate, *row_bounds(A), A.indices, diagonal, below, above, *totals)
-    missing, lower, upper = (int(total[0]) for total in executor.to_host_together(*totals))
+    missing, lower, upper = (int(total[0]) for total in executor.transfer(*totals).read())
     return _Located(diagonal, below, above, missing, lower, upper)
 
 

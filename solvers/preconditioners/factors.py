@@ -151,7 +151,7 @@ def eliminated(
         executor.run(ilu.scale, *taken, a, outside)
         v, sizes = _made(executor, pattern, a, sweeps)
         executor.run(ilu.unfit, *pattern.bounds, pattern.diagonal, v, *limits, unfit)
-        left_out, bad_ones, *known = executor.to_host_together(outside, unfit, *sizes)
+        left_out, bad_ones, *known = executor.transfer(outside, unfit, *sizes).read()
         if int(left_out[0]):
             return None
         if not int(bad_ones[0]):

@@ -328,7 +328,7 @@ def _narrowed(half: _Half, tie: Array, rank: int, bits: int) -> tuple[Array, int
     for shift in reversed(range(0, bits, parilut.BITS)):
         given = (half.rows, X.indices, X.data, tie, shift, rank)
         executor.run(parilut.narrow, *given, low, *counts)
-    reached, above = executor.to_host_together(*counts)
+    reached, above = executor.transfer(*counts).read()
     return low, int(reached[0]), int(above[0])
 
 

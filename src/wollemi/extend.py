@@ -32,6 +32,7 @@ from .core.step import (
     total,
     where,
 )
+from .core.transfer import Transfer
 from .solvers.direct import Engine
 from .solvers.driver.workspace import Workspace
 from .solvers.preconditioners.jacobi import inverse_diagonal
@@ -57,6 +58,7 @@ __all__ = [
     "Step",
     "Steps",
     "Temporary",
+    "Transfer",
     "Unsuited",
     "Workspace",
     "absolute",

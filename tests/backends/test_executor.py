@@ -86,3 +86,34 @@ def test_what_has_no_kernel_says_where_to_go(executor: wl.Executor) -> None:
     unknown = Operation("nobody.knows", parse_signature("x: in T[n]"), "", lambda extents: 0)
     with pytest.raises(wl.errors.UnsupportedOperation, match=f"no kernel on {executor.name}"):
         executor.run(unknown, executor.allocate((1,), np.float64))
+
+
+def test_a_transfer_writes_and_reads_several_arrays(executor: wl.Executor) -> None:
+    shapes = (((3,), np.float64), ((1,), np.int32), ((0,), np.float64))
+    arrays = executor.transfer_type.allocate(executor, *shapes)
+    transfer = executor.transfer(*arrays, written=arrays[:2])
+    transfer.write(np.arange(3.0), np.array([7], np.int32))
+    lasting = [np.array(array) for array in transfer.read()]
+    assert [array.tolist() for array in lasting] == [[0.0, 1.0, 2.0], [7], []]
+    transfer.host[0][:] = 5.0
+    transfer.write()
+    assert [np.array(array).tolist() for array in transfer.peek()] == [[5.0] * 3, [0], []]
+    assert [np.array(array).tolist() for array in transfer.ask()()] == [[5.0] * 3, [0], []]
+
+
+def test_the_names_before_transfers_work_and_warn(executor: wl.Executor) -> None:
+    with pytest.warns(DeprecationWarning, match="Executor.allocate_together is deprecated"):
+        (array,) = executor.allocate_together(((2,), np.float64))
+    with pytest.warns(DeprecationWarning, match=r"use Executor.transfer\(written=arrays\)"):
+        executor.overwrite_together((array, np.ones(2)))
+    with pytest.warns(DeprecationWarning, match=r"use Executor.transfer\(\*arrays\).read\(\)"):
+        assert executor.to_host_together(array)[0].tolist() == [1, 1]
+    with pytest.warns(DeprecationWarning, match=r"use Executor.transfer\(array\).ask\(\)"):
+        assert executor.to_host_later(array)().tolist() == [1, 1]
+    with pytest.warns(DeprecationWarning, match="Executor.exchange is deprecated"):
+        exchange = executor.exchange([array], [array])
+    exchange.host[0][:] = 2
+    with pytest.warns(DeprecationWarning, match=r"use Transfer.write\(\)"):
+        executor.write(exchange)
+    with pytest.warns(DeprecationWarning, match=r"use Transfer.peek\(\)"):
+        assert executor.read(exchange)[0].tolist() == [2, 2]

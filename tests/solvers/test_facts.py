@@ -103,7 +103,7 @@ def test_nothing_as_long_as_the_matrix_leaves_its_device(on, monkeypatch):
     assert A.plan is not None  # plans read the rows once, where they are
     seen = []
     monkeypatch.setattr(type(on), "to_host", spy(type(on).to_host, seen))
-    monkeypatch.setattr(type(on), "to_host_together", spy(type(on).to_host_together, seen))
+    monkeypatch.setattr(type(on), "transfer", spy(type(on).transfer, seen))
     find_facts(A)
     wl.preconditioners.Jacobi(A)
     assert max(seen) <= 2

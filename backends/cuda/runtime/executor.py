@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from ....core.capture import COPIES, FROM_HOST, TO_HOST, recorded_call, refused
+from ....core.capture import COPIES, FROM_HOST, recorded_call, refused
 from ....core.energy import EnergyCounter
-from ....core.exchange import Exchange
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
@@ -28,7 +24,7 @@ from ..table import algorithms, kernel
 from . import later, nccl
 from .availability import require
 from .capture import Capture, CapturedStream, Captures, allowing_allocations
-from .copies import CudaExchange, Span, padded, side_by_side, spans_of
+from .copies import CudaTransfer, Staging
 from .device import CudaDevice, device
 from .energy import counter_of
 from .graphs import OwnMemory, unused
@@ -46,17 +42,6 @@ _KDLCUDA, _KDLCUDA_MANAGED = 2, 13
 
 #: Iterations of a group between two looks for Ctrl-C, for which the members' hosts meet.
 BETWEEN_CHECKS = 128
-
-
-class _Pinned(threading.local):
-    """Memory of the host that the device copies to without a detour, one piece for a thread."""
-
-    memory: Any = None
-
-    def bytes(self, xp: Any, nbytes: int) -> np.ndarray[Any, Any]:
-        if self.memory is None or self.memory.mem.size < nbytes:
-            self.memory = xp.cuda.alloc_pinned_memory(max(nbytes, 1 << 14))
-        return np.frombuffer(self.memory, np.uint8, nbytes)
 
 
 class _Uncaptured:
@@ -132,6 +117,7 @@ class CudaExecutor(GpuExecutor):
     """
 
     kernels = kernel
+    transfer_type = CudaTransfer
     algorithms = algorithms
     constants_kind = "nvidia"
     vendor_libraries = frozenset({"cudss"})
@@ -140,7 +126,7 @@ class CudaExecutor(GpuExecutor):
     def __init__(self, device: int = 0) -> None:
         require(device)
         super().__init__(device)
-        self._pinned, self._later = _Pinned(), later.Copies()
+        self.staging, self.later = Staging(), later.Copies()
         self._captures = Captures(self.xp.cuda)
         self._captured = CapturedStream(self.xp.cuda, device)
 
@@ -376,7 +362,7 @@ class CudaExecutor(GpuExecutor):
             source = np.ascontiguousarray(array)
             made = self.allocate(array.shape, source.dtype)
             if made.nbytes:
-                self.overwrite_together((made, source))
+                self.transfer(written=[made]).write(source)
             return made
 
     def brought(self, source: Executor, array: Array) -> Array:
@@ -413,94 +399,6 @@ class CudaExecutor(GpuExecutor):
         if made.size:
             self.copy_into(made, array)
         return made
-
-    def allocate_together(self, *wanted: tuple[tuple[int, ...], DTypeLike]) -> list[Array]:
-        """Return uninitialized arrays in one piece of memory."""
-        sizes = [prod(shape) * np.dtype(dtype).itemsize for shape, dtype in wanted]
-        begins = padded(sizes)
-        memory = self.allocate((begins[-1],), np.uint8)
-        return [
-            memory[begin : begin + size].view(dtype).reshape(shape)
-            for (shape, dtype), begin, size in zip(wanted, begins, sizes, strict=False)
-        ]
-
-    def overwrite_together(self, *pairs: tuple[Array, np.ndarray[Any, Any]]) -> None:
-        """Overwrite contiguous arrays with small ones of the host.
-
-        CuPy's own copy takes five times as long. The driver copies its arguments: the arrays of the
-        host may go at once. Adjacent arrays of :meth:`allocate_together` are one copy.
-        """
-        self.refuse_host(FROM_HOST)
-        with self._here("copy from the host"):
-            cuda = self.xp.cuda
-            stream = cuda.get_current_stream().ptr
-            for target, source in side_by_side(pairs):
-                cuda.runtime.memcpyAsync(
-                    target, source.ctypes.data, source.nbytes, cuda.runtime.memcpyHostToDevice,
-                    stream,
-                )  # fmt: skip
-
-    def to_host_together(self, *arrays: Array) -> list[np.ndarray[Any, Any]]:
-        """Return NumPy copies of contiguous arrays, after the work that makes them."""
-        self.refuse_host(TO_HOST)
-        begins, spans = spans_of(arrays)
-        with self._here("copy to the host"):
-            staging = self._brought(spans, spans[-1].end)
-        return [
-            staging[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape).copy()
-            for array, begin in zip(arrays, begins, strict=True)
-        ]
-
-    def to_host_later(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
-        """Ask for a NumPy copy of a contiguous array; return the function that waits for it."""
-        self.refuse_host(TO_HOST)
-        if unused.group_at_work or array.nbytes > later.LARGEST:  # see from_host
-            return super().to_host_later(array)
-        with self._here("copy to the host"):
-            wait = self._later.ask(self.xp, array)
-        return lambda: self.call("copy to the host", wait)
-
-    def exchange(self, written: Sequence[Array], read: Sequence[Array]) -> CudaExchange:
-        """Return an exchange with planned copies."""
-        return CudaExchange(self, written, read)
-
-    def write(self, exchange: Exchange) -> None:
-        """Overwrite the arrays that an exchange writes; the driver copies its arguments."""
-        self.refuse_host(FROM_HOST)
-        assert isinstance(exchange, CudaExchange)
-        self._guarded("copy from the host", 0, self._write, exchange)
-
-    def _write(self, exchange: CudaExchange) -> None:
-        runtime = self.xp.cuda.runtime
-        stream = self.xp.cuda.get_current_stream().ptr
-        for target, source, nbytes in exchange.writes:
-            runtime.memcpyAsync(target, source, nbytes, runtime.memcpyHostToDevice, stream)
-
-    def read(self, exchange: Exchange) -> list[np.ndarray[Any, Any]]:
-        """Return the arrays that an exchange reads, after the work that makes them."""
-        self.refuse_host(TO_HOST)
-        assert isinstance(exchange, CudaExchange)
-        brought = self._guarded(
-            "copy to the host", 0, self._brought, exchange.spans, exchange.nbytes
-        )
-        return exchange.parts(brought)
-
-    def _brought(self, spans: Sequence[Span], nbytes: int) -> np.ndarray[Any, Any]:
-        """Return memory of the host with spans of the device's, which the next call overwrites."""
-        cuda = self.xp.cuda
-        staging = (
-            self._pinned.bytes(self.xp, nbytes)
-            if not unused.group_at_work  # see from_host
-            else np.empty(nbytes, np.uint8)
-        )
-        stream, place = cuda.get_current_stream(), staging.ctypes.data
-        for span in spans:
-            cuda.runtime.memcpyAsync(
-                place + span.begin, span.source, span.end - span.begin,
-                cuda.runtime.memcpyDeviceToHost, stream.ptr,
-            )  # fmt: skip
-        stream.synchronize()
-        return staging
 
     def launch_address(self) -> int:
         """Return the address of ``cuLaunchKernel``."""

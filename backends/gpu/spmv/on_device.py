@@ -46,7 +46,7 @@ def _launch(
 
 def _brought(executor: GpuExecutor, numbers: Array) -> np.ndarray[Any, Any]:
     """Return a few numbers on the host; by memory that is pinned already."""
-    found: np.ndarray[Any, Any] = executor.to_host_together(numbers)[0]
+    found: np.ndarray[Any, Any] = executor.transfer(numbers).read()[0]
     return found
 
 

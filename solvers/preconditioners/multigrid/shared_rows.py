@@ -157,13 +157,13 @@ def _numbered(A: SharedCsr, S: Csr, state: Array) -> CoarseRows:
     S.executor.run(coarsen.chosen, state, flags, total)
     number = executor.allocate((rows + 1,), kind)
     S.executor.run(scan.pointers, flags, number)
-    own, count = (int(a[0]) for a in executor.to_host_together(number[n : n + 1], total))
+    own, count = (int(a[0]) for a in executor.transfer(number[n : n + 1], total).read())
     partition = Partition(np.concatenate([[0], np.cumsum(links.all(own))]))
     ghosts = np.zeros(0, np.int64)
     if not A.halo.idle:
         places = executor.copy(number[:rows])
         fill_ghosts(executor, A.halo, places, n, n)
-        chosen, places = executor.to_host_together(flags[n:], places[n:])
+        chosen, places = executor.transfer(flags[n:], places[n:]).read()
         taken = np.flatnonzero(chosen)
         owners = A.column_partition.owner(A.ghosts[taken])
         ghosts = np.asarray(places)[taken].astype(np.int64) + partition.offsets[owners]

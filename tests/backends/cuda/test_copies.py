@@ -11,7 +11,8 @@ import numpy as np
 from wollemi.backends.cuda.runtime import later
 from wollemi.backends.cuda.runtime.copies import (
     LARGEST_GAP,
-    CudaExchange,
+    CudaTransfer,
+    Staging,
     padded,
     side_by_side,
     spans_of,
@@ -81,39 +82,91 @@ def of(memory: np.ndarray[Any, Any], array: Any) -> np.ndarray[Any, Any]:
     return np.ndarray(array.shape, array.dtype, memory, array.data.ptr - memory.ctypes.data)
 
 
-def test_an_exchange_is_one_copy_each_way() -> None:
+class Device:
+    """As much of an executor on CuPy as transfers need: its memory is the host's."""
+
+    refuse_host = staticmethod(lambda reason: None)
+    _guarded = staticmethod(lambda work, nbytes, function, *operands: function(*operands))
+
+    def __init__(self) -> None:
+        self.copies: list[int] = []
+        self.waits = 0
+        self.staging = Staging()
+        stream = SimpleNamespace(ptr=0, synchronize=self.wait)
+        self.xp = SimpleNamespace(
+            cuda=SimpleNamespace(
+                get_current_stream=lambda: stream,
+                alloc_pinned_memory=Pinned,
+                runtime=SimpleNamespace(
+                    memcpyAsync=self.copy, memcpyHostToDevice=1, memcpyDeviceToHost=2
+                ),
+            )
+        )
+
+    def copy(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
+        self.copies.append(kind)
+        ctypes.memmove(target, source, nbytes)
+
+    def wait(self) -> None:
+        self.waits += 1
+
+
+class Pinned(bytearray):
+    @property
+    def mem(self) -> Any:
+        return SimpleNamespace(size=len(self))
+
+
+def test_a_transfer_is_one_copy_each_way() -> None:
     reals = ((1,), np.float32)
     memory, arrays = in_one_piece(
         ((1,), np.uint8), ((1,), np.int32), reals, ((1,), np.int64), reals, reals, ((1024, 1), "f4")
     )
-    told, heard = arrays[:4], [arrays[6], arrays[0], arrays[3], arrays[5]]
-    exchange = CudaExchange(None, told, heard)  # type: ignore[arg-type]
-    assert len(exchange.writes) == len(exchange.spans) == 1
-    for number, source in enumerate(exchange.host):
+    on = Device()
+    written, read = arrays[:4], [arrays[6], arrays[0], arrays[3], arrays[5]]
+    transfer = CudaTransfer(on, read, written)  # type: ignore[arg-type]
+    for number, source in enumerate(transfer.host):
         source[:] = number + 1
     of(memory, arrays[4])[:] = 77
-    for target, source, nbytes in exchange.writes:
-        ctypes.memmove(target, source, nbytes)
+    transfer.write()
+    assert on.copies == [1]
     assert [of(memory, a).item() for a in arrays[:5]] == [1, 2, 3, 4, 77]
     of(memory, arrays[6])[:, 0] = np.arange(1024)
     of(memory, arrays[5])[:] = 5
-    staging = np.zeros(exchange.nbytes, np.uint8)
-    for span in exchange.spans:
-        ctypes.memmove(staging.ctypes.data + span.begin, span.source, span.end - span.begin)
-    ring, stop, iterations, last = exchange.parts(staging)
+    ring, stop, iterations, last = transfer.peek()
+    assert on.copies == [1, 2] and on.waits == 1
     np.testing.assert_array_equal(ring[:, 0], np.arange(1024))
     assert (stop.item(), iterations.item(), last.item()) == (1, 4, 5)
     assert (ring.dtype, ring.shape) == (np.dtype(np.float32), (1024, 1))
 
 
-def test_what_lies_between_the_written_arrays_is_left_alone() -> None:
+def test_arrays_that_were_read_are_copies_and_others_are_overwritten() -> None:
+    memory, arrays = in_one_piece(((2,), np.int64), ((0,), np.float64))
+    transfer = CudaTransfer(Device(), arrays)  # type: ignore[arg-type]
+    of(memory, arrays[0])[:] = 1
+    (lasting, empty), (passing, _) = transfer.read(), transfer.peek()
+    of(memory, arrays[0])[:] = 2
+    transfer.peek()
+    assert lasting.tolist() == [1, 1] and passing.tolist() == [2, 2] and empty.shape == (0,)
+
+
+def test_given_values_are_written_in_place_of_the_transfer_s_own() -> None:
+    on = Device()
     memory, arrays = in_one_piece(*[((2,), np.float64)] * 3)
-    exchange = CudaExchange(None, [arrays[0], arrays[2]], arrays)  # type: ignore[arg-type]
-    assert len(exchange.writes) == 2
+    transfer = CudaTransfer(on, [], arrays)  # type: ignore[arg-type]
+    transfer.write(*(np.full(2, value) for value in (1.0, 2.0, 3.0)))
+    assert on.copies == [1]
+    assert [of(memory, a).tolist() for a in arrays] == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_what_lies_between_the_written_arrays_is_left_alone() -> None:
+    on = Device()
+    memory, arrays = in_one_piece(*[((2,), np.float64)] * 3)
+    transfer = CudaTransfer(on, arrays, [arrays[0], arrays[2]])  # type: ignore[arg-type]
     of(memory, arrays[1])[:] = 9
-    exchange.host[0][:], exchange.host[1][:] = 1, 3
-    for target, source, nbytes in exchange.writes:
-        ctypes.memmove(target, source, nbytes)
+    transfer.host[0][:], transfer.host[1][:] = 1, 3
+    transfer.write()
+    assert on.copies == [1, 1]
     assert [of(memory, a).tolist() for a in arrays] == [[1, 1], [9, 9], [3, 3]]
 
 

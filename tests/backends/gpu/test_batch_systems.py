@@ -61,9 +61,6 @@ class OneBlock(LockstepExecutor):
     def system_places(self) -> list[Any]:
         return [self]
 
-    def to_host_together(self, *arrays: Any) -> list[Any]:
-        return [np.array(array) for array in arrays]
-
     def solve_systems(self, members: Sequence[Any], given: Any) -> bool:
         found = super().solve_systems(members, given)
         self.solved += found
@@ -327,9 +324,9 @@ def test_a_second_solve_copies_one_number_to_the_host_and_nothing_to_the_device(
     for solver in (wl.solvers.Cg(A, M="jacobi"), wl.solvers.Direct(A)):
         solver.solve(b)
         copied: list[int] = []
-        to_host = OneBlock.to_host_together
+        transfer = OneBlock.transfer
 
-        def counted(self: Any, *arrays: Any, kept: Any = to_host) -> list[Any]:
+        def counted(self: Any, *arrays: Any, kept: Any = transfer) -> Any:
             copied.extend(array.size for array in arrays)  # noqa: B023
             return kept(self, *arrays)
 
@@ -337,7 +334,7 @@ def test_a_second_solve_copies_one_number_to_the_host_and_nothing_to_the_device(
             raise AssertionError(f"copied {array.size} numbers to the device")
 
         with monkeypatch.context() as patch:
-            patch.setattr(OneBlock, "to_host_together", counted)
+            patch.setattr(OneBlock, "transfer", counted)
             patch.setattr(OneBlock, "from_host", refused)
             result = solver.solve(b)
             assert copied == [1]

@@ -54,8 +54,11 @@ def moved(on: wl.Executor, monkeypatch: pytest.MonkeyPatch) -> Moved:
     counter = Moved()
     for name in ("asarray", "array", "asnumpy"):
         monkeypatch.setattr(on.xp, name, counter.count(getattr(on.xp, name)))
-    for name in ("from_host", "copy_into", "to_host", "to_host_together"):
+    for name in ("from_host", "copy_into", "to_host"):
         monkeypatch.setattr(type(on), name, counter.count(getattr(type(on), name)))
+    for name in ("read", "peek", "write"):
+        kind = on.transfer_type
+        monkeypatch.setattr(kind, name, counter.count(getattr(kind, name)))
     return counter
 
 

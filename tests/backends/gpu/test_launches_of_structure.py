@@ -31,14 +31,14 @@ def counted(call: Callable[[], Any], on: Any, patch: pytest.MonkeyPatch) -> tupl
         waits.append(array)
         return to_host(array)
 
-    def noted_together(*arrays: Any) -> list[Any]:
-        waits.append(arrays)
-        return [to_host(array) for array in arrays]
+    def read(transfer: Any) -> list[Any]:
+        waits.append(transfer)
+        return [to_host(array) for array in transfer.arrays]
 
     call()  # makes the data kept with the operands
     with patch.context() as patched, on.noting() as launches:
         patched.setattr(on, "to_host", noted)
-        patched.setattr(on, "to_host_together", noted_together)
+        patched.setattr(on.transfer_type, "read", read)
         call()
     return len(launches), len(waits)
 

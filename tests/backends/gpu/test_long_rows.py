@@ -186,7 +186,7 @@ def test_new_values_of_a_known_product_are_launches_alone(
 ) -> None:
     executor, A, B, C = one_long_row
     before = sparse_products.new_values(executor, A, B, C)
-    for reads in ("to_host", "to_host_together"):
+    for reads in ("to_host", "transfer"):
         monkeypatch.setattr(executor, reads, None)
     with executor.noting() as launches:
         again = sparse_products.new_values(executor, A, B, C)

@@ -56,8 +56,8 @@ class Interpreted(SimpleNamespace):
 
     def __init__(self) -> None:
         super().__init__(synchronize=lambda: None)
-        names = "from_host to_host allocate allocate_together zeros copy_into copy name"
-        for name in f"{names} overwrite_together".split():
+        names = "from_host to_host allocate transfer transfer_type zeros copy_into copy name"
+        for name in names.split():
             setattr(self, name, getattr(OMP, name))
 
     def run(self, operation: Any, *arguments: Any) -> None:

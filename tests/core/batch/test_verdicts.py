@@ -9,6 +9,7 @@ import pytest
 
 from wollemi.core.batch.tolerances import Tolerances
 from wollemi.core.batch.verdicts import FIELDS, UNDECIDED, Verdicts
+from wollemi.core.transfer import Transfer
 
 
 class Device:
@@ -17,9 +18,12 @@ class Device:
     def __init__(self) -> None:
         self.copies = 0
 
-    def to_host_together(self, *arrays):
-        self.copies += len(arrays)
-        return [np.array(array) for array in arrays]
+    def to_host(self, array):
+        self.copies += 1
+        return np.array(array)
+
+    def transfer(self, *arrays):
+        return Transfer(self, arrays)
 
     def from_host(self, array):
         self.copies += 1

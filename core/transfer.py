@@ -1,0 +1,102 @@
+"""Contiguous arrays of an executor that are copied to the host, or from it, together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .events import reports_copies
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+HostArray = np.ndarray[Any, Any]
+
+
+class Transfer:
+    """Copies of contiguous arrays between an executor and the host, all of them at once.
+
+    A copy takes the host of a device some microseconds for any size, and a wait takes longer. A
+    solve of few iterations takes about as long as its copies: it keeps one transfer, which finds
+    out once where its copies go.
+
+    :meth:`Executor.transfer` makes transfers. This class copies one array after the other, and is
+    for executors that have no faster way.
+
+    Parameters
+    ----------
+    executor : Executor
+        The executor of the arrays.
+    arrays : sequence of arrays
+        The arrays to read.
+    written : sequence of arrays
+        The arrays to overwrite. All of these arrays stay where they are.
+    """
+
+    def __init__(
+        self, executor: Executor, arrays: Sequence[Array], written: Sequence[Array] = ()
+    ) -> None:
+        self.executor = executor
+        self.arrays, self.written = tuple(arrays), tuple(written)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        reports_copies(cls)
+
+    @classmethod
+    def allocate(
+        cls, executor: Executor, *wanted: tuple[tuple[int, ...], DTypeLike]
+    ) -> list[Array]:
+        """Return uninitialized arrays of these shapes and dtypes, adjacent where that helps.
+
+        Transfers copy adjacent arrays, in the order given, at once.
+        """
+        return [executor.allocate(shape, dtype) for shape, dtype in wanted]
+
+    @cached_property
+    def host(self) -> list[HostArray]:
+        """The values that :meth:`write` writes: zeros at first, and the caller's to fill in."""
+        return [np.zeros(tuple(array.shape), array.dtype) for array in self.written]
+
+    def write(self, *values: HostArray) -> None:
+        """Overwrite the arrays with contiguous ones of the host, of the same shapes and dtypes.
+
+        Without ``values`` these are :attr:`host`.
+        """
+        for target, source in zip(self.written, values or self.host, strict=True):
+            self.executor.copy_into(target, source)
+
+    def read(self) -> list[HostArray]:
+        """Return the result of :meth:`Executor.to_host` for each array; on a device, one wait."""
+        return [self.executor.to_host(array) for array in self.arrays]
+
+    def peek(self) -> list[HostArray]:
+        """Return the result of :meth:`read` in memory that the next transfer may overwrite."""
+        return self.read()
+
+    def ask(self) -> Callable[[], list[HostArray]]:
+        """Start :meth:`read`; return the function that waits for its result, called once.
+
+        On devices that can, it does not wait for later submissions.
+        """
+        found = self.read()
+        return lambda: found
+
+
+class HostTransfer(Transfer):
+    """Transfers of an executor with NumPy's arrays: the host reads them where they are."""
+
+    def read(self) -> list[HostArray]:
+        """Return the arrays."""
+        return list(self.arrays)
+
+    def peek(self) -> list[HostArray]:
+        """Return the arrays."""
+        return list(self.arrays)
+
+
+reports_copies(Transfer)
