@@ -384,7 +384,7 @@ class GpuExecutor(BlockExecutor):
             if straight is None:
                 known.go_straight(A, x, out)
             else:
-                straight.launch(*places)
+                straight.launch(self, places)
         except Exception as error:
             made = translate(error, self.name, "csr.spmv", rows * np.dtype(dtype).itemsize)
             if made is None:
@@ -405,6 +405,12 @@ class GpuExecutor(BlockExecutor):
         )
 
     keeps_launches = True
+
+    @property
+    def records_launches(self) -> bool:
+        """Whether launches of this thread are recorded or noted."""
+        mine = self._mine
+        return mine.launches is not None or mine.noted is not None or mine.dry
 
     def goes_straight(self) -> bool:
         """Return whether nothing in this thread needs to know of a launch."""

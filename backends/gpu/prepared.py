@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from ...core.calls import SpmvCall
 from ..simt.operands import row_distance
 from ..unified.wrappers import SimtKernel
 from .arguments import At, flatten
-from .function import Function, packing
-from .repeatable import PointerPlace, RecordedLaunch, Span, arguments_at, pointer_places
+from .repeatable import RepeatedLaunches, Span, packed_launch
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.formats.csr import Csr
     from .base import GpuExecutor
-    from .types import KernelArgument, LaunchOperand, LoadedKernel
+    from .types import LaunchOperand, LoadedKernel
 
 
 class KeptProduct(ABC):
@@ -41,7 +39,7 @@ class KeptProduct(ABC):
 
     Attributes
     ----------
-    straight : Straight, StraightSteps or None
+    straight : Straight, RepeatedLaunches or None
         The launches for contiguous vectors and the factors 1 and 0, from the second product on.
     """
 
@@ -51,7 +49,7 @@ class KeptProduct(ABC):
         self, executor: GpuExecutor, dtype: np.dtype[Any], data: Array | None, in_lines: bool
     ) -> None:
         self.executor, self.dtype, self.data, self.in_lines = executor, dtype, data, in_lines
-        self.straight: Straight | StraightSteps | None = None
+        self.straight: Straight | RepeatedLaunches | None = None
 
     def serves(self, data: Array, x: Array, y: Array) -> bool:
         """Return whether it is the product for these values and vectors."""
@@ -123,7 +121,7 @@ class Prepared(KeptProduct):
     def go_straight(self, A: Csr, x: Array, y: Array) -> None:
         """Compute ``y = A x`` for contiguous vectors, and make :attr:`straight`."""
         self.straight = Straight(self)
-        self.straight.launch(x.data.ptr, y.data.ptr)
+        self.straight.launch(self.executor, (x.data.ptr, y.data.ptr))
 
 
 class Recorded(KeptProduct):
@@ -165,16 +163,13 @@ class Recorded(KeptProduct):
 
     def go_straight(self, A: Csr, x: Array, y: Array) -> None:
         """Compute ``y = A x`` for contiguous vectors, and make :attr:`straight`."""
-        nbytes, counters = self.scratch
-        lent, counted = self.executor.scratch(nbytes, counters)
-        spans = [
-            *[Span(vector.data.ptr, vector.data.ptr + vector.nbytes) for vector in (x, y)],
-            Span(lent, lent + nbytes),
-            Span(counted, counted + 4 * counters),
-        ]
+        nbytes, count = self.scratch
+        lent, counted = self.executor.scratch(nbytes, count)
+        vectors = [Span(vector.data.ptr, vector.data.ptr + vector.nbytes) for vector in (x, y)]
+        between, counters = Span(lent, lent + nbytes), Span(counted, counted + 4 * count)
         with self.executor.noting() as launches:
             self.compute(SpmvCall(A, x.reshape(-1, 1), y.reshape(-1, 1), 1.0, 0.0))
-        self.straight = StraightSteps(self.executor, launches, spans, self.scratch)
+        self.straight = RepeatedLaunches(launches, vectors, [between], counters)
 
 
 #: Stand for the addresses of the vectors in a list of arguments.
@@ -208,69 +203,14 @@ class Straight:
         self.x, self.y = self.values.index(_X), self.values.index(_Y)
         self.packed = packed_launch(self.function, self.values)
 
-    def launch(self, x: int, y: int) -> None:
+    def launch(self, executor: GpuExecutor, addresses: tuple[int, int]) -> None:
         """Launch it for vectors at these addresses."""
         values = self.values.copy()
-        values[self.x], values[self.y] = x, y
+        values[self.x], values[self.y] = addresses
         if self.packed is None:
             self.function((self.blocks,), (self.block,), values)
         else:
             self.packed(self.blocks, self.block, values)
-
-
-class StraightSteps:
-    """Launches that are repeated for other contiguous vectors, with the factors 1 and 0.
-
-    Parameters
-    ----------
-    executor : GpuExecutor
-        Where they are launched.
-    launches : sequence of RecordedLaunch
-        As they were made.
-    spans : sequence of Span
-        Where x, y, the scratch memory and the counters were.
-    scratch : tuple of int
-        Bytes of the scratch memory, and the number of counters.
-    """
-
-    __slots__ = ("executor", "scratch", "steps")
-
-    def __init__(
-        self,
-        executor: GpuExecutor,
-        launches: Sequence[RecordedLaunch],
-        spans: Sequence[Span],
-        scratch: tuple[int, int],
-    ) -> None:
-        self.executor, self.scratch = executor, scratch
-        self.steps: list[tuple[RecordedLaunch, Callable[..., None] | None, list[PointerPlace]]] = [
-            (
-                launch,
-                packed_launch(launch.function, launch.arguments),
-                pointer_places(launch.arguments, spans),
-            )
-            for launch in launches
-        ]
-
-    def launch(self, x: int, y: int) -> None:
-        """Launch them for vectors at these addresses."""
-        addresses = (x, y, *self.executor.scratch(*self.scratch))
-        for step, packed, places in self.steps:
-            values = arguments_at(step, places, addresses)
-            if packed is None:
-                step.function(step.grid, step.block, values, step.shared)
-            else:
-                packed(step.grid[0], step.block[0], values, step.shared)
-
-
-def packed_launch(
-    function: LoadedKernel, arguments: Sequence[KernelArgument]
-) -> Callable[..., None] | None:
-    """Return the launch of packed arguments of these types; None if their layout is not known."""
-    layout = packing(*map(type, arguments))
-    if layout is None or not isinstance(function, Function):
-        return None
-    return partial(function.launch_packed, layout)
 
 
 def prepare(

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.executor import Array
+from .function import Function, packing
 
 if TYPE_CHECKING:
+    from .base import GpuExecutor
     from .types import KernelArgument, LoadedKernel
+
+#: Bytes: memory between kernels begins at multiples of it.
+ALIGNMENT = 256
 
 #: The index of an array that is none of the arguments.
 MADE = -1
@@ -35,6 +42,10 @@ class Span(NamedTuple):
 
     begin: int
     end: int
+
+
+#: No memory.
+NOWHERE = Span(0, 0)
 
 
 class PointerPlace(NamedTuple):
@@ -70,6 +81,80 @@ def arguments_at(
     for argument, array, offset in places:
         arguments[argument] = addresses[array] + offset
     return arguments
+
+
+def packed_launch(
+    function: LoadedKernel, arguments: Sequence[KernelArgument]
+) -> Callable[..., None] | None:
+    """Return the launch of packed arguments of these types; None if their layout is not known."""
+    layout = packing(*map(type, arguments))
+    if layout is None or not isinstance(function, Function):
+        return None
+    return partial(function.launch_packed, layout)
+
+
+class RepeatedLaunches:
+    """The launches of a product, which are repeated for arrays at other addresses.
+
+    Parameters
+    ----------
+    launches : sequence of RecordedLaunch
+        As they were made.
+    arrays : sequence of Span
+        Where its arrays were.
+    between : sequence of Span
+        Scratch memory and arrays between its kernels; repetitions have scratch memory for all.
+    counters : Span, optional
+        Where the counters of its kernels were.
+    """
+
+    __slots__ = ("_counters", "_offsets", "_scratch", "_steps")
+
+    def __init__(
+        self,
+        launches: Sequence[RecordedLaunch],
+        arrays: Sequence[Span],
+        between: Sequence[Span],
+        counters: Span = NOWHERE,
+    ) -> None:
+        spans = [*arrays, *between, counters]
+        self._steps = [
+            (
+                made,
+                packed_launch(made.function, made.arguments),
+                pointer_places(made.arguments, spans),
+            )
+            for made in launches
+        ]
+        ends = list(accumulate(-(-(s.end - s.begin) // ALIGNMENT) * ALIGNMENT for s in between))
+        self._offsets, self._scratch = [0, *ends[:-1]], ends[-1] if ends else 0
+        self._counters = (counters.end - counters.begin) // 4
+
+    def launch(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
+        """Launch them for the arrays at these addresses, where nothing needs to know of it."""
+        addresses = self._with_scratch(executor, addresses)
+        for made, packed, places in self._steps:
+            arguments = arguments_at(made, places, addresses)
+            if packed is None:
+                made.function(made.grid, made.block, arguments, made.shared)
+            else:
+                packed(made.grid[0], made.block[0], arguments, made.shared)
+
+    def run(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
+        """Launch them for the arrays at these addresses; recordings get them."""
+        if not executor.records_launches:
+            self.launch(executor, addresses)
+            return
+        addresses = self._with_scratch(executor, addresses)
+        for made, _, places in self._steps:
+            arguments = arguments_at(made, places, addresses)
+            executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
+
+    def _with_scratch(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        if not self._scratch and not self._counters:
+            return addresses
+        begin, counters = executor.scratch(self._scratch, self._counters)
+        return (*addresses, *[begin + offset for offset in self._offsets], counters)
 
 
 class Repeatable(NamedTuple):

@@ -20,7 +20,7 @@ from ...unified.wrappers import SimtKernel
 from .. import launch
 from ..arguments import flatten
 from ..base import GpuExecutor
-from ..repeatable import Repeatable, Span
+from ..repeatable import Repeatable, RepeatedLaunches, Span
 from ..table import algorithms, kernel
 from . import adapter, repeated
 from . import choice as ml_choice
@@ -297,8 +297,8 @@ def again(
     layout = repeated.layout_of(arrays, addresses, factors)
     known = plan.prepared.get(layout)
     if known is not None:
-        known(executor, addresses)
-        return Repeatable(plan, known, arrays)
+        known.run(executor, addresses)
+        return Repeatable(plan, known.run, arrays)
     on = Adapter(executor)
     spans = repeated.spans_of(arrays, addresses) if repeats(on) else None
     with executor.noting() as launches:
@@ -310,5 +310,6 @@ def again(
         return None
     if len(plan.prepared) >= repeated.MOST_LAYOUTS:
         plan.prepared.clear()
-    known = plan.prepared[layout] = repeated.Repeated(launches, spans, [*scratched, *between])
-    return Repeatable(plan, known, arrays)
+    known = RepeatedLaunches(launches, spans, [*scratched, *between])
+    plan.prepared[layout] = known
+    return Repeatable(plan, known.run, arrays)

@@ -9,59 +9,18 @@ the layout of an earlier product, its launches are repeated with the addresses o
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import accumulate
 from typing import Any
 
 from ....core.executor import Array
-from ..base import GpuExecutor
-from ..repeatable import RecordedLaunch, Span, arguments_at, pointer_places
+from ..repeatable import Span
 from .declarations import VECTOR_BYTES
 
 #: Layouts that a plan knows at most: a factor that changes from call to call makes new ones.
 MOST_LAYOUTS = 64
 
 
-#: Bytes: memory between kernels begins at multiples of it.
-ALIGNMENT = 256
-
 #: Bytes that repetitions have between kernels at most: scratch memory is never given back.
 MOST_BETWEEN = 1 << 26
-
-
-class Repeated:
-    """The launches of a product.
-
-    Parameters
-    ----------
-    launches : sequence of RecordedLaunch
-        As they were made.
-    arrays : sequence of Span
-        Where its arrays were.
-    between : sequence of Span
-        Scratch memory and arrays between its kernels; repetitions have scratch memory for all.
-    """
-
-    __slots__ = ("_launches", "_offsets", "_scratch")
-
-    def __init__(
-        self,
-        launches: Sequence[RecordedLaunch],
-        arrays: Sequence[Span],
-        between: Sequence[Span],
-    ) -> None:
-        spans = [*arrays, *between]
-        self._launches = [(made, pointer_places(made.arguments, spans)) for made in launches]
-        ends = list(accumulate(-(-(s.end - s.begin) // ALIGNMENT) * ALIGNMENT for s in between))
-        self._offsets, self._scratch = [0, *ends[:-1]], ends[-1] if ends else 0
-
-    def __call__(self, executor: GpuExecutor, addresses: tuple[int, ...]) -> None:
-        """Launch them for the arrays at these addresses."""
-        if self._scratch:
-            begin = executor.scratch(self._scratch)[0]
-            addresses = (*addresses, *[begin + offset for offset in self._offsets])
-        for made, places in self._launches:
-            arguments = arguments_at(made, places, addresses)
-            executor.launch(made.function, made.grid[0], arguments, made.block[0], made.shared)
 
 
 def addresses_of(arrays: Sequence[Array | None]) -> tuple[int, ...]:

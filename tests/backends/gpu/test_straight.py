@@ -11,7 +11,8 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.backends.cuda.spmv.cached_columns import CachedColumns
 from wollemi.backends.gpu.base import FREE
-from wollemi.backends.gpu.prepared import Prepared, StraightSteps
+from wollemi.backends.gpu.prepared import Prepared
+from wollemi.backends.gpu.repeatable import RepeatedLaunches
 from wollemi.backends.gpu.spmv.packed import Packed
 
 from .current import EXECUTORS
@@ -48,7 +49,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     launch = Straight.launch
     monkeypatch.setattr(
-        Straight, "launch", lambda self, x, y: (seen.append(self), launch(self, x, y))[1]
+        Straight, "launch", lambda self, *given: (seen.append(self), launch(self, *given))[1]
     )
     return seen
 
@@ -80,7 +81,7 @@ def test_launches_with_scratch_memory_are_repeated_from_the_third_product_on(
     x = gpu.from_host(rng.standard_normal(3000).astype(dtype))
     first, second = gpu.to_host(A @ x), gpu.to_host(A @ x)
     steps = A.plan.prepared[1].straight
-    assert isinstance(steps, StraightSteps)
+    assert isinstance(steps, RepeatedLaunches)
     # Another stream has other scratch memory.
     lent = gpu.from_host(np.full(1 << 20, 0xCD, np.uint8))
     counted = gpu.from_host(np.zeros(1 << 12, np.int32))
