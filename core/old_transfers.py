@@ -45,7 +45,13 @@ class OldTransfers:
 
     @_old("exchange", "Executor.transfer(*read, written=written)")
     def exchange(self: Any, written: Sequence[Array], read: Sequence[Array]) -> Transfer:
-        """Return the argument of ``write`` and ``read``."""
+        """Return the argument of ``write`` and ``read``.
+
+        Parameters
+        ----------
+        written, read : sequence of arrays
+            Small contiguous arrays of this executor.
+        """
         return self.transfer(*read, written=written)
 
     @_old("write", "Transfer.write()")
