@@ -7,6 +7,7 @@ of a removal is reached.
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def deprecated(
             return function(*args, **kwargs)
 
         call.__doc__ = (
-            f"{function.__doc__ or ''}\n\n.. deprecated:: {since}\n"
+            f"{inspect.cleandoc(function.__doc__ or '')}\n\n.. deprecated:: {since}\n"
             f"   Removed in {removal}. Use {instead}.\n"
         ).lstrip()
         return call
