@@ -404,11 +404,11 @@ class KernelTable:
 
     def find(self, operation: Operation) -> Callable[..., Any] | None:
         """Return the kernel of ``operation``, or None."""
-        kernel = self._kernels.get(operation)
-        if kernel is None and self.parent is not None:
-            return self.parent.find(operation)
+        table = self
+        while (kernel := table._kernels.get(operation)) is None and table.parent is not None:
+            table = table.parent  # a call for each table takes the host longer than a launch
         if kernel is None and operation.everywhere is not None:
             return operation.everywhere
-        if kernel is None and operation.step is not None and self._of_steps is not None:
-            kernel = self._kernels[operation] = self._of_steps(operation)
+        if kernel is None and operation.step is not None and table._of_steps is not None:
+            kernel = table._kernels[operation] = table._of_steps(operation)
         return kernel

@@ -47,14 +47,13 @@ def flatten(
     real, is_pair = _parts(dtype)  # type: ignore[arg-type]  # both kinds have a hash
     for parameter, argument in zip(parameters, arguments, strict=True):
         if parameter.is_array:
-            if argument is None or isinstance(argument, int):  # nothing, or an address
-                flat.append(argument or 0)
-            elif isinstance(argument, At):
-                flat += argument
-            else:
+            try:  # nearly always an array
                 flat.append(argument.data.ptr)
-                if parameter.is_block:
-                    flat.append(row_distance(argument))
+            except AttributeError:
+                flat += _without_array(argument)
+                continue
+            if parameter.is_block:
+                flat.append(row_distance(argument))
         elif parameter.is_scalar:
             kind = parameter.kind
             if kind == "T" and is_pair:
@@ -67,6 +66,13 @@ def flatten(
             flat += [address(getattr(argument, name)) for name in argument.FIELDS]
             flat += [argument.capacity, argument.shape[0]]
     return flat
+
+
+def _without_array(argument: At | int | None) -> tuple[int, ...]:
+    """Return the arguments for a block by its address, an address, or nothing."""
+    if argument is None or isinstance(argument, int):
+        return (argument or 0,)
+    return tuple(argument)
 
 
 @cache

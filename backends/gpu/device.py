@@ -140,7 +140,12 @@ class GpuDevice:
 
     def map_function(self, operation: Operation, value: str, index: str) -> Any:
         """Return the kernel of a map operation."""
-        return self.function(*self.map_program(operation, value, index))
+        key = (operation, value, index)
+        found = self._variants.get(key)
+        if found is None:
+            program = self.map_program(operation, value, index)
+            found = self._variants[key] = self.function(*program)
+        return found
 
     def half_function(self, operation: Operation, half: str, value: str, index: str) -> Any:
         """Return the kernel of half of a map operation."""

@@ -17,13 +17,14 @@ from .table import kernel
 if TYPE_CHECKING:
     from ...core.executor import Array
     from .function import Function
+    from .types import Dtype
 
 
 def run_map(executor: GpuExecutor, operation: Operation, arguments: tuple[Any, ...]) -> None:
     """Visit all elements, then finish every column."""
     value, index = dtypes(operation, arguments)
     function = executor.device.map_function(operation, CODES[value], CODES[index])
-    launch_map(executor, operation, function, arguments)
+    _launch(executor, operation, function, sizes(operation, arguments), value, arguments, ())
 
 
 def launch_map(
@@ -34,7 +35,9 @@ def launch_map(
     further: tuple[Any, ...] = (),
 ) -> None:
     """Launch a kernel that visits all elements; ``further`` arrays follow the arguments."""
-    _launch(executor, operation, function, sizes(operation, arguments), arguments, further)
+    value, _ = dtypes(operation, arguments)
+    extents = sizes(operation, arguments)
+    _launch(executor, operation, function, extents, value, arguments, further)
 
 
 def visit(
@@ -55,7 +58,7 @@ def finish(
     given = (operation, "finishing", CODES[value], CODES[index])
     function = executor.device.half_function(*given)
     extents = (0, sizes(operation, arguments)[1])
-    _launch(executor, operation, function, extents, arguments, (slots,))
+    _launch(executor, operation, function, extents, value, arguments, (slots,))
 
 
 def _launch(
@@ -63,13 +66,13 @@ def _launch(
     operation: Operation,
     function: Function,
     extents: tuple[int, int],
+    value: Dtype,
     arguments: tuple[Any, ...],
     slots: tuple[Any, ...],
 ) -> None:
     n, k = extents
     if k == 0:
         return
-    value, _ = dtypes(operation, arguments)
     # At most one wave of resident blocks, with or without a sum: consecutive rows find the results
     # of the previous step in the caches (17 microseconds instead of 10 for a direction of 128^3,
     # H200).

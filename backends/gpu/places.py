@@ -50,11 +50,12 @@ def _place(operation: Operation, dimension: str) -> tuple[int, int] | int:
 
 def sizes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[int, int]:
     """Return the rows and columns of a call."""
-    rows, columns = (
-        place if isinstance(place, int) else int(arguments[place[0]].shape[place[1]])
-        for place in places(operation).over
-    )
-    return rows, columns
+    rows, columns = places(operation).over
+    return _extent(rows, arguments), _extent(columns, arguments)
+
+
+def _extent(place: tuple[int, int] | int, arguments: tuple[Any, ...]) -> int:
+    return place if isinstance(place, int) else int(arguments[place[0]].shape[place[1]])
 
 
 def dtypes(operation: Operation, arguments: tuple[Any, ...]) -> tuple[Any, Any]:

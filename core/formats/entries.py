@@ -330,5 +330,7 @@ class EntryMethods:
         >>> print(A[1, -1])
         4.0
         """
-        self._entries.executor.refuse_capture(MAKES)
-        return item(self._entries, key)
+        matrix = self._entries
+        matrix.executor.refuse_capture(MAKES)
+        with matrix.executor.uncaptured():
+            return item(matrix, key)

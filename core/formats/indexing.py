@@ -52,7 +52,12 @@ def item(matrix: Matrix, key: Any) -> Any:
     InvalidIndex
         If the key is of another kind, or the result would have three dimensions.
     """
-    key = _without_ellipsis_of_mask(_with_dense_vectors(key))
+    if type(key) is tuple and len(key) == 2 and type(key[0]) is slice and type(key[1]) is slice:
+        return _block(matrix, *key)  # most often, and soonest told
+    return _item(matrix, _without_ellipsis_of_mask(_with_dense_vectors(key)))
+
+
+def _item(matrix: Matrix, key: Any) -> Any:
     if _is_mask(key):
         return _by_mask(matrix, key)
     if isinstance(key, tuple) and any(part is None for part in key):
@@ -73,8 +78,13 @@ def item(matrix: Matrix, key: Any) -> Any:
         rows = _chosen(matrix, 0, row)
         return SparseVector._of(column_slice(rows, column, column + 1).transpose())
     if isinstance(row, slice) or isinstance(column, slice):
-        return apart(_chosen(_chosen(matrix, 0, row), 1, column), matrix)
+        return _block(matrix, row, column)
     return _entries(matrix, row, column)
+
+
+def _block(matrix: Matrix, row: Any, column: Any) -> Csr:
+    """Return rows and columns, of which one at least is a slice."""
+    return apart(_chosen(_chosen(matrix, 0, row), 1, column), matrix)
 
 
 def entry(matrix: Matrix, row: int, column: int) -> Any:

@@ -11,8 +11,10 @@ from ..errors import InvalidArgument
 from ..operands import native
 from ..operations import rows, scan, structure
 from ..small_values import for_zero_tests
+from ..store import Key
 from .csr import Csr, rearranged
 from .dense import Dense
+from .kept_results import Repeated, repeated
 from .rowwise import (
     canonical_rows,
     counted,
@@ -25,8 +27,13 @@ from .rowwise import (
 from .sparse_vector import SparseVector
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..executor import Array, Executor
     from .base import Matrix
+
+#: Adjacent columns, with the places of their entries as values.
+_COLUMNS: Key[Repeated[Csr]] = Key("adjacent columns")
 
 
 def as_rows(matrix: Matrix) -> Csr:
@@ -205,15 +212,24 @@ def sorted_once(csr: Csr) -> Csr:
 
 
 def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
-    """Return adjacent columns."""
-    stop = max(start, stop)
+    """Return adjacent columns; asked for again, with the pattern that is kept."""
+    csr, stop = as_rows(matrix), max(start, stop)
 
     def move(csr: Csr) -> Csr:
         arguments = (*row_bounds(csr), csr.indices, start, stop, csr.data)
         shape = (csr.shape[0], stop - start)
         return filled(csr, shape, rows.count_between, rows.between, *arguments)
 
-    return moved(as_rows(matrix), move)
+    kept = repeated(csr, _COLUMNS)
+    part = None if kept is None else kept.of((start, stop), lambda: _numbered(csr, move))
+    return moved(csr, move) if part is None else of_pattern(part, csr.data.take(part.data))
+
+
+def _numbered(csr: Csr, move: Callable[[Csr], Csr]) -> Csr:
+    """Return a part of a matrix with the places of its entries in the matrix as values."""
+    places = csr.executor.xp.arange(csr.nnz, dtype=np.float64)
+    made = move(of_pattern(csr, places))
+    return of_pattern(made, made.data.astype(made.index_dtype))
 
 
 def values_at(matrix: Matrix, row: Array, column: Array) -> Array:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
 from ..dtypes import COMPUTED, held_dtype, index_dtype, is_narrow
 from ..errors import ShapeMismatch
 from ..formats.csr import Csr
+from ..formats.kept_results import Repeated, kept_or_made
 from ..formats.rowwise import row_bounds, with_index_dtype
 from ..operations import rows
+from ..store import Key
 from .diagonals import eye
 from .given import as_matrices, finished
 
 if TYPE_CHECKING:
-    from ..executor import Executor
+    from ..executor import Array, Executor
+
+#: Where rows of a product with another pattern begin.
+_POINTERS: Key[Repeated[Array]] = Key("pointers of a Kronecker product")
 
 
 def kron(
@@ -114,12 +121,19 @@ def _filled(a: Csr, b: Csr) -> Csr:
     entries = a.nnz * b.nnz
     index = index_dtype(max(*shape, entries), a.index_dtype, b.index_dtype)
     a, b = (with_index_dtype(csr, index) for csr in (a, b))
-    indptr = executor.allocate((shape[0] + 1,), index)
-    executor.run(rows.kron_pointers, a.indptr, b.indptr, b.shape[0], indptr)
+    given = b.shape[0], ref(b._pattern)
+    indptr = kept_or_made(a, _POINTERS, given, partial(_pointers, a, b))
     indices, data = executor.allocate((entries,), index), executor.allocate((entries,), a.dtype)
     sides = (*row_bounds(a), a.indices, a.data, *row_bounds(b), b.indices, b.data)
     executor.run(rows.kron, *sides, b.shape[0], b.shape[1], indptr[:-1], indices, data)
     return Csr._from_arrays(executor, shape, data, indices, indptr)
+
+
+def _pointers(a: Csr, b: Csr) -> Array:
+    """Return where the rows of the product begin."""
+    indptr = a.executor.allocate((a.shape[0] * b.shape[0] + 1,), a.index_dtype)
+    a.executor.run(rows.kron_pointers, a.indptr, b.indptr, b.shape[0], indptr)
+    return indptr
 
 
 def _exact_product(a: Csr, b: Csr) -> Csr:
