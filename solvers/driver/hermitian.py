@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from ...core.operands import as_block
 from ...core.result import Result
 from ...core.status import Stop
+from ...core.wording import percentage
 
 if TYPE_CHECKING:
     from ...core.linop import LinOp
@@ -29,6 +30,20 @@ class Answer(NamedTuple):
 MAY_BE_OF_SYMMETRY = frozenset(
     {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
 )
+
+#: Iterations before the first question whether the operators keep a residual from falling: as many
+#: as a device runs before the host looks.
+FIRST_LOOK = 1024
+
+#: The factors by which the second half of all iterations must have brought the smallest norm down,
+#: or the last quarter the median.
+FALLS, MEDIAN_FALLS = 0.9, 0.5
+
+#: How much larger than its estimate a true residual is where estimates are of no use.
+DRIFT = 2.0
+
+#: The part of ``<v, M v>`` from which on the skew part of an operator is the reason of a failure.
+MATERIAL = 0.1
 
 #: Units of rounding, times the root of the rows, by which products of a Hermitian operator differ.
 SLACK = 64.0
@@ -58,6 +73,64 @@ def is_hermitian_in_products(operator: LinOp) -> bool:
 
 def _length(x: Any) -> float:
     return float(np.linalg.norm(x))
+
+
+def has_fallen(norms: Sequence[float]) -> bool:
+    """Return whether the norms of iterations come down.
+
+    Either the smallest norm of the second half is below that of the first half, or the median of
+    the last quarter is well below that of the quarter before: then norms come down from a hump.
+    """
+    half, quarter = len(norms) // 2, len(norms) // 4
+    if min(norms[half:]) <= FALLS * min(norms[:half]):
+        return True
+    before, last = (np.median(part) for part in (norms[half:-quarter], norms[-quarter:]))
+    return bool(last <= MEDIAN_FALLS * before)
+
+
+def are_the_reason(
+    solver: KrylovSolver, b: np.ndarray[Any, Any], x: np.ndarray[Any, Any], r: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Return for which columns operators that are not Hermitian keep the residual from falling.
+
+    The methods need ``<M v, A x> = <A M v, x>`` for the residual and ``b`` as ``v``, and
+    ``<M r, b> = <r, M b>``. An operator may differ from a Hermitian one by rounding of its entries,
+    or on vectors that the iteration never meets, as a matrix with rows of boundary values does; the
+    method converges then, and the differences are small beside ``<v, M v>``.
+
+    Parameters
+    ----------
+    solver : KrylovSolver
+        The solver.
+    b, x, r : ndarray, shape (n, k)
+        Right-hand sides, iterates and true residuals. ``A`` has the scale of ``b - r`` to ``x``.
+    """
+    M = solver.M if "M" in solver.HERMITIAN else None
+    if M is not None and M.varies:
+        M = None
+    dtype = r.dtype
+    wide = np.complex128 if dtype.kind == "c" else np.float64
+    b, x, r = (block.astype(wide) for block in (b, x, r))
+
+    def product(operator: LinOp, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(operator @ block.astype(dtype)).astype(wide)
+
+    with np.errstate(all="ignore"):
+        image = b - r  # A x
+        found = np.zeros(b.shape[1], bool)
+        images = []
+        for v in (r, b):
+            images.append(v if M is None else product(M, v))
+            apart = _inner(images[-1], image) - _inner(product(solver.A, images[-1]), x)
+            found |= np.abs(apart) > MATERIAL * np.abs(_inner(v, images[-1]))
+        if M is not None:
+            apart = _inner(images[0], b) - _inner(r, images[1])
+            found |= np.abs(apart) > MATERIAL * np.abs(_inner(r, images[0]))
+    return found
+
+
+def _inner(u: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray((u.conj() * v).sum(axis=0))
 
 
 def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
@@ -97,16 +170,23 @@ def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> 
     if not _holds(solver, "constants", A, maps_constants_to_zero):
         return None
     block = np.asarray(solver.executor.to_host(as_block(solver.executor, b, A.shape[0], "b")))
-    with np.errstate(all="ignore"):
-        part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * A.shape[0] ** 0.5)
-    if np.any(part > OUTSIDE):
+    part = outside_of_range(block)
+    if part > OUTSIDE:
         return (
-            "A maps constants to zero and b does not add up to zero, so that no x solves the "
-            "system; wl.solve(A, b) or minres gives a least squares solution"
+            f"A maps constants to zero and b does not add up to zero ({percentage(part)} of "
+            "its length lies outside of the range of A), so that no x solves the system; "
+            "wl.solve(A, b) or minres gives a least squares solution"
         )
     if stops == {Stop.MAX_ITERATIONS}:
         return None
     return "A maps constants to zero, so that it is singular; use wl.solve(A, b) or minres"
+
+
+def outside_of_range(block: np.ndarray[Any, Any]) -> float:
+    """Return the largest part of columns along the constants, relative to their lengths."""
+    with np.errstate(all="ignore"):
+        part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * block.shape[0] ** 0.5)
+    return float(np.nan_to_num(part).max(initial=0.0))
 
 
 def maps_constants_to_zero(operator: LinOp) -> bool:

@@ -26,7 +26,15 @@ from ...core.status import Stop
 from ...core.stopping import Norms, State
 from .applications import applications_required
 from .fast_path import FirstCycle, go_straight, may_go_straight
-from .hermitian import explained
+from .hermitian import (
+    DRIFT,
+    FALLS,
+    FIRST_LOOK,
+    are_the_reason,
+    explained,
+    has_fallen,
+    notes_on_symmetry,
+)
 from .scaling import (
     RightHandSides,
     column,
@@ -36,7 +44,7 @@ from .scaling import (
     scale_columns,
     scaled_back,
 )
-from .verdict import CONVERGED, RUNNING, BestIterate, Members, Verification, result_of
+from .verdict import CONVERGED, RUNNING, BestIterate, Members, Numbers, Verification, result_of
 from .watching import ASKED, Watchers, finish, memory_events, says_stop
 
 if TYPE_CHECKING:
@@ -102,6 +110,12 @@ class Solve(Verification):
         self.history: list[list[float]] = [[] for _ in range(k)]
         self.period = self.solver._period
         self.halt: Stop | None = None
+        solver = self.solver
+        asks = bool(solver.HERMITIAN) and solver.partition is None and not self.keep_last
+        #: The iterations after which it asks whether the operators are Hermitian.
+        self.look = FIRST_LOOK if asks else UNLIMITED
+        #: The true norms at the last of these questions.
+        self.seen: Numbers | None = None
         self.begun = False
         self.advanced = False
         self.b_is_in_place = False
@@ -174,13 +188,13 @@ class Solve(Verification):
                 self._tell("start", self.watchers.loggers, self.norm)
             else:
                 self._go_on(ahead)
+                self._end_if_halted()
             while self.running:
                 self._cycle()
                 self._cycles_unwatched()
                 self._verify()
                 self._tell("verified", self.watchers.loggers, self.norm)
-                if self.halt is not None:
-                    self._end(self.halt)
+                self._end_if_halted()
         except KeyboardInterrupt:
             interrupted = True
             if self.begun:
@@ -189,6 +203,10 @@ class Solve(Verification):
         result = self._result()
         finish(result, self.watchers.loggers, self.solver, interrupted)
         return result
+
+    def _end_if_halted(self) -> None:
+        if self.halt is not None:
+            self._end(self.halt)
 
     def _go_on(self, ahead: FirstCycle) -> None:
         """Go on after a first cycle, or a part of it, without watchers."""
@@ -223,7 +241,7 @@ class Solve(Verification):
         solver, work = self.solver, self.work
         interruption: KeyboardInterrupt | None = None
         try:
-            while left > 0:
+            while left > 0 and not self._is_of_no_use():
                 batch = min(left, work.status.capacity, *self._until_looks())
                 self.executor.drive(work.iteration, batch)
                 left -= batch
@@ -388,6 +406,38 @@ class Solve(Verification):
             and self._true_residual_passes()
         )
 
+    def _is_of_no_use(self) -> bool:
+        """Ask whether the residual does not fall because an operator is not Hermitian.
+
+        The method needs Hermitian ones. It is asked after 1024 iterations, 2048, and so on, and
+        ends where the residual of no column falls.
+        """
+        if self._done < self.look:
+            return False
+        while self.look <= self._done:
+            self.look *= 2
+        running = [c for c in self._undecided() if self.ended[c] == RUNNING]
+        if not running or not notes_on_symmetry(self.solver):
+            return False
+        residual = self._true_residual()
+        before = self.norm if self.seen is None else self.seen
+        self.seen = now = norms(self.executor, residual)
+        if any(self._has_fallen(c, before, now) for c in running):
+            return False
+        found = (self.sides.block, self.work.x, residual)
+        b, x, r = (np.asarray(self.executor.to_host(block)) for block in found)
+        if not np.all(are_the_reason(self.solver, b, self.work.scales.A * x, r)[running]):
+            return False
+        self.halt = Stop.STAGNATED
+        return True
+
+    def _has_fallen(self, c: int, before: Numbers, now: Numbers) -> bool:
+        """Return whether the residual of a column falls, by true norms where estimates drift."""
+        told, true = self.history[c], now[c]
+        if true > DRIFT * told[-1] * self.sides.scale[c]:
+            return bool(true <= FALLS * before[c])
+        return has_fallen(told)
+
     def _callback_stops(self) -> bool:
         callback = self.watchers.callback
         if callback is None:
@@ -411,12 +461,15 @@ class Solve(Verification):
 
     def _true_norms(self) -> np.ndarray[Any, Any]:
         """Return the norms of the true residual within a cycle, and keep the best iterates."""
-        work = self.work
-        scratch = self.executor.copy(self.sides.block)
-        work.residual.make(work.x, scratch)
-        found = norms(self.executor, scratch)
+        found = norms(self.executor, self._true_residual())
         self.best.keep_columns(found)
         return found
+
+    def _true_residual(self) -> Array:
+        """Return the true residual within a cycle."""
+        scratch = self.executor.copy(self.sides.block)
+        self.work.residual.make(self.work.x, scratch)
+        return scratch
 
     def _true_residual_passes(self) -> bool:
         norm = self._true_norms()
@@ -441,7 +494,7 @@ class Solve(Verification):
     def _tell_least_squares(self) -> None:
         """Name the columns that could fall no further because no solution exists."""
         stagnated = [c for c, code in enumerate(self.final.tolist()) if code == Stop.STAGNATED]
-        if stagnated and not self.keep_last:
+        if stagnated and not self.keep_last and self.halt is None:
             found = self.solver.least_squares(self.work, self.sides.block, stagnated)
             self.final[found] = Stop.LEAST_SQUARES
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.status import Stop
 from wollemi.solvers.driver import hermitian
-from wollemi.solvers.driver.hermitian import is_hermitian_in_products
+from wollemi.solvers.driver.hermitian import FIRST_LOOK, has_fallen, is_hermitian_in_products
 
 from .conftest import DTYPES, convection, poisson
 
@@ -90,3 +90,82 @@ def test_the_choice_leaves_out_cg_where_m_is_not_hermitian(on):
 def test_two_products_tell_hermitian_operators_from_others(on, dtype):
     assert is_hermitian_in_products(wl.Csr(poisson(12, dtype), executor=on))
     assert not is_hermitian_in_products(wl.Csr(convection(12, dtype), executor=on))
+
+
+def stream(n: int, dtype: str = "float64") -> sp.csr_array:
+    """Return diffusion with a skew part of three times its size."""
+    skew = sp.diags_array([-3.0, 3.0], offsets=[-1, 1], shape=(n, n))
+    return sp.csr_array(poisson(n, dtype) + sp.kron(skew, sp.eye_array(n))).astype(dtype)
+
+
+#: More iterations than the methods may take before they ask.
+FOR_EVER = 5_000
+
+
+@pytest.mark.parametrize("name", ["Cg", "Fcg", "PipeCg", "BlockCg", "Minres"])
+@pytest.mark.parametrize(("M", "dtype"), [(None, "float64"), ("jacobi", "complex128")])
+def test_a_method_ends_soon_where_a_is_not_hermitian(on, name, M, dtype):
+    A, b = wl.Csr(stream(8, dtype), executor=on), np.random.default_rng(0).random((64, 2))
+    solver = getattr(wl.solvers, name)(A, M, rtol=1e-10, maxiter=FOR_EVER)
+    # the second solve goes straight; iterations of reference take long
+    sides = (b[:, 0], b[:, 0]) if M is None and on.backend != "reference" else (b,)
+    for side in sides:
+        result = solver.solve(side)
+        assert not result.converged and result.iterations <= FIRST_LOOK
+        assert result.reason.endswith(": A is not Hermitian, as the method needs it; use gmres")
+
+
+def test_a_method_ends_soon_where_m_is_not_hermitian(on):
+    S = poisson(8)
+    M = wl.Csr(lower(S) @ np.diag(np.arange(1.0, 65.0)), executor=on)
+    solver = wl.solvers.Cg(wl.Csr(S, executor=on), M, rtol=1e-10, maxiter=FOR_EVER)
+    result = solver.solve(np.random.default_rng(0).standard_normal(64))
+    assert not result.converged and 0 < result.iterations <= FIRST_LOOK
+    assert "M is not Hermitian" in result.reason
+
+
+def test_a_callback_sees_a_solve_end_soon(on):
+    A, b = wl.Csr(stream(8), executor=on), np.random.default_rng(0).random(64)
+    seen = []
+    result = wl.solvers.Cg(A, maxiter=FOR_EVER).solve(b, norm_callback=seen.append)
+    assert len(seen) == result.iterations == FIRST_LOOK and result.stops == [Stop.STAGNATED]
+
+
+@pytest.mark.parametrize("name", ["Cg", "Fcg", "PipeCg", "BlockCg", "Minres"])
+def test_rows_of_boundary_values_keep_no_method_from_converging(name):
+    n = FIRST_LOOK + 200
+    S = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    for row in (0, n - 1):
+        S[row, :] = 0.0
+        S[row, row] = 1.0
+    A, b = wl.Csr(S.tocsr()), np.zeros(n)
+    b[1] = 1.0  # its residual does not fall before it has come to the other end
+    assert not is_hermitian_in_products(A)
+    result = getattr(wl.solvers, name)(A, rtol=1e-8).solve(b)
+    assert result.converged and result.iterations > FIRST_LOOK
+
+
+def test_a_hermitian_operator_is_not_given_up(on):
+    n = FIRST_LOOK + 200
+    A = wl.Csr(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)), executor=on)
+    b = np.zeros(n)
+    b[0] = 1.0
+    result = wl.solvers.Cg(A, rtol=1e-8).solve(b)
+    assert result.converged and result.iterations > FIRST_LOOK
+
+
+def test_a_residual_that_comes_down_from_a_hump_is_waited_for():
+    skew = sp.diags_array([-1.0, 1.0], offsets=[-1, 1], shape=(10, 10))
+    A = wl.Csr(poisson(10) + sp.kron(skew, sp.eye_array(10)))
+    b = np.random.default_rng(0).random((100, 2))[:, 0]
+    result = wl.solvers.Fcg(A, rtol=1e-10, maxiter=5000).solve(b)
+    assert result.converged and result.iterations > FIRST_LOOK
+
+
+def test_a_residual_falls_by_its_second_half():
+    assert (
+        has_fallen([1.0, 2.0, 2.0, 0.5])
+        and has_fallen([1.0, 9.0, 9.0, 9.0, 4.0, 2.0])
+        and has_fallen([4.0, 3.0, 2.0, 1.0])
+    )
+    assert not has_fallen([1.0, 0.1, 0.2, 0.15]) and not has_fallen([1.0] * 5)
