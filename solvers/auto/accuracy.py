@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.edges import edge_of
+from ...core.formats import Matrix
+from ...core.operands import as_block
+from ...core.wording import percentage
+from ..driver.hermitian import outside_of_range
+from .kept import facts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
 
 #: The estimated relative error of a solution from which on the result warns of it.
 LARGE = 0.01
+
+#: The part of a right-hand side along the constants that is rounding.
+CONSISTENT = 1e-13
 
 
 def about_error(error: float | None, condition: float | None) -> list[str]:
@@ -34,6 +42,31 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
     return [
         f"the matrix is ill-conditioned{why}: x may be off by a relative error of {error:.1g} "
         "although the residual meets the tolerance; lower rtol, or scale the system"
+    ]
+
+
+def about_constants(A: LinOp, b: Any) -> list[str]:
+    """Return a note on the part of ``b`` outside of the range of a matrix with constant null space.
+
+    Parameters
+    ----------
+    A : LinOp, shape (n, n)
+        The matrix; other operators have no note.
+    b : array, shape (n,) or (n, k)
+        Right-hand sides, for which factors gave no solution or an inaccurate one.
+    """
+    if not isinstance(A, Matrix):
+        return []
+    facts = facts_of(A)
+    if not (facts.hermitian and facts.annihilates_constants):
+        return []
+    block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
+    part = outside_of_range(block)
+    if part < CONSISTENT:
+        return []
+    return [
+        f"A maps constants to zero, so that it is singular, and {percentage(part)} of the length "
+        "of b lies outside of its range; wl.solve(A, b) gives the shortest solution"
     ]
 
 

@@ -32,7 +32,7 @@ from ..driver.loop import UNLIMITED
 from ..driver.scaling import norms
 from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
-from .accuracy import LARGE, about_error, rounding_of
+from .accuracy import LARGE, about_constants, about_error, rounding_of
 from .candidates import DIRECT, Candidate
 from .estimating import EstimatingCg
 from .kept import borrowed_solver, kept_direct
@@ -567,8 +567,10 @@ class Attempts:
         self._setup = time.perf_counter() - began
         result = solver.solve(self.b, self._start())
         self.notes += [note for note in solver.notes if note not in self.notes]
-        if result.converged:
-            self.notes += about_error(result.error, None)
+        about = about_error(result.error, None) if result.converged else []
+        self.notes += about
+        if about or not result.converged:
+            self.notes += about_constants(self.A, self.b)
         return result
 
     def _stop(self, attempt: Candidate) -> dict[str, Any]:

@@ -9,8 +9,9 @@ setting up.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from sys import is_finalizing
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -108,7 +109,9 @@ class Kept:
         assert A is not None, "the store is freed with its matrix"
         return A._twin()
 
-    def __del__(self) -> None:
+    def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
+        if python_ends():  # modules may be empty by then, and memory goes with the process
+            return
         for free in self.workspaces.values():
             _release(free)
 

@@ -18,6 +18,7 @@ from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
 from ...core.wording import counted, percentage
+from .accuracy import about_error
 from .attempts import LEAST, LONGER_ONE
 from .kept import facts_of, kept_with
 from .methods import AskedMethod
@@ -26,6 +27,10 @@ Numbers = np.ndarray[Any, Any]
 
 #: The part of the tolerance that a right-hand side may have in the null space.
 COMPATIBLE = 0.5
+
+
+#: The solver with errors along the null space: its factors are of a singular matrix.
+BY_FACTORS = "Direct"
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,13 @@ class ConstantNullSpace:
         The component of each row.
     sizes : array of int, shape (components,)
         The rows of each.
+    is_whole : bool
+        Whether the matrix is known to have no further null vectors.
     """
 
     labels: Numbers
     sizes: Numbers
+    is_whole: bool = True
 
     def means(self, block: Numbers) -> Numbers:
         """Return the part of a block in the null space: the mean over each component."""
@@ -60,7 +68,9 @@ def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | Non
     """Return the null space of a Hermitian matrix that maps constants to zero, None of others.
 
     Only where method and preconditioner are to be chosen. With a positive diagonal and other
-    entries that are not positive the matrix is semidefinite.
+    entries that are not positive the matrix is semidefinite, and there are no further null vectors.
+    Other matrices, such as those of finite elements of degree two, may be indefinite; constants
+    stay out of their range.
     """
     if not asked.is_open or not isinstance(A, Matrix) or A.partition is not None:
         return None
@@ -84,12 +94,12 @@ def _found(A: Matrix) -> ConstantNullSpace | None:
         np.asarray(a) for a in A.executor.transfer(rows.data, rows.indices, rows.indptr).read()
     )
     lines = np.repeat(np.arange(facts.rows), np.diff(indptr))
-    if np.any(data.real[lines != indices] > 0):  # perhaps with further null vectors, or indefinite
-        return None
+    others = data[lines != indices]
+    is_whole = not np.any((others.real > 0) | (others.imag != 0))
     count, labels = connected_components(
         csr_array((data.real, indices, indptr), shape=A.shape), directed=False
     )
-    return ConstantNullSpace(labels, np.bincount(labels, minlength=count))
+    return ConstantNullSpace(labels, np.bincount(labels, minlength=count), is_whole)
 
 
 def solve_projected(
@@ -118,8 +128,9 @@ def solve_projected(
     Returns
     -------
     Result
-        The shortest solution. Where ``b`` is not in the range it is the shortest least squares
-        solution, and the verdict says so.
+        The solution without constants, which is the shortest one if there are no further null
+        vectors. Where ``b`` is not in the range it is a least squares solution, and the verdict
+        says so.
     """
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     left_over = null.means(block)
@@ -137,22 +148,12 @@ def solve_projected(
         Stop.LEAST_SQUARES if bad and stop == Stop.CONVERGED else stop
         for bad, stop in zip(unmet, found.stops, strict=True)
     ]
-    notes = [
-        *(note for note in found.notes if LONGER_ONE not in note),
-        f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "
-        "taken out of b and x" + ("" if unmet.all() else ", and x is the shortest solution"),
-    ]
+    worst = float((left / np.where(size > 0, size, 1.0)).max(initial=0.0))
+    notes = _notes(found, null, worst if unmet.any() else 0.0, bool(unmet.all()))
     attempts = list(found.attempts)
-    if unmet.any():
-        if attempts and Stop.LEAST_SQUARES in stops:  # its residual was that of b in the range
-            outcome = Stop.LEAST_SQUARES.sentence.partition(":")[0]
-            attempts[-1] = replace(attempts[-1], reason=outcome)
-        worst = float(np.max(left / np.where(size > 0, size, 1.0)))
-        notes.append(
-            f"b does not add up to zero: {percentage(worst)} of its length lies outside of the "
-            "range of A"
-        )
-        notes.append(LEAST)
+    if attempts and Stop.LEAST_SQUARES in stops:  # its residual was that of b in the range
+        outcome = Stop.LEAST_SQUARES.sentence.partition(":")[0]
+        attempts[-1] = replace(attempts[-1], reason=outcome)
     one = np.ndim(b) == 1
     native = A.executor.from_host(np.ascontiguousarray(x))
     return replace(
@@ -163,7 +164,27 @@ def solve_projected(
         residuals=found.residuals[:, 0] if one else found.residuals,
         threshold=float(threshold[0]) if one else threshold,
         norm_of_b=float(size[0]) if one else size,
-        is_shortest=True,
+        is_shortest=null.is_whole,
+        error=None if found.solver == BY_FACTORS else found.error,
         attempts=attempts,
         notes=notes,
     )
+
+
+def _notes(found: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
+    """Return the notes on a solution without its constants; ``outside`` is the part of ``b``."""
+    about = about_error(found.error, None) if found.solver == BY_FACTORS else []
+    shortest = null.is_whole and not all_outside
+    notes = [
+        *(note for note in found.notes if LONGER_ONE not in note and note not in about),
+        f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "
+        "taken out of b and x" + (", and x is the shortest solution" if shortest else ""),
+    ]
+    if outside:
+        notes.append(
+            f"b does not add up to zero: {percentage(outside)} of its length lies outside of the "
+            "range of A"
+        )
+        if null.is_whole:
+            notes.append(LEAST)
+    return notes

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.core.status import Stop
+from wollemi.core.wording import percentage
 from wollemi.solvers.auto.attempts import Attempts
 from wollemi.solvers.auto.candidates import Candidate
 from wollemi.solvers.auto.singular import why_singular
@@ -196,3 +197,34 @@ def test_factors_that_fail_at_once_lead_to_a_least_squares_solution(on, rng):
     assert found.stops == [Stop.LEAST_SQUARES]
     shortest = np.linalg.lstsq(S.toarray(), b, rcond=1e-12)[0]
     np.testing.assert_allclose(found.x, shortest, atol=1e-5 * np.linalg.norm(shortest))
+
+
+def test_constants_are_taken_out_of_matrices_with_positive_entries_too(on, rng):
+    """Finite elements have positive entries outside of the diagonal."""
+    n = 12
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    line[0, 0] = line[n - 1, n - 1] = 1.0
+    mass = sp.diags_array([1.0, 4.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    mass[0, 0] = mass[n - 1, n - 1] = 2.0
+    S = sp.csr_array(0.05 * sp.kron(line, mass) + 20.0 * sp.kron(mass, line))
+    b = rng.standard_normal(n * n)
+    result = wl.solve(wl.Csr(S, executor=on), b + 0.5 - b.mean())
+    part = 100 * 0.5 * n / np.linalg.norm(b + 0.5 - b.mean())
+    assert result.stops == [Stop.LEAST_SQUARES] and f"({part:.0f} % of" in result.reason
+    assert not any("ill-conditioned" in note for note in result.notes)
+    assert "shortest least squares" not in result.reason  # there may be further null vectors
+    assert abs(result.x.mean()) < 1e-8 * np.abs(result.x).max()
+    found = wl.solve(wl.Csr(S, executor=on), S @ b, rtol=1e-8)
+    assert found.converged
+    np.testing.assert_allclose(found.x, b - b.mean(), atol=1e-5 * np.abs(b).max())
+
+
+def test_factors_of_a_singular_matrix_come_with_the_part_of_b_outside_its_range(on, rng):
+    S, b = neumann(20), rng.standard_normal(400)
+    b = b - b.mean() + 1e-7
+    result = wl.solve(wl.Csr(S, executor=on), b, method="direct")
+    part = percentage(1e-7 * 20 / np.linalg.norm(b))
+    said = f"A maps constants to zero, so that it is singular, and {part} of the length of b lies"
+    assert any(note.startswith(said) for note in result.notes)
+    reason = wl.solve(wl.Csr(S, executor=on), b + 0.5, method="cg").reason
+    assert "% of its length lies outside of the range of A" in reason
