@@ -7,6 +7,8 @@ this until its tensors moved to dpnp (0.22), so the structures are laid out here
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from sys import is_finalizing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,8 +164,8 @@ class _Import:
     def __init__(self, address: int, deleter: int | None) -> None:
         self._address, self._deleter = address, deleter
 
-    def __del__(self) -> None:
-        if self._deleter:
+    def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
+        if self._deleter and not python_ends():
             _Deleter(self._deleter)(self._address)
 
 

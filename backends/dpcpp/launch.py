@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
+from sys import is_finalizing
 from typing import Any
 
 import numpy as np
@@ -39,8 +41,9 @@ class Record:
         self.replayable = True
         self.length = 0
 
-    def __del__(self) -> None:
-        self._shim.wl_record_free(self._handle)
+    def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
+        if hasattr(self, "_handle") and not python_ends():
+            self._shim.wl_record_free(self._handle)
 
     def add(self, kernel: Kernel, blocks: int, block: int, slots: bytes) -> None:
         """Append a launch."""

@@ -8,6 +8,7 @@ wait for nothing: its work comes after that of the one before.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import is_finalizing
 from threading import RLock
 from typing import Any
 
@@ -49,9 +50,9 @@ class Block:
         """Have it freed in the end: another library may still work with it, on its own queue."""
         self._pool = None
 
-    def __del__(self) -> None:
+    def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
         pool = getattr(self, "_pool", None)
-        if pool is not None:
+        if pool is not None and not python_ends():
             pool.take_back(self._memory, self._nbytes)
 
 

@@ -200,3 +200,14 @@ def test_imports_have_no_circles() -> None:
         for name in free:
             del needs[name]
     assert not needs, sorted(".".join(name) for name in needs)
+
+
+def test_destructors_ask_whether_python_ends() -> None:
+    """Modules may be empty when the last objects are freed: ``__del__`` then prints errors."""
+    for file in package_files():
+        if "def __del__" not in (ROOT / file).read_text("utf-8"):
+            continue
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.FunctionDef) and node.name == "__del__":
+                defaults = [ast.unparse(default) for default in node.args.defaults]
+                assert defaults == ["is_finalizing"], f"{file}: __del__(self, ... = is_finalizing)"

@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -270,3 +272,17 @@ def test_many_options_keep_few_solvers() -> None:
     for power in range(2 * kept.KINDS):
         wl.linalg.cg(A, np.ones(25), rtol=10.0**-power)
     assert len(A._for_solvers.solvers) == kept.KINDS
+
+
+def test_python_ends_without_errors_where_a_matrix_outlives_the_module():
+    program = """
+import builtins
+import numpy as np, wollemi as wl
+from wollemi.solvers.auto import kept
+builtins.last = wl.Csr(np.diag([1.0, 2.0]))
+wl.linalg.cg(builtins.last, np.ones(2))
+assert builtins.last._for_solvers.workspaces
+kept._release = None  # Python empties modules before it frees the names of builtins
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
