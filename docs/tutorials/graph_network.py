@@ -18,8 +18,6 @@ import torch
 import wollemi as wl
 from wollemi.nn import GraphAttention, GraphConv
 
-torch.manual_seed(0)
-
 # %% [markdown]
 # ## The graph
 #

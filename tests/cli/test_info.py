@@ -163,6 +163,12 @@ def test_info_times_the_links_of_groups(wollemi):
     assert told["links"][0]["links"] == "threads" and told["links"][0]["one"] > 0
 
 
+def test_info_times_threads_of_numpy_where_no_native_modules_are(wollemi, monkeypatch):
+    monkeypatch.setattr(import_module("wollemi.cli.links"), "has_native_modules", lambda: False)
+    ended = wollemi("info", "--links")
+    assert ended.status == 0 and "reference, reference" in ended.out
+
+
 def test_a_caveat_of_a_backend_is_told_where_the_backend_runs(wollemi, monkeypatch):
     notes = {"reference": "slow and exact", "hip": "never ran"}
     monkeypatch.setattr(import_module("wollemi.cli.info"), "backend_notes", lambda: notes)

@@ -15,7 +15,7 @@ from ..core.distributed import Group, world
 from ..core.distributed.mpi import is_rank
 from ..core.distributed.ranks import RankGroup
 from ..core.errors import WollemiError
-from ..core.registry import backend, backend_names
+from ..core.registry import backend, backend_names, has_native_modules
 
 #: Sums of a round, also where hosts exchange messages of the network, and rounds.
 SUMS, SUMS_OF_HOSTS, ROUNDS = 100, 10, 5
@@ -67,7 +67,8 @@ def of_ranks(group: RankGroup) -> LinkTimes:
 
 
 def _groups() -> Iterator[tuple[str, Group]]:
-    yield "threads", Group(["omp:1", "omp:1"])
+    # without native modules, threads of NumPy
+    yield "threads", Group(["omp:1" if has_native_modules() else "reference"] * 2)
     for name in ("cuda", "hip"):
         devices = _devices(name)
         for kind in ("peer", "nccl", "host") if len(devices) > 1 else ():

@@ -58,10 +58,19 @@ def test_ranks_that_catch_errors_hear_of_the_one_that_failed() -> None:
     require_heard(run(3, "caught"))
 
 
-@pytest.mark.parametrize("program", ["outside", rarely("killed")])
-def test_a_rank_that_ends_ends_all(program: str) -> None:
-    done = run(2, program)
+@pytest.mark.rare
+def test_a_rank_that_is_killed_ends_all() -> None:
+    assert run(2, "killed").returncode != 0
+
+
+def test_messages_name_the_rank_that_failed() -> None:
+    done = run(2, "outside")
+    told = done.stdout + done.stderr
     assert done.returncode != 0
+    assert "another rank failed: rank 1 of 2" in told, told
+    assert "ValueError: outside of everything; this group" in told
+    _, _, first = told.partition("Root Cause (first observed failure)")
+    assert first.partition("rank      : ")[2].startswith("1 "), told
 
 
 def test_a_process_group_of_the_user(tmp_path: Path) -> None:

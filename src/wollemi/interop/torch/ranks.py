@@ -22,7 +22,7 @@ import numpy as np
 
 from ...core.distributed.launched import require_launched
 from ...core.distributed.ranks import GRACE, RankGroup, RankLinks, default_executor
-from ...core.errors import ExecutorUnavailable, InvalidArgument
+from ...core.errors import ExecutorUnavailable, InvalidArgument, MemberFailed
 from ...core.executor import Executor
 from ...core.registry import executor as executor_by_name
 
@@ -102,9 +102,25 @@ _IN_USE: WeakSet[Processes] = WeakSet()
 _OURS: list[Processes] = []
 
 
+#: Links of groups that exist.
+_LINKS: WeakSet[TorchLinks] = WeakSet()
+
+
 @atexit.register
 def _end() -> None:
-    """Release the process groups when the program ends."""
+    """Release the process groups when the program ends, and tell the others if an error ends it.
+
+    Their connections break with this process, and their errors then name this rank and its error. A
+    rank that ends because another one has failed ends after it: a launcher names the rank that has
+    ended first.
+    """
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, MemberFailed):
+        time.sleep(2 * GRACE)
+    elif error is not None:
+        for links in list(_LINKS):
+            with suppress(RuntimeError):  # the store has ended with its rank
+                links.tell(error)
     for processes in list(_IN_USE):
         processes.end()
 
@@ -130,6 +146,7 @@ class TorchLinks(RankLinks):
         super().__init__(executor, processes.group.rank(), processes.group.size(), block)
         self.processes, self.store = processes, store
         self._epoch = 0
+        _LINKS.add(self)
 
     # ---- waiting, and failing
 
@@ -153,7 +170,8 @@ class TorchLinks(RankLinks):
             for work in works:
                 work.wait()
         except RuntimeError as error:  # the connection to a process that has ended
-            self.listen()
+            with suppress(RuntimeError):  # of the rank that has the store
+                self.listen()
             self.heard.setdefault(-1, f"a connection was lost: {error}")
             self.give_up()
         self.processes.finished(works)
