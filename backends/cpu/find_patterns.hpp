@@ -88,6 +88,7 @@ bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out, 
   const I few = kRunsBeforeGivingUp * kMinRowsPerRun, first = m < few ? m : few;
   out = RowPatterns<I>();
   std::unordered_multimap<std::uint64_t, std::int32_t> known;
+  std::vector<std::int32_t> next; // the pattern that followed each one the last time
   std::int64_t runs = 0;
 
   // A run that begins at `row`; false where there are too many runs before it.
@@ -98,18 +99,25 @@ bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out, 
       out.run_end.push_back(row);
     const I* const columns = indices + indptr[row];
     const I length = indptr[row + 1] - indptr[row];
-    std::uint64_t hash = 14695981039346656037u; // FNV-1a
-    for (I e = 0; e < length; ++e)
-      hash = (hash ^ static_cast<std::uint64_t>(columns[e] - row)) * 1099511628211u;
-    std::int32_t id = -1;
-    const auto range = known.equal_range(hash);
-    for (auto it = range.first; it != range.second && id < 0; ++it) {
-      const I* offsets = out.offsets.data() + out.pattern_ptr[it->second];
-      bool same = out.pattern_ptr[it->second + 1] - out.pattern_ptr[it->second] == length;
+    const auto repeats = [&](std::int32_t pattern) {
+      const I* offsets = out.offsets.data() + out.pattern_ptr[pattern];
+      bool same = out.pattern_ptr[pattern + 1] - out.pattern_ptr[pattern] == length;
       for (I e = 0; same && e < length; ++e)
         same = columns[e] - row == offsets[e];
-      if (same)
-        id = it->second;
+      return same;
+    };
+    // The lines of a grid repeat the order of their patterns, so that most need no hash.
+    const std::int32_t before = out.run_pattern.empty() ? -1 : out.run_pattern.back();
+    std::int32_t id = before < 0 ? -1 : next[before];
+    std::uint64_t hash = 14695981039346656037u; // FNV-1a
+    if (id < 0 || !repeats(id)) {
+      id = -1;
+      for (I e = 0; e < length; ++e)
+        hash = (hash ^ static_cast<std::uint64_t>(columns[e] - row)) * 1099511628211u;
+      const auto range = known.equal_range(hash);
+      for (auto it = range.first; it != range.second && id < 0; ++it)
+        if (repeats(it->second))
+          id = it->second;
     }
     if (id < 0) {
       if (out.offsets.size() + length > kMaxOffsets)
@@ -119,7 +127,10 @@ bool pack_patterns(I m, const I* indptr, const I* indices, RowPatterns<I>& out, 
       for (I e = 0; e < length; ++e)
         out.offsets.push_back(columns[e] - row);
       out.pattern_ptr.push_back(static_cast<std::int32_t>(out.offsets.size()));
+      next.push_back(-1);
     }
+    if (before >= 0)
+      next[before] = id;
     out.run_pattern.push_back(id);
     return true;
   };

@@ -302,7 +302,8 @@ def power(matrix: Matrix, exponent: Any, dtype: DTypeLike | None = None) -> Csr:
         matrix = matrix.astype(dtype)
     if is_exact(matrix.dtype) and isinstance(of, int) and of > 0:
         exact = canonical_rows(matrix)
-        return exact._with_data(_as_held(exact.data**of))
+        data = exact.data.astype(np.int8) if exact.dtype == np.bool_ else exact.data
+        return exact._with_data(_as_held(data**of))
     csr = canonical(matrix)
     if isinstance(of, complex):
         csr = csr.astype(np.result_type(csr.dtype, np.complex64))

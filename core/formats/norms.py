@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 _OF_MATRICES = "None, 'fro', 1, -1, inf, -inf"
-_OF_ROWS = "None, 1, 2, inf, -inf"
+_OF_ROWS = "None, 0, a positive number, inf, -inf"
 
 
 def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
@@ -48,11 +49,12 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     A : Matrix, SparseVector, or a sparse matrix of another library
         In any format; entries of one position are added up before. A matrix that a group shares has
         no norms of rows and columns.
-    ord : {None, "fro", 1, -1, inf, -inf}
+    ord : {None, "fro", 1, -1, inf, -inf, 0} or float
         ``None`` and ``"fro"``: the Frobenius norm. 1: the largest sum of absolute values of a
         column, inf: of a row, -1 and -inf: the smallest. With an axis ``None`` and 2: the
         Euclidean norm of each column or row, 1: the sum of its absolute values, inf and -inf: the
-        largest and the smallest of them.
+        largest and the smallest of them, 0: how many are not zero, another positive p: the p-th
+        root of the sum of their p-th powers.
     axis : {None, 0, 1}
         0: of each column, 1: of each row.
 
@@ -60,7 +62,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     -------
     number, or native array of shape (n,) or (m,)
         Of the real dtype that belongs to the matrix's; for 16-bit dtypes it is computed, and
-        returned, in float32.
+        returned, in float32. With ``ord=0`` of int64.
 
     Raises
     ------
@@ -126,19 +128,24 @@ def _as_matrix(A: Any) -> Matrix:
 
 def _of_vectors(matrix: Matrix, axis: int, ord: Any) -> Array:
     """Return the norm of each row or column."""
+    power_of = 2.0 if ord is None else float(ord) if isinstance(ord, Real) else np.nan
+    if not (power_of >= 0 or power_of == -np.inf):
+        raise InvalidArgument(f"norm: expected ord of {_OF_ROWS} with an axis, got {ord!r}")
+    if power_of == 0:
+        return (matrix != 0).sum(axis=axis)
     by_columns = axis == 0 and matrix.format == "csr"
-    if ord in (None, 1, 2):
+    if np.isfinite(power_of):
         csr = canonical(matrix if by_columns else by_rows(matrix, axis))
         add_up = column_totals if by_columns else row_totals
-        return add_up(magnitudes(csr)) if ord == 1 else _euclidean(csr, add_up)
-    if ord not in (np.inf, -np.inf):
-        raise InvalidArgument(f"norm: expected ord of {_OF_ROWS} with an axis, got {ord!r}")
+        if power_of == 1:
+            return add_up(magnitudes(csr))
+        return _rooted_sums(csr, add_up, power_of)
     csr = canonical(by_rows(matrix, axis))
     if csr.shape[1] == 0:
         raise InvalidArgument(
             f"norm: a matrix of shape {matrix.shape} has no norm of order {ord} there"
         )
-    return row_extremes(magnitudes(csr), LARGEST if ord > 0 else SMALLEST)
+    return row_extremes(magnitudes(csr), LARGEST if power_of > 0 else SMALLEST)
 
 
 def euclidean(executor: Executor, array: Array) -> Any:
@@ -165,8 +172,8 @@ def euclidean(executor: Executor, array: Array) -> Any:
     return real.type(executor.to_host(found)[0] * real.type(scale))
 
 
-def _euclidean(csr: Csr, add_up: Callable[[Csr], Array]) -> Array:
-    """Return the roots of sums of squares; all entries are scaled by the largest one.
+def _rooted_sums(csr: Csr, add_up: Callable[[Csr], Array], power_of: float) -> Array:
+    """Return the p-th roots of sums of p-th powers; all entries are scaled by the largest one.
 
     Parameters
     ----------
@@ -174,19 +181,22 @@ def _euclidean(csr: Csr, add_up: Callable[[Csr], Array]) -> Array:
         The matrix, without duplicates.
     add_up : callable
         Returns the sum of each row, or of each column.
+    power_of : float
+        p, a positive number; of squares the scale is left out where they are safe.
     """
     executor, real = csr.executor, real_dtype(csr.dtype)
     sizes = magnitudes(csr)
     largest = number_of_array(executor, sizes.data, values.largest)[()]
-    safe = _squares_are_safe(largest) or not np.isfinite(largest)
-    scale = 1.0 if safe else _power_of_two(largest)
+    safe = power_of == 2 and _squares_are_safe(largest)
+    unscaled = safe or largest == 0 or not np.isfinite(largest)
+    scale = 1.0 if unscaled else _power_of_two(largest)
     if scale != 1.0:
         data = executor.allocate(tuple(sizes.data.shape), real)
         executor.run(vector.axpby, as_column(sizes.data), as_column(data), 1 / scale, 0.0)
         sizes = sizes._with_data(data)
-    squares = add_up(power(sizes, 2))
-    roots, scaled = (executor.allocate(squares.shape, real) for _ in range(2))
-    executor.run(values.power, as_column(squares), as_column(roots), 0.5)
+    sums = add_up(power(sizes, 2 if power_of == 2 else power_of))
+    roots, scaled = (executor.allocate(sums.shape, real) for _ in range(2))
+    executor.run(values.power, as_column(sums), as_column(roots), 1 / power_of)
     if scale == 1.0:
         return roots
     executor.run(vector.axpby, as_column(roots), as_column(scaled), scale, 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..array_protocol import ArrayProtocol
+from ..dtypes import is_exact
 from ..errors import (
     IndexOutOfRange,
     InvalidIndex,
@@ -283,7 +284,9 @@ class SparseVector(VectorForms, VectorReductions, EntryFunctions, ArrayProtocol)
         """Return the product with a vector, a number, or with a matrix, a vector."""
         if isinstance(other, SparseVector):
             self._require_length(other.shape[0])
-            return self.multiply(other).sum()
+            terms = self.multiply(other)
+            # As NumPy's product of integers, or of booleans, has their dtype.
+            return terms.sum(dtype=terms.dtype if is_exact(terms.dtype) else None)
         made = self.row @ other
         return made[0] if getattr(made, "ndim", 0) == 1 else self._answer(made)
 

@@ -151,3 +151,11 @@ def test_vectors_meet_matrices_as_rows(on, v, format):
     assert_same(on, A[:, v > 0], M[:, D > 0])
     assert wl.Csr(v).shape == (1, 5)
     assert_same(on, wl.sparse.vstack([A, v]), np.vstack([M, D]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_product_of_vectors_has_the_dtype_of_numpy(on, dtype):
+    one, other = D.astype(dtype), D[::-1].astype(dtype)
+    found = wl.SparseVector(one, executor=on) @ wl.SparseVector(other, executor=on)
+    expected = one @ other
+    assert found == expected and np.asarray(found).dtype == expected.dtype

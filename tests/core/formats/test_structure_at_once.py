@@ -112,7 +112,7 @@ def test_positions_are_looked_up_in_rows(on, dtype, kind):
     assert found.dtype == A.dtype
 
 
-@pytest.mark.parametrize("ord", [None, 1, 2, np.inf, -np.inf])
+@pytest.mark.parametrize("ord", [None, 0, 0.5, 1, 2, 3, np.inf, -np.inf])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("kind", ["plain", "duplicates", "unsorted"])
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
@@ -126,6 +126,15 @@ def test_norms_of_rows_and_columns(on, ord, axis, kind, dtype):
 def test_norms_of_columns_do_not_overflow(on, scale):
     A = wl.Csr(np.array([[3.0, 0], [4.0, 1.0]]) * scale, executor=on)
     np.testing.assert_allclose(on.to_host(wl.linalg.norm(A, axis=0)), [5 * scale, scale])
+    third = [91 ** (1 / 3) * scale, scale]
+    np.testing.assert_allclose(on.to_host(wl.linalg.norm(A, 3, axis=0)), third)
+
+
+@pytest.mark.parametrize("ord", [-2, np.nan, 1j, "fro"])
+def test_norms_of_no_order_are_refused(on, ord):
+    A = wl.Csr(np.eye(2), executor=on)
+    with pytest.raises(wl.errors.InvalidArgument, match="expected ord of None, 0, a positive"):
+        wl.linalg.norm(A, ord, axis=0)
 
 
 @pytest.mark.parametrize("k", [0, 1, -2])
