@@ -8,9 +8,10 @@ import numpy as np
 
 from ..assembled import Assembled, product_of_matrices, sum_of_matrices
 from ..capture import MAKES
-from ..dtypes import is_narrow
+from ..dtypes import double_dtype, is_narrow
 from ..errors import ShapeMismatch
 from ..executor import brought_together
+from ..long_sums import LONG, has_long_row, rounded_to
 from ..operations import structure
 from ..small_values import entry_sums
 from .base import Matrix
@@ -54,6 +55,19 @@ def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -
     return made.astype(left.dtype) if narrow else made
 
 
+def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
+    """Return the factors of a product; those of single precision in double if ``a`` has long rows.
+
+    The entries of a row of ``a`` are the terms of a sum.
+    """
+    if a.nnz <= LONG or a.dtype == double_dtype(a.dtype) or not a.executor.has_double:
+        return a, b
+    if not has_long_row(a.indptr):
+        return a, b
+    dtype = double_dtype(a.dtype)
+    return a.astype(dtype), b.astype(dtype)
+
+
 def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
     """Return the sparse product as a Csr with sorted rows; cancellations stay as zeros."""
     left, right = brought_together("the product", left, right)
@@ -67,7 +81,9 @@ def matmul(left: Matrix | Assembled, right: Matrix | Assembled) -> Csr:
         exact = exact_matmul(left.tocsr(), right.tocsr())
         return exact._following(left, right)
     a, b = _as_csr(left, right)
-    indptr, indices, data = a.executor.run(structure.csr_matmul, a, b)
+    wide_a, wide_b = in_double_if_long_rows(a, b)
+    indptr, indices, data = a.executor.run(structure.csr_matmul, wide_a, wide_b)
+    data = rounded_to(a.executor, data, a.dtype)
     made = Csr._from_arrays(a.executor, (left.shape[0], right.shape[1]), data, indices, indptr)
     return _as_narrow(known_canonical(made._following(left, right)), left, right)
 

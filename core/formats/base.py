@@ -17,6 +17,7 @@ from ..errors import InvalidArgument, UnsupportedOperation
 from ..hooks import Hook, hook
 from ..identity_set import WeakIdentitySet
 from ..linop import FACTS, LinOp
+from ..long_sums import LONG
 from ..operands import new_values
 from ..provided import Provided
 from ..registry import executor as executor_by_name
@@ -492,6 +493,8 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         entries = self.tocsr()
         if is_narrow(self.dtype):  # SciPy adds up none of 16 bits
             return np.asarray(entries.astype(np.float32).to_dense().astype(self.dtype))
+        if entries.nnz > LONG and not is_exact(self.dtype):
+            entries = entries.without_duplicates()  # SciPy adds them up one after the other
         return np.asarray(entries._of_scipy(entries._host_arrays()).toarray())
 
     def toarray(

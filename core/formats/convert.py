@@ -212,28 +212,24 @@ def _ell_to_csr(matrix: Ell) -> Csr:
 
 def _sellp_to_csr(matrix: Sellp) -> Csr:
     xp, size = matrix.executor.xp, matrix.slice_size
-    total = int(matrix.data.size)
-    position = xp.arange(total)
+    position = xp.flatnonzero(matrix.indices >= 0)
     which = xp.searchsorted(matrix.slice_ptr[1:], position, side="right")
     lane = (position - matrix.slice_ptr[which]) % size
-    place = which * size + lane
-    place = xp.where(place < matrix.shape[0], place, 0)  # padding lanes, dropped below
-    rows = matrix.permutation[place] if total else position
-    order = xp.argsort(rows, kind="stable")
-    return _padded_to_csr(matrix, rows[order], matrix.data[order], matrix.indices[order])
+    rows = matrix.permutation[which * size + lane].astype(matrix.indices.dtype)
+    data, indices = matrix.data[position], matrix.indices[position]
+    return rows_of(Coo._from_arrays(matrix.executor, matrix.shape, data, rows, indices))
 
 
 def _hybrid_to_csr(matrix: Hybrid) -> Csr:
     xp = matrix.executor.xp
     ell, coo = _ell_to_csr(matrix.ell).asformat("coo"), matrix.coo
     rows = xp.concatenate([ell.row, coo.row.astype(ell.row.dtype)])
-    order = xp.argsort(rows, kind="stable")
     joined = Coo._from_arrays(
         matrix.executor,
         matrix.shape,
-        xp.concatenate([ell.data, coo.data])[order],
-        rows[order],
-        xp.concatenate([ell.col, coo.col.astype(ell.col.dtype)])[order],
+        xp.concatenate([ell.data, coo.data]),
+        rows,
+        xp.concatenate([ell.col, coo.col.astype(ell.col.dtype)]),
     )
     return rows_of(joined)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import brought_together
+from ..long_sums import rounded_to
 from ..operations import structure
 from ..operator import as_linop
-from .arithmetic import matmul
+from .arithmetic import in_double_if_long_rows, matmul
 from .base import Matrix
 from .csr import Csr
 
@@ -99,8 +100,10 @@ class Galerkin:
 def _with_new_values(C: Csr, A: Csr, B: Csr) -> Csr:
     if len({m.dtype for m in (A, B, C)}) > 1 or len({m.index_dtype for m in (A, B, C)}) > 1:
         return matmul(A, B)
-    (data,) = A.executor.run(structure.csr_matmul_values, A, B, C)
-    return C._with_data(data)
+    wide_a, wide_b = in_double_if_long_rows(A, B)
+    wide_c = C if wide_a is A else C.astype(wide_a.dtype)
+    (data,) = A.executor.run(structure.csr_matmul_values, wide_a, wide_b, wide_c)
+    return C._with_data(rounded_to(A.executor, data, C.dtype))
 
 
 def adjoint(P: Any) -> Csr:

@@ -68,7 +68,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     ------
     InvalidArgument
         If ``ord`` is another; the 2-norm of a matrix is the first value that
-        ``scipy.sparse.linalg.svds(A, k=1)`` returns.
+        ``wl.linalg.svds(A, k=1)`` returns.
     UnsupportedOperand
         If ``A`` is no matrix.
 
@@ -85,7 +85,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
     if axis is None and ord not in (None, "fro", "f", 1, -1, np.inf, -np.inf):
         raise InvalidArgument(
             f"norm: expected ord of {_OF_MATRICES}, got {ord!r}; the 2-norm is the singular value "
-            "of scipy.sparse.linalg.svds(A, k=1)"
+            "of wl.linalg.svds(A, k=1)"
         )
     if isinstance(A, LinOp) and A.partition is not None and hasattr(A, "_norm"):
         return A._norm(ord, axis)  # rows that a group shares

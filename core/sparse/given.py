@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..assembled import Assembled
 from ..capture import MAKES
 from ..errors import InvalidArgument, InvalidMatrix
@@ -11,6 +13,7 @@ from ..executor import brought_together
 from ..formats.base import Matrix
 from ..formats.csr import Csr
 from ..formats.dense import dense_of
+from ..formats.rowwise import computed_dtype
 from ..formats.sparse_vector import SparseVector
 from ..linop import LinOp
 from ..operands import is_array
@@ -21,8 +24,15 @@ if TYPE_CHECKING:
     from ..executor import Executor
 
 
-def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> Matrix:
+def as_matrix(
+    given: Any,
+    who: str,
+    executor: Executor | str | None = None,
+    dtype: np.dtype[Any] | None = None,
+) -> Matrix:
     """Return a matrix of any library, or an array of two dimensions, as a matrix of ours.
+
+    An expression of identities and the like computes in ``dtype``, if one is given.
 
     Raises
     ------
@@ -30,7 +40,7 @@ def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> M
         If it is neither, or an operator without entries.
     """
     if isinstance(given, Assembled):
-        given = given.tocsr()
+        given = (given if dtype is None else given.astype(dtype)).tocsr()
     if isinstance(given, SparseVector):
         given = given.row
     if isinstance(given, Matrix):
@@ -51,8 +61,6 @@ def as_matrix(given: Any, who: str, executor: Executor | str | None = None) -> M
 
 def _two_dimensional(given: Any) -> Any:
     """Return an array as one of two dimensions: numbers and vectors are a row."""
-    import numpy as np
-
     array = given if hasattr(given, "ndim") else np.asarray(given)
     if array.ndim > 2:
         raise InvalidMatrix(f"expected a matrix, got an array of shape {tuple(array.shape)}")
@@ -60,8 +68,17 @@ def _two_dimensional(given: Any) -> Any:
 
 
 def as_matrices(given: Any, who: str, executor: Executor | str | None = None) -> list[Matrix]:
-    """Return several matrices on the executor where they meet, or on the one that is asked for."""
-    made = [as_matrix(one, who, executor) for one in given]
+    """Return several matrices on the executor where they meet, or on the one that is asked for.
+
+    The factors of an expression of identities are not rounded before they meet the other matrices.
+    """
+    given = [
+        one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in given
+    ]
+    if any(isinstance(one, Assembled) for one in given):
+        joint = computed_dtype(*given)
+        given = [as_matrix(one, who, executor, joint) for one in given]
+    made: list[Matrix] = given
     return list(brought_together(who, *made)) if made else []
 
 

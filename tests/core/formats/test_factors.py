@@ -83,3 +83,18 @@ def test_matrices_of_16_bits_are_added_and_multiplied(on: wl.Executor, dtype: st
     np.testing.assert_array_equal(dense((A + A).astype("float32")), 2 * D)
     np.testing.assert_array_equal(dense((A @ A).astype("float32")), D @ D)
     assert (A + 0.5 * wl.Identity(2)).dtype == np.float32
+
+
+def test_blocks_and_kronecker_products_take_the_factor_itself(on: wl.Executor) -> None:
+    A, third = wl.Csr(np.eye(2), executor=on), wl.Identity(2, executor=on) / 3
+    for made in (
+        wl.sparse.kron(A, third),
+        wl.sparse.kron(third, A),
+        wl.sparse.block_diag([A, third]),
+        wl.sparse.hstack([np.eye(2), third]),
+        wl.sparse.vstack([A, third]),
+        wl.sparse.block_array([[A, None], [None, third]]),
+    ):
+        assert set(dense(made).ravel().tolist()) <= {0.0, 1.0, 1 / 3}
+    assert dense(wl.sparse.kronsum(A, third))[0, 0] == 1 + 1 / 3
+    assert wl.sparse.kron(third, third).dtype == np.float32

@@ -91,3 +91,24 @@ def test_many_duplicates_of_one_place(on: wl.Executor, dtype: str) -> None:
     ):
         assert A.dtype == dtype
         np.testing.assert_allclose(on.to_host(A.data), [true], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_duplicates_of_one_place_in_a_dense_array(on: wl.Executor, dtype: str) -> None:
+    true, values = float(np.float32(0.1)) * N, np.full(N, 0.1, dtype)
+    A = wl.Csr((values, np.zeros(N, int), [0, N]), (1, 1), executor=on)
+    for B in (A, A.asformat("coo"), A.stored("float16") if dtype == "float32" else A):
+        share = 1.0 if B.format != "stored" else float(np.float16(0.1)) / float(np.float32(0.1))
+        np.testing.assert_allclose(B.to_dense()[0, 0], true * share, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_sparse_products_with_long_rows(on: wl.Executor, dtype: str) -> None:
+    n = 200_000
+    A = wl.Csr((np.full(n, 0.1, dtype), np.arange(n), [0, n]), (1, n), executor=on)
+    ones = wl.Csr((np.ones(n, dtype), np.zeros(n, int), np.arange(n + 1)), (n, 1), executor=on)
+    made, true = A @ ones, float(np.float32(0.1)) * n
+    assert made.dtype == dtype
+    np.testing.assert_allclose(made.to_dense(), [[true]], rtol=1e-6)
+    identity = wl.sparse.eye(n, dtype=dtype, format="csr", executor=on)
+    np.testing.assert_allclose(wl.galerkin(ones, identity).to_dense(), [[n]], rtol=1e-6)
