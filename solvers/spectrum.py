@@ -12,7 +12,7 @@ from ..core.errors import InvalidArgument
 from ..core.formats import Diagonal, Matrix
 from ..core.formats.rowwise import row_bounds
 from ..core.operations import coarsen, values, vector
-from .driver.scaling import column_values
+from .driver.scaling import SAFE_SIZES, column_values, scale_for, times
 
 if TYPE_CHECKING:
     from ..core.distributed.matrix import Csr as SharedCsr
@@ -82,6 +82,20 @@ def estimate(A: LinOp, inverse: LinOp, steps: int = STEPS) -> Spectrum:
     Stewart, Reorthogonalization and stable algorithms for updating the Gram-Schmidt QR
     factorization, Math. Comp. 30 (1976).
     """
+    found = _estimated(A, inverse, steps)
+    low, high = SAFE_SIZES[real_dtype(A.dtype)]
+    if low <= found.radius <= high:
+        return found
+    scales = scale_for(A), scale_for(inverse)  # squares of norms left the range
+    if scales == (1.0, 1.0):
+        return found
+    scaled = _estimated(times(scales[0], A), times(scales[1], inverse), steps)
+    with np.errstate(over="ignore"):
+        radius, real = (np.float64(number) / scales[0] / scales[1] for number in scaled)
+    return Spectrum(float(radius), float(real))
+
+
+def _estimated(A: LinOp, inverse: LinOp, steps: int) -> Spectrum:
     steps = min(steps, A.shape[0])
     found = _Weighted(A, inverse).run(steps)
     if found is None:

@@ -12,11 +12,13 @@ from ..dtypes import asked_dtype, is_complex, may_store, name_of, storage_dtype
 from ..errors import InvalidArgument, UnsupportedOperation
 from ..small_values import as_dtype, for_zero_tests, not_flushed
 from ..store import Key
+from .base import Matrix
 from .compressed import CompressedRows
 from .csr import Csr
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+    from ..linop import LinOp
 
 
 class StoredCsr(CompressedRows):
@@ -298,28 +300,51 @@ def rounded(executor: Executor, values: Array, dtype: np.dtype[Any]) -> Array:
         If a finite value becomes infinite, or if all values are so small that they lose digits or
         become 0; the message says how large the values are.
     """
-    xp = executor.xp
     with np.errstate(over="ignore", under="ignore"):
         made = as_dtype(executor, values, dtype, copy=True)
-    checked = _readable(made)
+    _refuse_lost(executor, values, made, dtype, _REMEDY)
+    return made
+
+
+def lowered(A: LinOp, dtype: np.dtype[Any]) -> LinOp:
+    """Return an operator computing in ``dtype``.
+
+    Raises
+    ------
+    InvalidArgument
+        If it is a matrix with values that become infinite, or with values that are all so small
+        that they lose digits or become 0.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        made = A.astype(dtype)
+    if isinstance(A, Matrix) and made.dtype.itemsize < A.dtype.itemsize and A.dtype.kind in "fc":
+        assert isinstance(made, Matrix)
+        _refuse_lost(A.executor, A.data, made.data, dtype, _LOWERED)
+    return made
+
+
+def _refuse_lost(
+    executor: Executor, values: Array, made: Array, dtype: np.dtype[Any], remedy: str
+) -> None:
+    xp, checked = executor.xp, _readable(made)
     largest = _largest_finite(executor, values)
     lost = int((~xp.isfinite(checked) & xp.isfinite(values)).sum())
     if lost:
         raise InvalidArgument(
             f"{lost} of {values.size} values are too large for {name_of(dtype)}; the largest has "
-            f"the size {largest:.3g}. {_REMEDY}"
+            f"the size {largest:.3g}. {remedy}"
         )
     if 0 < largest < _least(dtype):
         raise InvalidArgument(
             f"all values are too small for {name_of(dtype)}, which has all digits from "
-            f"{_least(dtype):.3g} on; the largest has the size {largest:.3g}. {_REMEDY}"
+            f"{_least(dtype):.3g} on; the largest has the size {largest:.3g}. {remedy}"
         )
-    return made
 
 
 _REMEDY = (
     "Store them in a dtype of a wider range (bfloat16 has that of float32), or scale the matrix"
 )
+_LOWERED = "Multiply the matrix and b by one power of two, or compute in a dtype of a wider range"
 
 
 def _readable(stored: Array) -> Array:

@@ -72,9 +72,7 @@ def as_matrices(given: Any, who: str, executor: Executor | str | None = None) ->
 
     The factors of an expression of identities are not rounded before they meet the other matrices.
     """
-    given = [
-        one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in given
-    ]
+    given = [one if isinstance(one, Assembled) else as_matrix(one, who, executor) for one in given]
     if any(isinstance(one, Assembled) for one in given):
         joint = computed_dtype(*given)
         given = [as_matrix(one, who, executor, joint) for one in given]

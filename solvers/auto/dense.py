@@ -48,6 +48,9 @@ SAFE = (1e-140, 1e140)
 #: Units of rounding that the reciprocal condition number of a regular matrix exceeds.
 REGULAR = 100.0
 
+#: The share of a tolerance that the rounding of a residual in double precision may reach.
+HIDDEN = 0.1
+
 #: The unit of rounding in double precision.
 EPS = float(np.finfo(np.float64).eps)
 
@@ -90,6 +93,8 @@ class SmallMatrix:
         Whether the values are finite, of moderate size, and not singular to working precision.
     unit : float
         The unit of rounding of the entries.
+    exponent : int
+        Of the power of two that the entries are multiplied by: 0 if their squares are in range.
     size, condition : float
         The norm of column sums, and a lower bound of the condition number in that norm, which is
         infinite before the first solve.
@@ -109,6 +114,11 @@ class SmallMatrix:
         self.condition = np.inf
         self.unit = float(np.finfo(A.dtype).eps)
         self._matrix, self.size = _stored(A)
+        self.exponent = 0
+        if not SAFE[0] < self.size < SAFE[1] and 0 < self.size < np.inf:
+            self.exponent = -int(np.frexp(self.size)[1])
+            self._matrix = _times_power(self._matrix, self.exponent)
+            self.size = float(np.ldexp(self.size, self.exponent))
         self.is_regular = SAFE[0] < self.size < SAFE[1]  # false for NaN
 
     def solve(self, b: Numbers, threshold: Numbers, dtype: Any) -> tuple[Numbers, Numbers] | None:
@@ -130,7 +140,7 @@ class SmallMatrix:
                 return None
             for step in range(STEPS + 1):
                 rounded = x.astype(dtype)
-                residual = b - self._matrix @ rounded
+                residual = self._residual(b, rounded, threshold)
                 norm: Numbers = np.sqrt(np.sum(np.abs(residual) ** 2, axis=0)).reshape(k)
                 if step == STEPS or not np.all(np.isfinite(norm)) or np.all(norm <= threshold):
                     break
@@ -139,6 +149,18 @@ class SmallMatrix:
             self.is_regular = False
             return None
         return rounded, norm
+
+    def _residual(self, b: Numbers, x: Numbers, threshold: Numbers) -> Numbers:
+        """Return ``b - A x``, in extended precision where rounding could hide a residual."""
+        lengths = np.sqrt(np.sum(np.abs(x) ** 2, axis=0))
+        rounding = EPS * np.sqrt(x.shape[0]) * self.size * lengths
+        if not np.any(rounding > HIDDEN * threshold):
+            return b - self._matrix @ x
+        wide = np.clongdouble if np.iscomplexobj(b) or np.iscomplexobj(x) else np.longdouble
+        if np.iscomplexobj(self._matrix):
+            wide = np.clongdouble
+        made: Numbers = b.astype(wide) - self._matrix.astype(wide) @ x.astype(wide)
+        return made.astype(np.result_type(self._matrix, b, x))
 
     @property
     def is_regular_to_precision(self) -> bool:
@@ -196,6 +218,15 @@ class SmallMatrix:
         return found
 
 
+def _times_power(numbers: Numbers, exponents: int | Numbers) -> Numbers:
+    """Return numbers times powers of two, also beyond the range of a single factor."""
+    if not np.iscomplexobj(numbers):
+        return np.ldexp(numbers, exponents)
+    made = np.empty_like(numbers)
+    made.real, made.imag = (np.ldexp(part, exponents) for part in (numbers.real, numbers.imag))
+    return made
+
+
 def _stored(A: Matrix) -> tuple[Numbers, float]:
     """Return the entries of a matrix as a dense array, and the largest sum of sizes of a column."""
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
@@ -228,6 +259,9 @@ class _System:
         Their norms, and the norms that residuals have to reach.
     dtype : dtype
         Of the solution.
+    exponents : array of int, shape (k,)
+        Of the powers of two that the columns of ``b``, their norms and thresholds are multiplied
+        by.
     """
 
     matrix: SmallMatrix
@@ -235,6 +269,17 @@ class _System:
     norm_b: Numbers
     threshold: Numbers
     dtype: Any
+    exponents: Numbers
+
+    def unscaled(self, x: Numbers) -> Numbers | None:
+        """Return the solution of the system itself; None if its digits leave the range."""
+        powers = self.matrix.exponent - self.exponents
+        if not powers.any():
+            return x
+        with np.errstate(all="ignore"):
+            made = _times_power(x, powers)
+            kept = np.array_equal(_times_power(made, -powers), x)
+        return made if kept else None
 
 
 def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
@@ -250,16 +295,26 @@ def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
     block: Numbers = np.asarray(A.executor.to_host(native)).astype(PRECISION[dtype.name])
     with np.errstate(all="ignore"):
         norm_b = np.linalg.norm(block, axis=0)
+    stop = RelativeResidual(rtol) | AbsoluteResidual(atol)  # raises for a bad tolerance
+    exponents = np.zeros(norm_b.size, np.int64)
     moderate = (norm_b > SAFE[0]) & (norm_b < SAFE[1])
     if not np.all(moderate | ~block.any(axis=0)):
-        return None
-    stop = RelativeResidual(rtol) | AbsoluteResidual(atol)  # raises for a bad tolerance
-    threshold = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
-    assert threshold is not None
+        largest = np.abs(block).max(axis=0, initial=0.0)
+        if not np.all(np.isfinite(largest)):
+            return None
+        exponents[~moderate] = -np.frexp(largest[~moderate])[1]
+        block = _times_power(block, exponents)
+        norm_b = np.linalg.norm(block, axis=0)
+        with np.errstate(over="ignore"):
+            threshold = np.maximum(rtol * norm_b, np.ldexp(np.float64(atol), exponents))
+    else:
+        limits = stop.limits(Norms(norm_b, lambda: norm_b)).threshold
+        assert limits is not None
+        threshold = limits
     kept = kept_with(A)
     if kept.small is None:
         kept.small = SmallMatrix(A)
-    return _System(kept.small, block, norm_b, threshold, dtype)
+    return _System(kept.small, block, norm_b, threshold, dtype, exponents)
 
 
 def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
@@ -296,7 +351,10 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
             return singular
     x, norm = found
     error = small.error(x, norm)
-    made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "dense", setup, 1, 0.0, ""), began)
+    tried = AttemptRecord(DIRECT, "dense", setup, 1, 0.0, "")
+    made = _result(A, b, system, x, norm, tried, began)
+    if made is None:
+        return None
     notes = [*NOTES, *about_error(error, small.condition)]
     return replace(made, notes=notes, condition=small.condition, error=error)
 
@@ -326,6 +384,8 @@ def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | No
         return None
     x, norm, rank = found
     made = _result(A, b, system, x, norm, AttemptRecord(DIRECT, "svd", 0.0, 1, 0.0, ""), began)
+    if made is None:
+        return None
     about = f"direct: the matrix is singular to working precision, of rank {rank} of {A.shape[0]}"
     return replace(made, notes=[about, SHORTEST])
 
@@ -338,21 +398,27 @@ def _result(
     norm: Numbers,
     tried: AttemptRecord,
     began: float,
-) -> Result:
-    """Return the result of a solve by dense arrays that converged."""
+) -> Result | None:
+    """Return the result of a solve by dense arrays that converged; None if ``x`` loses digits."""
+    solution = system.unscaled(x)
+    if solution is None:
+        return None
+    norm, norm_b, threshold = (
+        np.ldexp(each, -system.exponents) if system.exponents.any() else each
+        for each in (norm, system.norm_b, system.threshold)
+    )
     one, k = np.ndim(b) == 1, system.b.shape[1]
     seconds = time.perf_counter() - began
-    history = np.stack([system.norm_b, norm])
+    history = np.stack([norm_b, norm])
     attempt = replace(tried, seconds=seconds - tried.setup_seconds, reason="converged")
-    threshold = system.threshold
     return Result(
-        x=like(A.executor, A.executor.from_host(np.ascontiguousarray(x)), b),
+        x=like(A.executor, A.executor.from_host(np.ascontiguousarray(solution)), b),
         stops=[Stop.CONVERGED] * k,
         column_iterations=np.ones(k, np.int64),
         residual_norm=float(norm[0]) if one else norm,
         residuals=history[:, 0] if one else history,
         threshold=float(threshold[0]) if one else threshold,
-        norm_of_b=float(system.norm_b[0]) if one else system.norm_b,
+        norm_of_b=float(norm_b[0]) if one else norm_b,
         M=attempt.M,
         seconds=seconds,
         solver="Direct",

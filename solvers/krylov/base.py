@@ -14,6 +14,7 @@ from ...core.capture import SOLVES
 from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
+from ...core.formats.stored import lowered
 from ...core.iteration import Cycles, Iteration, Replay
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
@@ -144,7 +145,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         self.A = as_linop(A, executor)
         self.asked_dtype = None if dtype is None else asked_dtype(dtype)
         if self.asked_dtype is not None:
-            self.A = self.A.astype(self._precision_for(self.A.dtype))
+            self.A = lowered(self.A, self._precision_for(self.A.dtype))
         rows, columns = self.A.shape
         if rows != columns:
             raise ShapeMismatch(
@@ -291,7 +292,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """
         operator = self.A if A is None else as_linop(A, self.executor)
         if self.asked_dtype is not None:
-            operator = operator.astype(self._precision_for(operator.dtype))
+            operator = lowered(operator, self._precision_for(operator.dtype))
         if operator.shape != self.shape:
             raise ShapeMismatch(
                 f"{type(self).__name__}.update: expected an operator of {self.shape[0]}x"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core.errors import InvalidArgument
 from wollemi.solvers.driver.scaling import norms, scale_for, scaled_back, size_of, times
+
+from .conftest import poisson
 
 EXPONENTS = {
     "float32": range(-37, 38, 3),
@@ -68,3 +72,27 @@ def test_products_at_the_ends_of_the_range_keep_their_digits(on, dtype, end):
     x = np.array([1.0, 1 / 3, -0.7]).astype(dtype)
     for operator, array in ((made, D), (made.T, D.T), (made.H, D.conj().T)):
         np.testing.assert_allclose(operator @ x, left * (array @ x), rtol=8 * limits.eps)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [("float64", e) for e in (-300, -200, 200, 300)] + [("float32", e) for e in (-36, 30)],
+)
+def test_bounds_of_a_spectrum_are_found_at_every_size(on, dtype, exponent):
+    A = sp.csr_array(poisson(5) * 10.0**exponent).astype(dtype)
+    chebyshev = wl.solvers.Chebyshev(wl.Csr(A, executor=on), rtol=1e-4)
+    low, high = (bound / 10.0**exponent for bound in chebyshev.interval)
+    assert 0 < low < high < 9
+    assert chebyshev.solve(np.full(25, 10.0**exponent, dtype)).converged
+
+
+def test_a_lower_precision_that_loses_the_matrix_is_refused(on):
+    for size in (1e-60, 1e60):
+        A = wl.Csr(poisson(3) * size, executor=on)
+        with pytest.raises(InvalidArgument, match="Multiply the matrix and b by one power of two"):
+            wl.solvers.Cg(A, dtype="float32")
+        inner = wl.Csr(poisson(3), executor=on)
+        solver = wl.solvers.Cg(inner, dtype="float32")
+        with pytest.raises(InvalidArgument, match="too"):
+            solver.update(A)
+        assert solver.solve(np.ones(9)).converged

@@ -79,12 +79,12 @@ def test_a_small_singular_matrix_is_named(on):
     np.testing.assert_allclose(result.x, [0.2, 0.4])
 
 
-def test_badly_scaled_and_extreme_systems_are_left_to_the_other_methods(on):
+def test_badly_scaled_systems_are_left_to_the_other_methods_and_extreme_ones_are_scaled(on):
     scaled = wl.solve(wl.Csr(np.diag([1.0, 1e-18]), executor=on), np.ones(2), rtol=1e-10)
     np.testing.assert_allclose(scaled.x, [1.0, 1e18])
     for scale in (1e-200, 1e200):
         tiny = wl.solve(wl.Csr(np.diag([2.0, 4.0]), executor=on), scale * np.ones(2))
-        assert tiny.converged and tiny.solver != "Direct"
+        assert tiny.converged
         np.testing.assert_allclose(tiny.x, scale * np.array([0.5, 0.25]))
 
 
@@ -131,3 +131,27 @@ def test_lapack_has_one_thread_for_small_matrices_and_its_own_number_afterwards(
     with one_thread():
         assert threads.count() == 1
     assert threads.count() == before
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize(("of_matrix", "of_b"), [(0, 0), (-250, -100), (200, 250), (0, -250)])
+def test_singular_systems_have_the_shortest_solution_at_every_size(on, dtype, of_matrix, of_b):
+    factor = np.random.default_rng(1).standard_normal((6, 2)).astype(dtype)
+    S, x = factor @ factor.T, np.linalg.pinv(factor @ factor.T) @ (factor @ factor.T) @ np.ones(6)
+    A, b = wl.Csr(S * 10.0**of_matrix, executor=on), (S @ np.ones(6)) * 10.0**of_b
+    result = wl.solve(A, b, rtol=1e-8)
+    assert result.converged and "shortest" in result.notes[-1]
+    np.testing.assert_allclose(result.x * 10.0 ** (of_matrix - of_b), x, rtol=1e-6)
+    np.testing.assert_allclose(result.norm_of_b, np.linalg.norm(b / 10.0**of_b) * 10.0**of_b)
+    assert result.residual_norm <= result.threshold
+
+
+def test_residuals_that_rounding_hides_are_computed_in_extended_precision(on):
+    A = np.array([[1.2597155712345678e08, -2.0147552112345678e07], [0.0, 2.0695325212345678e-05]])
+    b = np.array([1.29738158, -0.68013374])
+    for rtol in (1e-3, 1e-5, 1e-6, 1e-8):
+        result = wl.solve(wl.Csr(A, executor=on), b, rtol=rtol)
+        wide = (array.astype(np.longdouble) for array in (b, A, result.x))
+        exact, matrix, x = wide
+        residual = float(np.linalg.norm((exact - matrix @ x).astype(float)))
+        assert not result.converged or residual <= 1.01 * rtol * np.linalg.norm(b)
