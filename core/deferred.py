@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
 def deferred_names(
-    package: str, sources: Mapping[str, str]
+    package: str, sources: Mapping[str, str], others: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package that imports its names late.
 
@@ -20,6 +20,8 @@ def deferred_names(
     sources : mapping
         By module, relative to the package, the names that come from it, separated by blanks.
         A name may be that of a submodule; ``""`` is the package itself.
+    others : sequence of str
+        Submodules with names that users look for in the package.
 
     Notes
     -----
@@ -38,7 +40,8 @@ def deferred_names(
         if name not in source_of:
             from .suggest import no_attribute
 
-            raise no_attribute(sys.modules[package], name, source_of)
+            places = [f"{package}.{other}" for other in others]
+            raise no_attribute(sys.modules[package], name, source_of, places)
         source = f"{package}.{source_of[name]}" if source_of[name] else package
         module = import_module(source)
         is_submodule = name not in vars(module)

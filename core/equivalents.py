@@ -63,6 +63,41 @@ OF_FUNCTIONS = {
     "size": "A.nnz, or A.shape",
 }
 
+#: By the names of functions and classes of SciPy's modules, and of other libraries.
+OF_NAMES = {
+    "csr_matrix": "wl.Csr(S)",
+    "csr_array": "wl.Csr(S)",
+    "csc_matrix": "wl.Csc(S)",
+    "csc_array": "wl.Csc(S)",
+    "coo_matrix": "wl.Coo(S)",
+    "coo_array": "wl.Coo(S)",
+    "bsr_matrix": "wl.Bsr(S)",
+    "bsr_array": "wl.Bsr(S)",
+    "diags_array": "wl.sparse.diags(diagonals, offsets)",
+    "eye_array": "wl.sparse.eye(n)",
+    "identity": "wl.sparse.eye(n)",
+    "random_array": "wl.sparse.random(m, n)",
+    "spsolve": 'wl.solve(A, b, method="direct")',
+    "factorized": "wl.solvers.Direct(A), which has .solve(b)",
+    "splu": "wl.solvers.Direct(A), which has .solve(b)",
+    "spilu": "wl.preconditioners.Ilu(A)",
+    "inv": "wl.solvers.Direct(A), which has .solve(b)",
+    "lstsq": "wl.solve(A, b)",
+    "eigs": "scipy.sparse.linalg.eigs(A.to_scipy())",
+    "expm": "scipy.sparse.linalg.expm(A.to_scipy())",
+    "expm_multiply": "scipy.sparse.linalg.expm_multiply(A.to_scipy(), x)",
+    "load": "wl.read(file)",
+    "load_npz": "wl.read(file)",
+    "loadmat": "wl.read(file)",
+    "mmread": "wl.read(file)",
+    "hb_read": "wl.read(file)",
+    "save": "wl.write(file, A)",
+    "save_npz": "wl.write(file, A)",
+    "savemat": "wl.write(file, A)",
+    "mmwrite": "wl.write(file, A)",
+    "spmv": "A @ x",
+}
+
 #: By the names of attributes of SciPy's and CuPy's matrices.
 OF_ATTRIBUTES = {
     "getrow": "A[i:i + 1], or A[i] for a sparse vector",
@@ -82,6 +117,7 @@ OF_ATTRIBUTES = {
     "item": "A[i, j]",
     "tolist": "A.to_dense().tolist()",
     "numpy": "A.to_dense()",
+    "solve": "wl.solve(A, b)",
     "cpu": 'A.to("omp")',
     "cuda": 'A.to("cuda")',
     "coalesce": "A.sum_duplicates()",
@@ -97,6 +133,11 @@ OF_ATTRIBUTES = {
 def of_function(name: str) -> str:
     """Return the words of a message that name the replacement of a function, or nothing."""
     return f"write {OF_FUNCTIONS[name]}; " if name in OF_FUNCTIONS else ""
+
+
+def of_name(name: str) -> str:
+    """Return the words of a message that name the replacement of a name, or nothing."""
+    return f"; write {OF_NAMES[name]}" if name in OF_NAMES else ""
 
 
 def of_attribute(name: str) -> str:

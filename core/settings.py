@@ -7,7 +7,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .constructors import explained, require_begun
 from .deprecation import OldOptions
@@ -69,6 +69,15 @@ class Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise InvalidArgument(f"settings are a value: make others with .replace({name}=...)")
+
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says how a solver is made of settings."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name not in self.__slots__ and hasattr(self.kind, name):
+                message += f": these are settings without a matrix; {self!r}.on(A) has it"
+            raise AttributeError(message, name=name, obj=self)
 
     def on(self, A: Any, **operands: Any) -> Any:
         """Return the solver or the preconditioner for ``A``.

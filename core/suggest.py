@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
+
+from .equivalents import of_name
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,12 +48,48 @@ def hint(name: str, known: Iterable[str], form: str = "{!r}") -> str:
     return "" if near is None else f"did you mean {form.format(near)}? "
 
 
-def no_attribute(module: Any, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error of a module that has no attribute of a name, with the nearest name."""
-    near = nearest(name, known)
-    words = f"; did you mean {near!r}?" if near else ""
+def no_attribute(
+    module: Any, name: str, known: Iterable[str], others: Iterable[str] = ()
+) -> AttributeError:
+    """Return the error of a module that has no attribute of a name, with the right name.
+
+    Parameters
+    ----------
+    module : module
+        The module.
+    name : str
+        The name that it does not have.
+    known : iterable of str
+        Its names.
+    others : iterable of str
+        Its submodules that may have the name.
+    """
+    words = of_name(name)
+    if not words and not name.startswith("_"):
+        places = [place for place in others if name in import_module(place).__all__]
+        words = "".join(f"; write {place.replace('wollemi', 'wl')}.{name}" for place in places[:1])
+    if not words:
+        near = nearest(name, known)
+        words = f"; did you mean {near!r}?" if near else ""
     text = f"module {module.__name__!r} has no attribute {name!r}{words}"
     return AttributeError(text, name=name, obj=module)
+
+
+def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:
+    """Return a ``__getattr__`` for a module, whose error names the replacement of a name.
+
+    Parameters
+    ----------
+    module : str
+        ``__name__`` of the module.
+    known : iterable of str
+        Its names.
+    """
+
+    def __getattr__(name: str) -> Any:
+        raise no_attribute(sys.modules[module], name, known)
+
+    return __getattr__
 
 
 def checked_keywords(function: Callable[P, R]) -> Callable[P, R]:

@@ -166,7 +166,7 @@ _SOURCES = {
 }
 
 if not TYPE_CHECKING:
-    _find, __dir__ = _deferred_names(__name__, _SOURCES)
+    _find, __dir__ = _deferred_names(__name__, _SOURCES, ("linalg", "sparse"))
 
     def __getattr__(name):
         """Import the object of a name; the version is read from the disk."""

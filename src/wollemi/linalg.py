@@ -1,9 +1,12 @@
 """The solvers under SciPy's names and signatures."""
 
+from typing import TYPE_CHECKING
+
 from .core.formats.norms import norm
 from .core.operator import LinearOperator
 from .core.operator import as_linop as aslinearoperator
 from .core.sparse.powers import matrix_power
+from .core.suggest import without_others
 from .solvers.scipy_api.eigen import eigsh, lobpcg, svds
 from .solvers.scipy_api.krylov import bicgstab, cg, cgs, gmres
 from .solvers.scipy_api.least_squares import lsmr, lsqr
@@ -31,3 +34,6 @@ __all__ = [
     "svds",
     "tfqmr",
 ]
+
+if not TYPE_CHECKING:  # which would take every name for one that there is
+    __getattr__ = without_others(__name__, __all__)

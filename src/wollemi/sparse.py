@@ -6,6 +6,8 @@
 (9, 9)
 """
 
+from typing import TYPE_CHECKING
+
 from .core.sparse import (
     block_array,
     block_diag,
@@ -22,6 +24,7 @@ from .core.sparse import (
     triu,
     vstack,
 )
+from .core.suggest import without_others
 
 __all__ = [
     "block_array",
@@ -39,3 +42,6 @@ __all__ = [
     "triu",
     "vstack",
 ]
+
+if not TYPE_CHECKING:  # which would take every name for one that there is
+    __getattr__ = without_others(__name__, __all__)

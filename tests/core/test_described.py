@@ -141,6 +141,16 @@ def test_a_long_option_is_cut():
         (lambda: wl.CSR, "did you mean 'Csr'"),
         (lambda: wl.preconditioners.Jacoby, "did you mean 'Jacobi'"),
         (lambda: wl.solvers.Gmress, "did you mean 'Gmres'"),
+        (lambda: wl.linalg.gmress, "did you mean 'gmres'"),
+        (lambda: wl.cg, r"write wl\.linalg\.cg"),
+        (lambda: wl.eye, r"write wl\.sparse\.eye"),
+        (lambda: wl.csr_matrix, r"write wl\.Csr\(S\)"),
+        (lambda: wl.sparse.csr_array, r"write wl\.Csr\(S\)"),
+        (lambda: wl.spsolve, 'write wl.solve.A, b, method="direct"'),
+        (lambda: wl.linalg.splu, "write wl.solvers.Direct"),
+        (lambda: wl.load("missing.mtx"), "write wl.read"),
+        (lambda: A.solve(B), "write wl.solve"),
+        (lambda: wl.solvers.Cg(rtol=0.1).solve(B), r"Cg\(rtol=0.1\).on\(A\) has it"),
     ],
 )
 def test_a_misspelled_name_of_a_module_has_a_suggestion(ask, words):
