@@ -10,12 +10,11 @@ import torch
 
 import wollemi as wl
 
-torch.manual_seed(0)
-
 # %% [markdown]
 # ## A graph from a list of edges
 
 # %%
+torch.manual_seed(0)
 points = torch.rand(200, 2)
 near = torch.cdist(points, points) < 0.12
 edges = near.nonzero().T  # sources, targets
@@ -82,7 +81,7 @@ for step in range(61):
     optimizer.step()
     if step % 20 == 0:
         right = ((guess > 0) == (labels > 0.5)).float().mean()
-        print(f"step {step:2d}: loss {float(loss):.3f}, {100 * float(right):.0f} % right")
+        print(f"step {step:2d}: loss {loss.item():.3f}, {100 * float(right):.0f} % right")
 
 # %% [markdown]
 # [Machine learning](../machine-learning.md) lists the arguments of each product, and covers PyTorch's compiler, and JAX.
