@@ -173,8 +173,11 @@ def main() -> None:
     check_installation()
     check_products(S, x)
     check_solvers(S, S @ x)
-    with tempfile.TemporaryDirectory() as folder:
-        check_files(S, Path(folder))
+    folder = Path(tempfile.mkdtemp())
+    check_files(S, folder)
+    for file in folder.iterdir():  # shutil.rmtree needs names of os that are taken away
+        file.unlink()
+    folder.rmdir()
     took = time.perf_counter() - began
     print(f"wollemi {wl.__version__} without native modules: all is well ({took:.1f} s)")
 

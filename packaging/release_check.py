@@ -8,7 +8,8 @@
    SciPy.
 5. Each extra is resolved on a bare machine (``pip install --dry-run``).
 6. Other Pythons (``--python python3.13``, several times): a wheel is built from the sdist for one
-   instruction level, and a part of the tests passes against it. Free-threaded ones refuse it.
+   instruction level, and a part of the tests passes against it. Free-threaded ones refuse native
+   modules; there the pure wheel works, also on eight threads (``threads_program.py``).
 7. The pure wheel works in a fresh environment without the calls of Linux (``pure_program.py``).
 8. The C++ of the omp backend compiles for macOS and Windows (``zig_check.py``).
 9. Every kernel of single operations compiles with the NVRTC of CUDA 12 (``test_nvrtc12.py``).
@@ -193,12 +194,13 @@ def check_extras(wheel: Path, folder: Path) -> None:
     assert not failed, f"extras that cannot be installed: {failed}"
 
 
-def check_pure(wheel: Path, folder: Path) -> None:
+def check_pure(wheel: Path, folder: Path, base: str = sys.executable) -> None:
     """Use the wheel without native modules in an environment that has nothing else."""
-    python = environment(folder / "pure", str(wheel))
+    python = environment(folder / "pure", str(wheel), base=base)
     hidden = {"PATH": str(folder), "HOME": str(folder)}
-    program = ROOT / "packaging/pure_program.py"
-    subprocess.run([python, "-P", program], check=True, cwd=folder, env=hidden)
+    for name in ("pure_program.py", "threads_program.py"):
+        program = ROOT / "packaging" / name
+        subprocess.run([python, "-P", program], check=True, cwd=folder, env=hidden)
 
 
 def check_other_systems(folder: Path) -> None:
@@ -223,8 +225,11 @@ def check_nvrtc12(folder: Path) -> None:
     say(f"{requirement}: {last}")
 
 
-def check_python(python: str, sdist: Path, folder: Path) -> None:
-    """Build a wheel for another Python, install it, and run a part of the tests against it."""
+def check_python(python: str, sdist: Path, pure: Path, folder: Path) -> None:
+    """Build a wheel for another Python, install it, and run a part of the tests against it.
+
+    A free-threaded one has to refuse it, and to work with the ``pure`` wheel.
+    """
     code = "import sysconfig as s; print(s.get_config_var('SOABI'))"
     abi = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
     abi = abi.strip()
@@ -242,7 +247,8 @@ def check_python(python: str, sdist: Path, folder: Path) -> None:
     if re.match(r"cpython-3\d+t", abi):
         said = " ".join((done.stdout + done.stderr).split())
         assert "wollemi does not support free-threaded Python yet" in said, said
-        say(f"{abi}: refused in a sentence")
+        check_pure(pure, home, python)
+        say(f"{abi}: native modules refused in a sentence; the pure wheel works on threads")
         return
     assert done.returncode == 0, done.stderr
     (wheel,) = home.glob("wollemi-*.whl")
@@ -269,7 +275,7 @@ def main() -> None:
             check_extras(wheel, Path(folder))
             check_nvrtc12(Path(folder))
         for python in given.python:
-            check_python(python, sdist, Path(folder))
+            check_python(python, sdist, pure, Path(folder))
     if not given.quick:
         if absent := aarch64.missing():
             say(f"nothing is built for aarch64: not here: {', '.join(absent)}")

@@ -60,3 +60,14 @@ def test_the_pure_wheel_works_without_native_modules_and_without_the_calls_of_li
     )
     assert done.returncode == 0, done.stderr
     assert "without native modules: all is well" in done.stdout
+
+
+def test_eight_threads_share_matrices():
+    """`make release-check` runs the same program on free-threaded Python."""
+    done = subprocess.run(
+        [sys.executable, "-P", ROOT / "packaging/threads_program.py"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all is well" in done.stdout
