@@ -5,8 +5,8 @@
 #
 # OUT is a folder for records. POINTS are the points of an axis of the square that each GPU has of a 2-D
 # Poisson equation (10000 takes some 15 GB of a GPU for each). SCALE divides the points of an axis of
-# the other systems. PARTS are some of: suite large plot tests ranks torchrun failures exit sanitizer; all
-# of them are the default, so that a run that was cut can be completed. A part that fails, or takes
+# the other systems. PARTS are some of: suite large plot tests ranks torchrun failures exit ends sanitizer;
+# all of them are the default, so that a run that was cut can be completed. A part that fails, or takes
 # longer than LIMIT seconds (1200), does not keep the next ones from running. PYTHON names the
 # interpreter that has wollemi and wollemi_bench; it is python3 unless it is set. EXECUTOR=omp and
 # MEMBERS=2 try the parts on a machine without a GPU.
@@ -15,7 +15,7 @@ out=${1:?usage: benchmarks/several_gpus.sh OUT [POINTS [SCALE [PART...]]]}
 points=${2:-10000}
 scale=${3:-1}
 parts=${*:4}
-parts=${parts:-suite large plot tests ranks torchrun failures exit sanitizer}
+parts=${parts:-suite large plot tests ranks torchrun failures exit ends sanitizer}
 python=${PYTHON:-python3}
 limit=${LIMIT:-1200}
 executor=${EXECUTOR:-cuda}
@@ -67,6 +67,9 @@ for part in $parts; do
         limit=60 step "exit ${link:-default}" "$python" -m wollemi_bench.groups_exit "$executor" \
           ${link:+"$link"}
       done
+      ;;
+    ends) # one of two members or ranks fails in each way, once: all have ended within 5 s
+      step ends "$python" -m wollemi_bench.groups_ends "$executor" 1
       ;;
     sanitizer)
       command -v compute-sanitizer > /dev/null || { echo "== sanitizer: no compute-sanitizer"; continue; }

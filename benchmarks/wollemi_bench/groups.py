@@ -30,6 +30,8 @@ ROUNDS = 3
 #: Solves of a solver before these: the first one makes plans, and the second one records its graph,
 #: which took 18 to 50 ms on four H200.
 UNTIMED = 2
+#: Unknowns of a system that is not solved before a process fails.
+UNKNOWNS = 200_000
 #: The residual that ends a solve with multigrid.
 RTOL = 1e-8
 #: The seed of right-hand sides.
@@ -274,10 +276,15 @@ def on_gpus(scale: int) -> list[tuple[str, System]]:
     ]
 
 
-def on_cpus(scale: int) -> list[tuple[str, System]]:
-    """Return the parts of the suite on CPUs."""
+def on_cpus(executor: str, scale: int) -> list[tuple[str, System]]:
+    """Return the parts of the suite on CPUs.
+
+    Processes that fail are started on ``omp`` alone. On GPUs they take minutes of the machine, so
+    that ``several_gpus.sh`` starts them by themselves.
+    """
     n = max(100 // scale, 8)
-    return [("strong", System((n,) * 3)), ("multigrid", System((max(n // 2, 8),) * 3))]
+    parts = [("strong", System((n,) * 3)), ("multigrid", System((max(n // 2, 8),) * 3))]
+    return parts if executor == "reference" else [*parts, ("ends", System((UNKNOWNS,)))]
 
 
 def executors_of(name: str) -> tuple[list[str], tuple[str | None, ...]]:
@@ -296,18 +303,12 @@ def run(
 ) -> list[Record]:
     """Measure the suite, print a line for each record, and write them as lines of JSON."""
     made = Run(*executors_of(executor))
-    parts = on_gpus(scale) if executor.startswith("cuda") else on_cpus(scale)
+    parts = on_gpus(scale) if executor.startswith("cuda") else on_cpus(executor, scale)
     found: list[Record] = []
     for part, system in parts:
         if only and part not in only:
             continue
-        if part == "multigrid":
-            records = made.multigrid(system)
-        elif part == "methods":
-            records = made.scaling(system, ("Bicgstab", "Gmres", "Minres"))
-        else:
-            records = made.scaling(system)
-        for record in records:
+        for record in _records(made, part, system):
             found.append(record)
             print(line_of(record), flush=True)
             if write is not None:
@@ -316,10 +317,24 @@ def run(
     return found
 
 
+def _records(made: Run, part: str, system: System) -> Iterator[Record]:
+    """Return the records of a part, which are measured one by one."""
+    if part == "ends":
+        from . import groups_ends  # it starts processes, and needs the records of this module
+
+        return groups_ends.records(made.device, "omp")
+    if part == "multigrid":
+        return made.multigrid(system)
+    if part == "methods":
+        return made.scaling(system, ("Bicgstab", "Gmres", "Minres"))
+    return made.scaling(system)
+
+
 def line_of(record: Record) -> str:
     """Return a record as a line of a table."""
     count = "" if record.iterations is None else f", {record.iterations} iterations"
+    value = f"{record.value:10.2f}" if record.unit == "s" else f"{record.value:10.1f}"
     return (
         f"{record.system:16} {record.measured:12} {record.members} {record.links:10} "
-        f"{record.value:10.1f} {record.unit}{count}"
+        f"{value} {record.unit}{count}"
     )
