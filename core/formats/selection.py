@@ -212,7 +212,10 @@ def sorted_once(csr: Csr) -> Csr:
 
 
 def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
-    """Return adjacent columns; asked for again, with the pattern that is kept."""
+    """Return adjacent columns; on a GPU, asked for again, with the pattern that is kept.
+
+    The cores of a CPU make the pattern again in the time in which one gathers the values.
+    """
     csr, stop = as_rows(matrix), max(start, stop)
 
     def move(csr: Csr) -> Csr:
@@ -220,7 +223,7 @@ def column_slice(matrix: Matrix, start: int, stop: int) -> Csr:
         shape = (csr.shape[0], stop - start)
         return filled(csr, shape, rows.count_between, rows.between, *arguments)
 
-    kept = repeated(csr, _COLUMNS)
+    kept = repeated(csr, _COLUMNS) if csr.executor.keeps_launches else None
     part = None if kept is None else kept.of((start, stop), lambda: _numbered(csr, move))
     return moved(csr, move) if part is None else of_pattern(part, csr.data.take(part.data))
 
