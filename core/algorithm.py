@@ -338,7 +338,7 @@ def facts_of(A: Any, columns: int, dtype: str) -> Facts:
     return Facts(A.row_statistics, columns, dtype, np.dtype(A.indices.dtype))
 
 
-class Candidate(NamedTuple):
+class AlgorithmCandidate(NamedTuple):
     """An algorithm as the rule sees it for one product.
 
     Attributes
@@ -366,31 +366,33 @@ class Candidate(NamedTuple):
 
 def considered(
     table: AlgorithmTable, selection: Selection, A: Any, product: str
-) -> Iterator[Candidate]:
+) -> Iterator[AlgorithmCandidate]:
     """Yield all algorithms for a product, in the order of the rule, as candidates."""
     on, facts = selection
     for algorithm in table.of(product):
         if algorithm.copies and A.is_lean:
-            yield Candidate(algorithm, "its plan copies the entries, and the matrix is lean", None)
+            yield AlgorithmCandidate(
+                algorithm, "its plan copies the entries, and the matrix is lean", None
+            )
         elif not algorithm.by_rule:
-            yield Candidate(algorithm, "it runs by name alone", None)
+            yield AlgorithmCandidate(algorithm, "it runs by name alone", None)
         else:
             refusal = algorithm.refusal(on, A, facts)
             reason = None if refusal else algorithm.reason(on, A, facts)
             expected = None if refusal else algorithm.estimate(on, A, facts)
-            yield Candidate(algorithm, refusal, reason, expected)
+            yield AlgorithmCandidate(algorithm, refusal, reason, expected)
 
 
 def candidates(
     table: AlgorithmTable, selection: Selection, A: Any, product: str
-) -> Iterator[Candidate]:
+) -> Iterator[AlgorithmCandidate]:
     """Yield the algorithms that the rule would take, best first."""
     return (found for found in considered(table, selection, A, product) if found.reason)
 
 
 def candidates_of(
     A: Any, product: str, columns: int = 1, dtype: str | None = None
-) -> list[Candidate]:
+) -> list[AlgorithmCandidate]:
     """Return all algorithms for a product of a matrix on its executor, as the rule sees them.
 
     The first candidate with a reason that can be prepared is the plan of the matrix.
@@ -463,7 +465,7 @@ def make_plan(
             return Plan(algorithm, "asked for", facts.statistics, state, expected)
         except Unsuited as why:
             raise InvalidArgument(f"{product} cannot run {kernel!r}: {why}") from None
-    choices: Iterable[Candidate] = candidates(table, selection, A, product)
+    choices: Iterable[AlgorithmCandidate] = candidates(table, selection, A, product)
     links = A.executor.links
     if links is not None and links.block:
         # Sums are to be reproducible: the last algorithm computes the sum of a row in the same way

@@ -12,7 +12,7 @@ import numpy as np
 
 from .dtypes import NUMBER_KINDS
 from .errors import GroupMismatch, ShapeMismatch
-from .operands import Target, as_block, dimensions, is_host, like, native, no_numbers, plain
+from .operands import OutputTarget, as_block, dimensions, is_host, like, native, no_numbers, plain
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -167,7 +167,7 @@ def _applied(
     assert block is not None
     dtype = operator._result_dtype(block, alpha, beta)
     if before is not None:
-        dtype = Target(executor, out, tuple(out.shape)).holding(dtype)
+        dtype = OutputTarget(executor, out, tuple(out.shape)).holding(dtype)
     computing, block = operator._cast(block, dtype)
     shape = (operator.local_rows, int(block.shape[1]))
     result = executor.allocate(shape, block.dtype) if before is None else executor.copy(before)

@@ -25,7 +25,7 @@ from .hooks import Hook, Hooked, hook, required
 from .leading_axes import over_blocks, over_vectors
 from .libraries import operator_handler
 from .operands import (
-    Target,
+    OutputTarget,
     as_column,
     block_of,
     dimensions,
@@ -323,7 +323,7 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
             result = result.reshape(rows) if given.ndim == 1 else result
             return result if given is x or not is_host(x) else executor.to_host(result)
         shape = (rows,) if given.ndim == 1 else (rows, block.shape[1])
-        self._apply_into(Target(executor, out, shape), block, dtype, alpha, beta)
+        self._apply_into(OutputTarget(executor, out, shape), block, dtype, alpha, beta)
         return out
 
     def _fast_product(self, x: Array, out: Any) -> Array | None:
@@ -347,7 +347,12 @@ class LinOp(Hooked, Described, ArrayProtocol, ABC):
         return (self if same else self.astype(dtype)), block
 
     def _apply_into(
-        self, target: Target, block: Array, dtype: np.dtype[Any], alpha: complex, beta: complex
+        self,
+        target: OutputTarget,
+        block: Array,
+        dtype: np.dtype[Any],
+        alpha: complex,
+        beta: complex,
     ) -> None:
         operator, block = self._cast(block, target.holding(dtype))
         view = as_column(target.array)

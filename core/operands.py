@@ -304,7 +304,7 @@ def has_block_layout(block: Array) -> bool:
     )
 
 
-class Target:
+class OutputTarget:
     """The array that a user wants a result in, as kernels take it.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .batch.factors import Determinants, FactoredSystems, Factors, Layout
+    from .batch.factors import BatchFactors, Determinants, FactoredSystems, Layout
     from .batch.systems import MemberPrograms, Systems
     from .executor import Array, Executor
 
@@ -42,7 +42,7 @@ class SolvesSystems:
         """
         return False
 
-    def factorize_systems(self, layout: Layout, values: Array) -> Factors | None:
+    def factorize_systems(self, layout: Layout, values: Array) -> BatchFactors | None:
         """Factorize matrices side by side; None where the executor has no kernel for it.
 
         Parameters
@@ -54,12 +54,12 @@ class SolvesSystems:
         """
         return None
 
-    def solve_factored(self, factors: Factors, systems: FactoredSystems) -> None:
+    def solve_factored(self, factors: BatchFactors, systems: FactoredSystems) -> None:
         """Solve systems by factors that :meth:`factorize_systems` made; write their verdicts.
 
         Parameters
         ----------
-        factors : Factors
+        factors : BatchFactors
             The factors of all matrices.
         systems : FactoredSystems
             Right-hand sides, solutions and the arrays of the verdicts.

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 
 from . import dlpack
 from .place import Place, contiguous_strides, host_address
-from .pool import Block
+from .pool import UsmBlock
 
 
 class UsmArray(NDArrayOperatorsMixin):
@@ -175,7 +175,7 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def _export_memory(self) -> None:
         """Keep the memory out of the pool for good: another library will refer to it."""
-        if isinstance(self.memory, Block):
+        if isinstance(self.memory, UsmBlock):
             self.memory.export()
 
     def _is_contiguous(self) -> bool:

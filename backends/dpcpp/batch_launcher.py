@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import DTypeLike
 
 from ..simt.batch_executor import BlockLauncher
-from ..simt.batch_shape import MOST_HELD_ROWS, Target
+from ..simt.batch_shape import MOST_HELD_ROWS, BatchTarget
 from .arguments import flatteners
-from .programs import Kernel, Programs, index_code, value_code
+from .programs import CompiledKernel, Programs, index_code, value_code
 
 if TYPE_CHECKING:
-    from ..simt.batch_text import Made
+    from ..simt.batch_text import SizedKernel
     from ..unified.wrappers import SimtKernel
     from .launch import Launcher
 
@@ -24,7 +24,7 @@ OTHER_LOCAL = 4 << 10
 
 
 @dataclass(frozen=True)
-class SyclTarget(Target):
+class SyclTarget(BatchTarget):
     """A SYCL device; kernels declare the memory of work-groups.
 
     On a CPU device a work-group is one work-item, which solves a system by itself.
@@ -70,7 +70,7 @@ class SyclBlocks(BlockLauncher):
         """Do nothing: a queue has a device."""
         return nullcontext()
 
-    def load(self, made: Made) -> Kernel:
+    def load(self, made: SizedKernel) -> CompiledKernel:
         """Return the kernel of a solver, compiled."""
         kernel = made.kernel
         return self.programs.of_source(kernel.symbol, "the systems of a batch", kernel.source)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .place import Place, host_address
-from .pool import Block
-from .programs import Kernel
+from .pool import UsmBlock
+from .programs import CompiledKernel
 from .shim import check, shim
 
 #: The variable of the environment that has every launch waited for, so that an error of the device
@@ -45,7 +45,7 @@ class Record:
         if hasattr(self, "_handle") and not python_ends():
             self._shim.wl_record_free(self._handle)
 
-    def add(self, kernel: Kernel, blocks: int, block: int, slots: bytes) -> None:
+    def add(self, kernel: CompiledKernel, blocks: int, block: int, slots: bytes) -> None:
         """Append a launch."""
         self._shim.wl_record_add(self._handle, kernel.handle, blocks, block, slots)
         self.length += 1
@@ -76,7 +76,7 @@ class Launcher:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._launch = shim().wl_launch
-        self._scratch: dict[int, Block] = {}
+        self._scratch: dict[int, UsmBlock] = {}
         self._counter = self._place.allocate(64)
         zeros = (ctypes.c_char * 64)()
         self._place.copy(self._counter.address, ctypes.addressof(zeros), 64)
@@ -92,7 +92,7 @@ class Launcher:
     def record(self, record: Record | None) -> None:
         self._local.record = record
 
-    def submit(self, kernel: Kernel, blocks: int, block: int, *values: Any) -> None:
+    def submit(self, kernel: CompiledKernel, blocks: int, block: int, *values: Any) -> None:
         """Launch a kernel of ``blocks`` work-groups, or record it."""
         slots = kernel.slots.pack(*values)
         record = self.record

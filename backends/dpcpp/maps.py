@@ -12,7 +12,7 @@ from ...core.operation import OPERATIONS, Operation
 from ..unified.wrappers import has_functor, sum_bytes
 from .arguments import Flatten, flattener
 from .devices import CPU_LANES
-from .programs import Kernel, index_code, takes_lanes, value_code
+from .programs import CompiledKernel, index_code, takes_lanes, value_code
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _launcher(operation: Operation) -> Callable[..., None]:
         value = "f4" if values is None else value_code(arguments[values].dtype)
         code = index_code(int32 if index is None else arguments[index].dtype)
         programs = executor.programs
-        found: Kernel = (
+        found: CompiledKernel = (
             programs.of_half(operation, half, value, code)
             if half
             else programs.of_map(operation, value, code)

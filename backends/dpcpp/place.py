@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.errors import DeviceError, OutOfDeviceMemory
 from . import runtime
-from .pool import Block, Pool
+from .pool import UsmBlock, UsmPool
 from .shim import capsule, check, last_error, shim
 
 #: Allocations from this size on, on a CPU, ask for pages of 2 MB: vectors and matrices are read up
@@ -56,9 +56,9 @@ class Place:
         self._memory = dpctl.memory.MemoryUSMDevice
         self._host_memory = dpctl.memory.MemoryUSMHost
         self._local = threading.local()
-        self._pool = Pool(self._new_memory, int(device.global_mem_size) // _KEPT_PART)
+        self._pool = UsmPool(self._new_memory, int(device.global_mem_size) // _KEPT_PART)
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> UsmBlock:
         """Return a block of at least ``nbytes``.
 
         Raises

@@ -21,12 +21,12 @@ LEAST_BYTES = 256
 _CLASSES_PER_DOUBLING = 8
 
 
-class Block:
+class UsmBlock:
     """A block of memory, which goes back to its pool when no object refers to it any more.
 
     Parameters
     ----------
-    pool : Pool
+    pool : UsmPool
         Takes it back.
     memory : object
         A memory object of dpctl's.
@@ -41,8 +41,8 @@ class Block:
 
     __slots__ = ("__weakref__", "_memory", "_nbytes", "_pool", "address")
 
-    def __init__(self, pool: Pool, memory: Any, nbytes: int) -> None:
-        self._pool: Pool | None = pool
+    def __init__(self, pool: UsmPool, memory: Any, nbytes: int) -> None:
+        self._pool: UsmPool | None = pool
         self._memory, self._nbytes = memory, nbytes
         self.address = int(memory._pointer)
 
@@ -56,7 +56,7 @@ class Block:
             pool.take_back(self._memory, self._nbytes)
 
 
-class Pool:
+class UsmPool:
     """Blocks of memory that no array has, by size class.
 
     Parameters
@@ -79,7 +79,7 @@ class Pool:
         """Bytes that are kept."""
         return self._kept
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> UsmBlock:
         """Return a block of at least ``nbytes`` bytes.
 
         Raises
@@ -92,14 +92,14 @@ class Pool:
             blocks = self._idle.get(size)
             if blocks:
                 self._kept -= size
-                return Block(self, blocks.pop(), size)
+                return UsmBlock(self, blocks.pop(), size)
         try:
             memory = self._make(size)
         except OutOfDeviceMemory:
             if not self.release():
                 raise
             memory = self._make(size)
-        return Block(self, memory, size)
+        return UsmBlock(self, memory, size)
 
     def take_back(self, memory: Any, nbytes: int) -> None:
         """Keep memory of a size class, or free it if it is too large to be kept."""

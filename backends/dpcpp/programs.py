@@ -67,7 +67,7 @@ WRAPPERS = '#line 1 "wrappers"\n'
 _ENTRY = re.compile(r"WL_ENTRY\((\w+)\)\(WL_GRID ([^)]*)\)")
 
 
-class Kernel(NamedTuple):
+class CompiledKernel(NamedTuple):
     """A kernel of a program that was compiled."""
 
     name: str
@@ -110,11 +110,11 @@ class Programs:
 
     def __init__(self, place: Place, facts: DeviceProperties) -> None:
         self.place, self.facts = place, facts
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, CompiledKernel] = {}
         self._code = MachineCode(place)
         self._building = threading.Lock()
 
-    def of_map(self, operation: Operation, value: str, index: str = "i4") -> Kernel:
+    def of_map(self, operation: Operation, value: str, index: str = "i4") -> CompiledKernel:
         """Return the kernel of a map operation for these dtypes."""
         name = wrappers.map_symbol(operation, value, index)
         found = self._kernels.get(name)
@@ -124,7 +124,7 @@ class Programs:
             found = self._kernels[name]
         return found
 
-    def of_half(self, operation: Operation, half: str, value: str, index: str) -> Kernel:
+    def of_half(self, operation: Operation, half: str, value: str, index: str) -> CompiledKernel:
         """Return the kernel of half of a map operation for these dtypes."""
         name = wrappers.map_symbol(operation, value, index, half)
         if name not in self._kernels:
@@ -160,7 +160,7 @@ class Programs:
         index: str,
         constants: Mapping[str, object],
         block: int | None = None,
-    ) -> Kernel:
+    ) -> CompiledKernel:
         """Return a kernel for these dtypes; the family it belongs to is compiled with it.
 
         ``block`` is the size of its work-groups, if it is not the one of most kernels.
@@ -180,7 +180,7 @@ class Programs:
             found = self._kernels[name]
         return found
 
-    def of_source(self, symbol: str, label: str, source: str) -> Kernel:
+    def of_source(self, symbol: str, label: str, source: str) -> CompiledKernel:
         """Return a kernel of a program of its own, which :meth:`text` has made."""
         if symbol not in self._kernels:
             self._build(symbol, label, source)
@@ -241,7 +241,7 @@ class Programs:
         self._code.keep(key, program)
 
 
-def _kernels_of(program: int, text: str) -> dict[str, Kernel]:
+def _kernels_of(program: int, text: str) -> dict[str, CompiledKernel]:
     """Return the kernels that the text of a program declares.
 
     Raises
@@ -257,7 +257,7 @@ def _kernels_of(program: int, text: str) -> dict[str, Kernel]:
         if not handle:
             raise RuntimeError(f"{name} is missing in its program: {last_error()}")
         packing = struct.Struct("=" + "".join(python for _, python in slots))
-        found[name] = Kernel(name, int(handle), packing)
+        found[name] = CompiledKernel(name, int(handle), packing)
     return found
 
 

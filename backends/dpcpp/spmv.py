@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SERIAL_ENTRIES = 30000
 
 
-class Partition(NamedTuple):
+class WorkPartition(NamedTuple):
     """Parts of a CSR matrix for the work-groups of a CPU; arrays are of the device."""
 
     parts: int
@@ -42,7 +42,7 @@ class Partition(NamedTuple):
 class PatternState(NamedTuple):
     """A partition, and the runs of rows that share column offsets."""
 
-    partition: Partition
+    partition: WorkPartition
     first_run: UsmArray
     run_end: UsmArray
     run_pattern: UsmArray
@@ -61,7 +61,7 @@ def _parts(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> int:
     return 1 if indptr[-1] < SERIAL_ENTRIES else executor.grid(int(indptr[-1]))[0]
 
 
-def partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> Partition:
+def partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> WorkPartition:
     """Return blocks of rows for the cores of a CPU, long rows cut."""
     row, entry = cuts(indptr, _parts(executor, indptr))
     return _placed(executor, row, entry, is_cut(indptr, row, entry))
@@ -69,9 +69,9 @@ def partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> Partitio
 
 def _placed(
     executor: DpcppExecutor, row: np.ndarray[Any, Any], entry: np.ndarray[Any, Any], cut: bool
-) -> Partition:
+) -> WorkPartition:
     row, entry = row.astype(np.int64), entry.astype(np.int64)
-    return Partition(row.size - 1, executor.from_host(row), executor.from_host(entry), cut)
+    return WorkPartition(row.size - 1, executor.from_host(row), executor.from_host(entry), cut)
 
 
 def by_patterns(
@@ -123,7 +123,7 @@ def by_slices(
 
 def by_blocks(
     executor: DpcppExecutor,
-    of: Partition,
+    of: WorkPartition,
     A: Any,
     x: UsmArray,
     y: UsmArray,
@@ -278,11 +278,11 @@ class CpuRowBlocks(_OnCpu):
         """Return why; it suits every matrix."""
         return "rows in parts of like size, one core each"
 
-    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> Partition:
+    def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> WorkPartition:
         """Cut the matrix into parts."""
         return partition(on, on.seen_by_host(A.indptr))
 
-    def run(self, on: DpcppExecutor, state: Partition, call: SpmvCall) -> None:
+    def run(self, on: DpcppExecutor, state: WorkPartition, call: SpmvCall) -> None:
         """Multiply."""
         by_blocks(on, state, *call)
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..simt.batch_executor import BlockLauncher
-from ..simt.batch_shape import Target
+from ..simt.batch_shape import BatchTarget
 from ..unified import wrappers
 
 if TYPE_CHECKING:
-    from ..simt.batch_text import Made
+    from ..simt.batch_text import SizedKernel
     from ..unified.wrappers import SimtKernel
     from .base import GpuExecutor
     from .device import GpuDevice
@@ -25,7 +25,7 @@ STATIC_SHARED = 4 << 10
 
 
 @dataclass(frozen=True)
-class GpuTarget(Target):
+class GpuTarget(BatchTarget):
     """A GPU of CuPy; launches give blocks their memory.
 
     Attributes
@@ -65,7 +65,7 @@ class GpuBlocks(BlockLauncher):
         """Make the device current; errors name the work."""
         return self.executor._here(work)
 
-    def load(self, made: Made) -> Any:
+    def load(self, made: SizedKernel) -> Any:
         """Return the kernel of a solver, compiled and loaded."""
         device, kernel = self.executor.device, made.kernel
         function = device.function(kernel.symbol, lambda: kernel.source)

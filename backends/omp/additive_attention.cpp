@@ -1,7 +1,7 @@
 // The entries of csr.additive_attention and its gradients.
 #include "omp/additive_attention.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

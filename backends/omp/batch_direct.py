@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.batch.factors import Factors
+from ...core.batch.factors import BatchFactors
 from ...core.batch.systems import matrix_of_each
 from .level import native
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
 
-def factorize(executor: Executor, layout: Layout, values: Array) -> Factors:
+def factorize(executor: Executor, layout: Layout, values: Array) -> BatchFactors:
     """Return the factors of matrices, one row of values for each."""
     count = int(values.shape[0])
-    made = Factors(
+    made = BatchFactors(
         layout,
         executor.allocate((count, layout.size), values.dtype),
         executor.allocate((count, layout.n), np.int32),
@@ -33,7 +33,7 @@ def factorize(executor: Executor, layout: Layout, values: Array) -> Factors:
     return made
 
 
-def solve_factored(executor: Executor, factors: Factors, systems: FactoredSystems) -> None:
+def solve_factored(executor: Executor, factors: BatchFactors, systems: FactoredSystems) -> None:
     """Solve systems by factors; solutions and verdicts are written to ``systems``."""
     s, layout, verdicts = systems, factors.layout, systems.verdicts
     relative, absolute = (

@@ -2,7 +2,7 @@
 #include "omp/by_columns.hpp"
 #include "omp/capsule.hpp"
 #include "omp/csr_arrays.hpp"
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

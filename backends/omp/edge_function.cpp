@@ -1,7 +1,7 @@
 // The entries of csr.fusedmm_traced, mask.fusedmm_traced and csr.edge_function.
 #include "omp/edge_program.hpp"
 #include "omp/fusedmm.hpp"
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -31,7 +31,7 @@ from .threads import default_threads
 from .triangular import rules
 
 if TYPE_CHECKING:
-    from ...core.batch.factors import FactoredSystems, Factors, Layout
+    from ...core.batch.factors import BatchFactors, FactoredSystems, Layout
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.distributed.ranks import RankLinks
     from ...core.iteration import Iteration, Replay
@@ -278,11 +278,11 @@ class OmpExecutor(Executor):
         solve(members, systems)
         return True
 
-    def factorize_systems(self, layout: Layout, values: Array) -> Factors:
+    def factorize_systems(self, layout: Layout, values: Array) -> BatchFactors:
         """Factorize matrices, each by one thread."""
         return factorize(self, layout, values)
 
-    def solve_factored(self, factors: Factors, systems: FactoredSystems) -> None:
+    def solve_factored(self, factors: BatchFactors, systems: FactoredSystems) -> None:
         """Solve systems by their factors, each by one thread."""
         solve_factored(self, factors, systems)
 

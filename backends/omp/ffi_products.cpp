@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "omp/capsule.hpp"
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

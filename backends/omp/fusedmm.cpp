@@ -1,7 +1,7 @@
 // The entry of csr.fusedmm.
 #include "omp/fusedmm.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The entry of csr.fusedmm_backward.
 #include "omp/fusedmm_backward.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The entries of mask.fusedmm and of its gradients.
 #include "omp/mask_backward.hpp"
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -1,5 +1,5 @@
 // Plans of patterns, made once for a matrix.
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The entries of csr.softmax, csr.spmm_max and their gradients.
 #include "omp/rowwise.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 #include "unified/long_sums.hpp"
 
 namespace wl {

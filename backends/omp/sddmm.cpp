@@ -1,7 +1,7 @@
 // The entry of csr.sddmm.
 #include "omp/sddmm.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
 // The entry of csr.spmm.
 #include "omp/spmm.hpp"
 
-#include "omp/ml.hpp"
+#include "omp/batched_operands.hpp"
 
 namespace wl {
 

@@ -8,7 +8,7 @@
 #include "unified/triangular.hpp"
 #include "omp/crowding.hpp"
 #include "omp/interruption.hpp"
-#include "omp/lanes.hpp"
+#include "omp/ordered_blocks.hpp"
 #include "omp/parallel.hpp"
 
 namespace wl {

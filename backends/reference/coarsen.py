@@ -10,7 +10,7 @@ from ...core.dtypes import real_dtype
 from ...core.executor import Array, Executor
 from ...core.operations import coarsen as operations
 from .rows import entries
-from .table import Pattern, Rows, kernel, kernel_of
+from .table import RowPattern, Rows, kernel, kernel_of
 
 
 def size_of(values: Array) -> Array:
@@ -177,9 +177,9 @@ def rank(
     undecided[0] = np.count_nonzero(lengths)
 
 
-@kernel_of(operations.select, Pattern, Pattern)
+@kernel_of(operations.select, RowPattern, RowPattern)
 def select(
-    executor: Executor, A: Pattern, B: Pattern, key: Array, state: Array, next: Array
+    executor: Executor, A: RowPattern, B: RowPattern, key: Array, state: Array, next: Array
 ) -> None:
     """Choose the rows that are larger than all their undecided neighbours."""
     rival = np.full(A.begin.size, -1, np.int64)
@@ -191,8 +191,8 @@ def select(
     next[:] = np.where((own == 0) & (key[: A.begin.size] >= rival), 1, own)
 
 
-@kernel_of(operations.reject, Pattern)
-def reject(executor: Executor, A: Pattern, state: Array, next: Array, undecided: Array) -> None:
+@kernel_of(operations.reject, RowPattern)
+def reject(executor: Executor, A: RowPattern, state: Array, next: Array, undecided: Array) -> None:
     """Make rows fine that depend on a coarse one."""
     row, e = entries(A.begin, A.end)
     beside = np.zeros(A.begin.size, bool)
@@ -304,9 +304,15 @@ def _weights_of_row(i: int, columns: Array, values: Array, strong: Array, near: 
         return [(j, -a / divisor) for j, a in kept]
 
 
-@kernel_of(operations.count_weights, Rows, Pattern)
+@kernel_of(operations.count_weights, Rows, RowPattern)
 def count_weights(
-    executor: Executor, A: Rows, B: Pattern, state: Array, near: Array, lengths: Array, total: Array
+    executor: Executor,
+    A: Rows,
+    B: RowPattern,
+    state: Array,
+    near: Array,
+    lengths: Array,
+    total: Array,
 ) -> None:
     """Count strong columns that interpolate."""
     pattern = (A.begin, A.end, A.indices, A.values, B.begin, B.end, B.indices, state, near)
@@ -314,11 +320,11 @@ def count_weights(
     total[0] = lengths.sum(dtype=np.int64)
 
 
-@kernel_of(operations.weights, Rows, Pattern)
+@kernel_of(operations.weights, Rows, RowPattern)
 def weights(
     executor: Executor,
     A: Rows,
-    B: Pattern,
+    B: RowPattern,
     state: Array,
     near: Array,
     target: Array,

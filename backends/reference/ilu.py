@@ -7,13 +7,13 @@ import numpy as np
 from ...core.executor import Array, Executor
 from ...core.operations import ilu as operations
 from .rows import entries
-from .table import Pattern, Rows, kernel, kernel_of
+from .table import RowPattern, Rows, kernel, kernel_of
 
 
-@kernel_of(operations.locate, Pattern)
+@kernel_of(operations.locate, RowPattern)
 def locate(
     executor: Executor,
-    A: Pattern,
+    A: RowPattern,
     diagonal: Array,
     below: Array,
     above: Array,
@@ -46,11 +46,11 @@ def part(
     new_indices[to] = indices[e]
 
 
-@kernel_of(operations.scale, Rows, Pattern)
+@kernel_of(operations.scale, Rows, RowPattern)
 def scale(
     executor: Executor,
     A: Rows,
-    B: Pattern,
+    B: RowPattern,
     scale: Array,
     phase: Array,
     shift: float,

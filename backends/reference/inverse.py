@@ -11,7 +11,7 @@ from ...core.operations import inverse
 from .table import kernel
 
 
-class Fill(NamedTuple):
+class FilledPattern(NamedTuple):
     """The strictly lower triangle of a symmetric pattern with its fill, by columns.
 
     Attributes
@@ -37,7 +37,7 @@ class Fill(NamedTuple):
         return found, inside
 
 
-def filled_pattern(n: int, rows: Array, columns: Array) -> Fill:
+def filled_pattern(n: int, rows: Array, columns: Array) -> FilledPattern:
     """Return the pattern with fill of entries at ``(rows, columns)`` and at mirrored positions.
 
     A column has its own entries and the entries of the columns that it is the first entry of: its
@@ -61,7 +61,7 @@ def filled_pattern(n: int, rows: Array, columns: Array) -> Fill:
     np.cumsum([found.size for found in columns_of], out=indptr[1:])
     indices = np.concatenate([*columns_of, np.zeros(0, np.int64)]).astype(np.int64)
     owners = np.repeat(np.arange(n), np.diff(indptr))
-    return Fill(indptr, indices, owners * n + indices)
+    return FilledPattern(indptr, indices, owners * n + indices)
 
 
 @kernel(inverse.selected)
@@ -111,7 +111,7 @@ def selected(
     inverse[up] = above[fill.find(columns[up], rows[up])[0]]
 
 
-def _overwrite(fill: Fill, lower: Array, upper: Array, diagonal: Array) -> None:
+def _overwrite(fill: FilledPattern, lower: Array, upper: Array, diagonal: Array) -> None:
     """Overwrite ``L``, ``U`` and ``1 / D`` by the entries of the inverse at their positions."""
     n = diagonal.size
     for i in range(n - 1, -1, -1):

@@ -11,7 +11,7 @@ from ...core.executor import Array, Executor
 from ...core.operations import rows as operations
 from ...core.operations import scan
 from .sums import by_place
-from .table import Pattern, Rows, kernel, kernel_of
+from .table import RowPattern, Rows, kernel, kernel_of
 
 
 @kernel(scan.pointers)
@@ -104,9 +104,9 @@ def diagonal(executor: Executor, A: Rows, offset: int, d: Array) -> None:
     d[row[on][first]] = sums
 
 
-@kernel_of(operations.set_diagonal, Pattern)
+@kernel_of(operations.set_diagonal, RowPattern)
 def set_diagonal(
-    executor: Executor, A: Pattern, given: Array, offset: int, values: Array, stored: Array
+    executor: Executor, A: RowPattern, given: Array, offset: int, values: Array, stored: Array
 ) -> None:
     """Overwrite the entries of a diagonal."""
     row, e = entries(A.begin, A.end)
@@ -171,7 +171,7 @@ def drop_zeros(
     new_indices[:], new_values[:] = A.indices[kept], A.values[kept]
 
 
-def union(one: Pattern, two: Pattern) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+def union(one: RowPattern, two: RowPattern) -> tuple[Array, Array, list[tuple[Array, Array]]]:
     """Return rows and columns of the positions that one or both have, by rows, sorted.
 
     For each of the two matrices, also return the indices of its entries among these positions, and
@@ -228,9 +228,9 @@ def multiply(
     _, new_indices[:], new_values[:] = products(one, two)
 
 
-@kernel_of(operations.count_union, Pattern, Pattern)
+@kernel_of(operations.count_union, RowPattern, RowPattern)
 def count_union(
-    executor: Executor, one: Pattern, two: Pattern, lengths: Array, total: Array
+    executor: Executor, one: RowPattern, two: RowPattern, lengths: Array, total: Array
 ) -> None:
     """Count the positions of each row."""
     row, _, _ = union(one, two)
@@ -258,11 +258,11 @@ def add(
     new_values[other_at] += scalar(beta) * two.values[f]
 
 
-@kernel_of(operations.merge, Pattern, Pattern)
+@kernel_of(operations.merge, RowPattern, RowPattern)
 def merge(
     executor: Executor,
-    one: Pattern,
-    two: Pattern,
+    one: RowPattern,
+    two: RowPattern,
     target: Array,
     new_indices: Array,
     first: Array,
@@ -281,19 +281,19 @@ def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
     total[0] = np.count_nonzero(kept)
 
 
-@kernel_of(operations.count_picked, Pattern)
+@kernel_of(operations.count_picked, RowPattern)
 def count_picked(
-    executor: Executor, A: Pattern, numbers: Array, lengths: Array, total: Array
+    executor: Executor, A: RowPattern, numbers: Array, lengths: Array, total: Array
 ) -> None:
     """Count the entries of columns that have a number."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, numbers[A.indices[e]] >= 0)
 
 
-@kernel_of(operations.pick, Pattern)
+@kernel_of(operations.pick, RowPattern)
 def pick(
     executor: Executor,
-    A: Pattern,
+    A: RowPattern,
     numbers: Array,
     values: Array,
     target: Array,
@@ -312,19 +312,19 @@ def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
     return (diagonals >= lower) & (diagonals <= upper)
 
 
-@kernel_of(operations.count_between, Pattern)
+@kernel_of(operations.count_between, RowPattern)
 def count_between(
-    executor: Executor, A: Pattern, first: int, last: int, lengths: Array, total: Array
+    executor: Executor, A: RowPattern, first: int, last: int, lengths: Array, total: Array
 ) -> None:
     """Count the entries in adjacent columns."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, (first <= A.indices[e]) & (A.indices[e] < last))
 
 
-@kernel_of(operations.between, Pattern)
+@kernel_of(operations.between, RowPattern)
 def between(
     executor: Executor,
-    A: Pattern,
+    A: RowPattern,
     first: int,
     last: int,
     values: Array,
@@ -338,19 +338,19 @@ def between(
     new_indices[:], new_values[:] = A.indices[kept] - first, values[kept]
 
 
-@kernel_of(operations.count_band, Pattern)
+@kernel_of(operations.count_band, RowPattern)
 def count_band(
-    executor: Executor, A: Pattern, lower: int, upper: int, lengths: Array, total: Array
+    executor: Executor, A: RowPattern, lower: int, upper: int, lengths: Array, total: Array
 ) -> None:
     """Count the entries of a band of diagonals."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, within(row, A.indices[e], lower, upper))
 
 
-@kernel_of(operations.band, Pattern)
+@kernel_of(operations.band, RowPattern)
 def band(
     executor: Executor,
-    A: Pattern,
+    A: RowPattern,
     lower: int,
     upper: int,
     values: Array,

@@ -12,7 +12,7 @@ from ...core.operation import KernelTable, Operation
 kernel = KernelTable("reference")
 
 
-class Pattern(NamedTuple):
+class RowPattern(NamedTuple):
     """Rows of a sparse matrix: where each begins and ends, and the columns of the entries."""
 
     begin: Array
@@ -29,20 +29,20 @@ class Rows(NamedTuple):
     values: Array
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> RowPattern:
         """The rows without values."""
-        return Pattern(*self[:3])
+        return RowPattern(*self[:3])
 
 
 def kernel_of(
-    operation: Operation, *kinds: type[Pattern] | type[Rows]
+    operation: Operation, *kinds: type[RowPattern] | type[Rows]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a kernel that takes the matrices before its other arguments as records."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def call(executor: Any, *arguments: Any) -> None:
-            matrices: list[Pattern | Rows] = []
+            matrices: list[RowPattern | Rows] = []
             for kind in kinds:
                 size = len(kind._fields)
                 matrices.append(kind(*arguments[:size]))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...core.batch.factors import Layout
     from ...core.executor import Array
     from .batch_executor import BlockExecutor
-    from .batch_shape import Target
+    from .batch_shape import BatchTarget
 
 Numbers = np.ndarray[Any, Any]
 
@@ -94,7 +94,9 @@ class Chosen:
         return "N" in self.constants
 
 
-def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, target: Target) -> Chosen:
+def chosen_kernel(
+    layout: Layout, dtype: np.dtype[Any], entries: int, target: BatchTarget
+) -> Chosen:
     """Return the kernel for matrices of a layout.
 
     Parameters
@@ -105,7 +107,7 @@ def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, target: Ta
         Of the values.
     entries : int
         That a matrix stores.
-    target : Target
+    target : BatchTarget
         The device.
     """
     n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
@@ -140,7 +142,7 @@ def chosen_kernel(layout: Layout, dtype: np.dtype[Any], entries: int, target: Ta
     return Chosen(simt.batch_band(block), constants, layout, in_arena, shared)
 
 
-def has_rows_in_registers(layout: Layout, itemsize: int, target: Target) -> bool:
+def has_rows_in_registers(layout: Layout, itemsize: int, target: BatchTarget) -> bool:
     """Return whether each work-item of a block can keep a row of a dense matrix."""
     block = -(-layout.n // target.warp) * target.warp
     small = layout.is_dense and layout.n * itemsize <= ROW_BYTES
@@ -172,12 +174,12 @@ class Once:
     own_alone: bool
 
 
-def once_kernel(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
+def once_kernel(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
     """Return the kernel that solves systems of a layout at once, or None."""
     return _tridiagonal(layout, dtype, target) or _elimination(layout, dtype, target)
 
 
-def _elimination(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
+def _elimination(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
     """Return the kernel that has rows in registers, for small dense matrices."""
     n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
     if layout.repeats or not has_rows_in_registers(layout, itemsize, target):
@@ -197,7 +199,7 @@ def _elimination(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once |
     return Once(kernel, {"N": n, "P": each_item}, 1, places, True)
 
 
-def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: Target) -> Once | None:
+def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
     """Return the kernel in which lanes share a tridiagonal system.
 
     The matrix has three diagonals in its own order, no entry twice, and fits the registers of a

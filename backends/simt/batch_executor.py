@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.executor import Array
     from ..unified.wrappers import SimtKernel
-    from .batch_shape import Target
-    from .batch_text import Made
+    from .batch_shape import BatchTarget
+    from .batch_text import SizedKernel
 
 
 class BlockLauncher(ABC):
@@ -26,18 +26,18 @@ class BlockLauncher(ABC):
 
     Attributes
     ----------
-    target : Target
+    target : BatchTarget
         The device that the kernels are written for.
     """
 
-    target: Target
+    target: BatchTarget
 
     @abstractmethod
     def here(self, work: str) -> AbstractContextManager[object]:
         """Make the device current; errors name the work."""
 
     @abstractmethod
-    def load(self, made: Made) -> Any:
+    def load(self, made: SizedKernel) -> Any:
         """Return the kernel of a solver, compiled and ready to be launched."""
 
     @abstractmethod

@@ -27,7 +27,7 @@ PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
 _NARROW = {"float16": "f2", "bfloat16": "b2"}
 
 
-class Unsuited(Exception):
+class UnsuitedProgram(Exception):
     """The programs hold an operation that a block cannot run."""
 
 
@@ -36,7 +36,7 @@ def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
 
     Raises
     ------
-    Unsuited
+    UnsuitedProgram
         If an operation is neither a product, nor a diagonal, nor a step of GMRES, nor rowwise on
         one contiguous vector.
     """
@@ -71,30 +71,30 @@ def _check(call: Call, member: MemberPrograms, cells: set[int], inverses: set[in
         matrix, vectors = arguments[0], [arguments[1]]
     elif basis_steps.is_step(call):
         if basis_steps.adds_vectors(call):
-            raise Unsuited(f"{operation.name} of further vectors")
+            raise UnsuitedProgram(f"{operation.name} of further vectors")
         matrix, vectors = None, [array for array, _ in basis_steps.vectors_of_step(call)]
     elif inverse_steps.is_inversion(call):
         if address(inverse_steps.named(call)["data"]) != address(member.values):
-            raise Unsuited(f"{operation.name} of another matrix")
+            raise UnsuitedProgram(f"{operation.name} of another matrix")
         matrix, vectors = None, []
     elif inverse_steps.is_product(call):
         matrix, vectors = arguments[0], list(arguments[1:3])
         if address(matrix.data) in inverses:
             matrix = None
         elif operation is not products.csr_spmv:
-            raise Unsuited(operation.name)
+            raise UnsuitedProgram(operation.name)
     elif is_rowwise(operation):
         matrix = None
         vectors = [array for _, array in row_arrays(call)]
     else:
-        raise Unsuited(operation.name)
+        raise UnsuitedProgram(operation.name)
     n = int(member.x.shape[0])
     if matrix is not None and address(matrix.data) != address(member.values):
-        raise Unsuited(f"{operation.name} of another matrix")
+        raise UnsuitedProgram(f"{operation.name} of another matrix")
     if is_of_cells(call, n, cells):
         return
     if not all(v.size == n and is_contiguous(v.reshape(n, 1)) for v in vectors):
-        raise Unsuited(f"{operation.name} of another shape")
+        raise UnsuitedProgram(f"{operation.name} of another shape")
 
 
 def is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
@@ -132,7 +132,7 @@ def type_of(array: Any) -> str:
     if array.dtype.name in _NARROW:
         return NARROW_TYPES[_NARROW[array.dtype.name]]
     if code not in VALUE_TYPES:
-        raise Unsuited(f"a vector of {array.dtype}")
+        raise UnsuitedProgram(f"a vector of {array.dtype}")
     return VALUE_TYPES[code]
 
 

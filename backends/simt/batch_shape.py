@@ -34,7 +34,7 @@ REGISTERS, OTHER_REGISTERS = 1 << 16, 60
 
 
 @dataclass(frozen=True)
-class Target(ABC):
+class BatchTarget(ABC):
     """A device that kernels are written for, and its compiler.
 
     Attributes
@@ -151,7 +151,7 @@ def padded(nbytes: int) -> int:
     return -(-nbytes // 16) * 16
 
 
-def shape_for(needs: Needs, target: Target) -> BatchShape:
+def shape_for(needs: Needs, target: BatchTarget) -> BatchShape:
     """Return how systems of this size are solved best."""
     shape = _without_basis(needs, target)
     taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
@@ -168,7 +168,7 @@ def _tile_of(needs: Needs) -> int:
     return padded(needs.rows * (needs.rows | 1) * needs.itemsize)
 
 
-def _without_basis(needs: Needs, target: Target) -> BatchShape:
+def _without_basis(needs: Needs, target: BatchTarget) -> BatchShape:
     """Return how systems of this size are solved best, without a basis."""
     vectors = needs.vectors <= target.shared
     if vectors:
@@ -188,7 +188,7 @@ def _without_basis(needs: Needs, target: Target) -> BatchShape:
     return BatchShape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
 
 
-def _with_own_rows(needs: Needs, target: Target) -> BatchShape | None:
+def _with_own_rows(needs: Needs, target: BatchTarget) -> BatchShape | None:
     """Return the shape in which each work-item has a row in its registers, if the row fits."""
     n, words = needs.rows, needs.itemsize // 4
     block = -(-n // target.warp) * target.warp

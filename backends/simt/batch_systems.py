@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .batch_programs import Unsuited, needs_of, recorded
+from .batch_programs import UnsuitedProgram, needs_of, recorded
 from .batch_shape import shape_for
-from .batch_text import Made, system_kernel
+from .batch_text import SizedKernel, system_kernel
 from .batch_verdicts import NativeVerdicts
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class _Ready:
 
     Attributes
     ----------
-    made : Made
+    made : SizedKernel
         Its memory and its first arguments.
     function : object
         The executor's.
     """
 
-    made: Made
+    made: SizedKernel
     function: Any
 
 
@@ -81,6 +81,6 @@ def _ready(executor: BlockExecutor, member: MemberPrograms) -> _Ready | None:
         programs = recorded(member)
         shape = shape_for(needs_of(member, programs), target)
         made = system_kernel(member, programs, shape, target)
-    except Unsuited:
+    except UnsuitedProgram:
         return None
     return _Ready(made, executor.blocks.load(made))

@@ -23,7 +23,7 @@ from . import fused
 from .batch_programs import (
     PROGRAMS,
     Part,
-    Unsuited,
+    UnsuitedProgram,
     Vector,
     arrays_of,
     gathered_by,
@@ -35,7 +35,7 @@ from .batch_programs import (
     value_of,
     vectors_of,
 )
-from .batch_shape import BatchShape, Target, padded
+from .batch_shape import BatchShape, BatchTarget, padded
 from .fused import REAL, Arguments, Kernel
 from .operands import CODES, address, row_arrays
 
@@ -139,7 +139,7 @@ _BODY = """\
 
 
 @dataclass(frozen=True)
-class Made:
+class SizedKernel:
     """A kernel with the memory that it asks for.
 
     Attributes
@@ -164,8 +164,8 @@ class Made:
 
 
 def system_kernel(
-    member: MemberPrograms, programs: dict[str, list[Call]], shape: BatchShape, target: Target
-) -> Made:
+    member: MemberPrograms, programs: dict[str, list[Call]], shape: BatchShape, target: BatchTarget
+) -> SizedKernel:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
     It takes, after the arguments of ``kernel.values``, the ones of ``_OPERANDS``: the first system,
@@ -183,7 +183,7 @@ class _Text:
         member: MemberPrograms,
         programs: dict[str, list[Call]],
         shape: BatchShape,
-        target: Target,
+        target: BatchTarget,
     ) -> None:
         self.member, self.programs, self.shape, self.target = member, programs, shape, target
         value = CODES[member.x.dtype]
@@ -207,7 +207,7 @@ class _Text:
         for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
             name, kind = f"v{at}", type_of(vector.array)
             if where == address(member.b) and vector.is_written:
-                raise Unsuited("a program writes b")
+                raise UnsuitedProgram("a program writes b")
             if shape.held and where not in gathered and where != address(member.b):
                 self._in_register(where, vector, name, kind)
             else:
@@ -485,7 +485,7 @@ class _Text:
             "  wl::u8* const memory = reinterpret_cast<wl::u8*>(shared);\n"
         )
 
-    def made(self) -> Made:
+    def made(self) -> SizedKernel:
         """Return the whole."""
         member, arguments, shape = self.member, self.arguments, self.shape
         programs = {name: self._program(name) for name in PROGRAMS}
@@ -536,4 +536,4 @@ class _Text:
         made = fused.kernel(arguments, headers, extra, body, compose, told, grid=self.target.grid)
         in_shared = nbytes if shape.vectors_shared and not self.target.static else 0
         in_arena = self.far if shape.vectors_shared else nbytes
-        return Made(made, shape, in_shared, in_arena, tuple(self.kept))
+        return SizedKernel(made, shape, in_shared, in_arena, tuple(self.kept))

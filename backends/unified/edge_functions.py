@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from ...core.edge_functions.program import INDEX, INPUTS, VALUE, Instruction, program_of
+from ...core.edge_functions.program import INDEX, INPUTS, VALUE, EdgeInstruction, program_of
 
 _OPERATORS = {
     "add": "+",
@@ -38,7 +38,7 @@ _INPUTS["of_entry"] = ("entries", "entry")
 NAME = "wl::edge_program"
 
 
-def _number(one: Instruction) -> str:
+def _number(one: EdgeInstruction) -> str:
     if one.type == INDEX:
         return f"i64({int(one.number)})"
     if math.isnan(one.number):
@@ -48,7 +48,7 @@ def _number(one: Instruction) -> str:
     return f"S({one.number!r})"
 
 
-def _expression(one: Instruction, parts: list[str]) -> str:
+def _expression(one: EdgeInstruction, parts: list[str]) -> str:
     kind = one.kind
     if kind in ("score", "row", "column"):
         return kind

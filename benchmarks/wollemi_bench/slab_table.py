@@ -14,7 +14,7 @@ import numpy as np
 
 import wollemi as wl
 from wollemi.backends.cuda.products.slab_attention import WIDTHS
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.calls import FusedmmCall, GradientCall
 
 from .clocks import between_events, capture_by_cupy
@@ -106,13 +106,13 @@ def _calls(case: Case, dtype: str) -> dict[tuple[str, str], Callable[[], Any]]:
 
         def product(plan: Any = plan) -> None:
             call = FusedmmCall(A, None, C, B, D, E, logs, alpha, "softmax")
-            plan.algorithm.run(Adapter(executor), plan.state, call)
+            plan.algorithm.run(CupyAdapter(executor), plan.state, call)
 
         def gradients(plan: Any = plan) -> None:
             call = GradientCall(
                 A, None, C, B, D, G, E, logs, None, of_C, of_B, of_D, alpha, "softmax"
             )
-            plan.algorithm.gradients(Adapter(executor), plan.state, call)
+            plan.algorithm.gradients(CupyAdapter(executor), plan.state, call)
 
         found[kernel, "product"], found[kernel, "gradients"] = product, gradients
     return found

@@ -12,7 +12,7 @@ from ..capture import MAKES
 from ..formats.csr import Csr
 from ..products.spmm import spmm
 from .matrix import BatchMatrix
-from .shapes import Operand
+from .shapes import BatchOperand
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -69,10 +69,10 @@ class BatchCsr(BatchMatrix):
         """Return this batch."""
         return self
 
-    def _prepare_product(self, operand: Operand, dtype: np.dtype[Any]) -> None:
+    def _prepare_product(self, operand: BatchOperand, dtype: np.dtype[Any]) -> None:
         self._one.plan_for("spmm", prod(operand.columns), dtype=dtype)
 
-    def _product(self, operand: Operand, blocks: Array) -> Array:
+    def _product(self, operand: BatchOperand, blocks: Array) -> Array:
         values = operand.values(self._values)
         if not operand.count:
             return self.executor.zeros((0, self.shape[0], blocks.shape[2]), blocks.dtype)

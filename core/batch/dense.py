@@ -10,7 +10,7 @@ from ..formats.csr import Csr
 from ..formats.dense import Dense
 from .csr import BatchCsr
 from .matrix import BatchMatrix
-from .shapes import Operand
+from .shapes import BatchOperand
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -39,7 +39,7 @@ class BatchDense(BatchMatrix):
 
     _one: Dense
 
-    def _product(self, operand: Operand, blocks: Array) -> Array:
+    def _product(self, operand: BatchOperand, blocks: Array) -> Array:
         return self.executor.xp.matmul(operand.values(self._values), blocks)
 
     def to_dense(self) -> np.ndarray[Any, Any]:

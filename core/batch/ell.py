@@ -11,7 +11,7 @@ from ..formats.csr import Csr
 from ..formats.ell import Ell
 from .csr import BatchCsr
 from .matrix import BatchMatrix
-from .shapes import Operand
+from .shapes import BatchOperand
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -79,7 +79,7 @@ class BatchEll(BatchMatrix):
             pattern, self.batch_shape, values[:, places], follows=self._follows
         )
 
-    def _product(self, operand: Operand, blocks: Array) -> Array:
+    def _product(self, operand: BatchOperand, blocks: Array) -> Array:
         return self.tocsr()._product(operand, blocks)
 
     @property

@@ -164,7 +164,7 @@ class Determinants:
 
 
 @dataclass(eq=False)
-class Factors:
+class BatchFactors:
     """The factors of several matrices.
 
     Attributes

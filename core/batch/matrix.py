@@ -25,7 +25,7 @@ from ..formats.given import as_source
 from ..operands import is_host, native, new_values
 from ..registry import executor as executor_by_name
 from ..small_values import as_dtype, conjugated
-from .shapes import Operand
+from .shapes import BatchOperand
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -342,7 +342,7 @@ class BatchMatrix(ABC):
         return self.executor.submit("A @ X", self, self._times, other)
 
     def _times(self, other: Any) -> Any:
-        operand = Operand(self, native(self.executor, other, "X"))
+        operand = BatchOperand(self, native(self.executor, other, "X"))
         dtype = common_dtype(self.dtype, operand.array.dtype)
         self._prepare_product(operand, dtype)
         made = self.astype(dtype)._product(operand, operand.blocks(dtype))
@@ -350,11 +350,11 @@ class BatchMatrix(ABC):
         made = made.reshape(shape)
         return self.executor.to_host(made) if is_host(other) else made
 
-    def _prepare_product(self, operand: Operand, dtype: np.dtype[Any]) -> None:  # noqa: B027
+    def _prepare_product(self, operand: BatchOperand, dtype: np.dtype[Any]) -> None:  # noqa: B027
         """Prepare the one-time data of products, before any work on the operands."""
 
     @abstractmethod
-    def _product(self, operand: Operand, blocks: Array) -> Array:
+    def _product(self, operand: BatchOperand, blocks: Array) -> Array:
         """Return the products of all matrices with native blocks, shape (count, n, k)."""
 
     def __rmatmul__(self, other: Any) -> NoReturn:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .matrix import BatchMatrix
 
 
-class Operand:
+class BatchOperand:
     """A dense operand of a batch.
 
     Parameters

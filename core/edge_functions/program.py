@@ -32,7 +32,7 @@ MOST_INSTRUCTIONS = 512
 Numbers = np.ndarray[Any, Any]
 
 
-class Instruction(NamedTuple):
+class EdgeInstruction(NamedTuple):
     """An operation on the results of earlier instructions.
 
     Attributes
@@ -54,7 +54,7 @@ class Instruction(NamedTuple):
     number: float = 0
 
 
-class Counts(NamedTuple):
+class InputCounts(NamedTuple):
     """How many inputs a program has of each kind of :data:`INPUTS`."""
 
     rows: int = 0
@@ -62,25 +62,25 @@ class Counts(NamedTuple):
     entries: int = 0
 
 
-class Program(NamedTuple):
+class EdgeProgram(NamedTuple):
     """The instructions of an edge function.
 
     Attributes
     ----------
-    instructions : tuple of Instruction
+    instructions : tuple of EdgeInstruction
         In an order in which each can be computed.
     outputs : tuple of int
         The positions of the results; the first is the weight of an entry.
     final : {"identity", "softmax"}
         The function of the weights of a row that comes last.
-    counts : Counts
+    counts : InputCounts
         How many inputs of each kind it is given.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[EdgeInstruction, ...]
     outputs: tuple[int, ...]
     final: str
-    counts: Counts
+    counts: InputCounts
 
     @property
     def text(self) -> str:
@@ -131,13 +131,13 @@ class Program(NamedTuple):
         return [np.broadcast_to(found[at], score.shape) for at in self.outputs]
 
 
-def _input(one: Instruction, inputs: Numbers | None) -> Numbers:
+def _input(one: EdgeInstruction, inputs: Numbers | None) -> Numbers:
     if inputs is None:
         raise InvalidArgument(f"function: it needs {one.kind}, which is not given")
     return np.asarray(inputs[int(one.number)])
 
 
-def _computed(one: Instruction, found: Sequence[Any], kind: Callable[..., Any]) -> Any:
+def _computed(one: EdgeInstruction, found: Sequence[Any], kind: Callable[..., Any]) -> Any:
     """Return a number or an operator of results, for all entries."""
     if one.kind == "number":
         return np.int64(one.number) if one.type == INDEX else kind(one.number)
@@ -171,7 +171,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 
 
 @lru_cache(512)
-def program_of(text: str) -> Program:
+def program_of(text: str) -> EdgeProgram:
     """Return the program that has a text.
 
     Raises
@@ -185,9 +185,9 @@ def program_of(text: str) -> Program:
         instructions = []
         for line in lines:
             kind, type_, number, *parts = line.split()
-            instructions.append(Instruction(kind, type_, tuple(map(int, parts)), float(number)))
-        made = Counts(*map(int, counts))
-        return Program(tuple(instructions), tuple(map(int, outputs.split())), final, made)
+            instructions.append(EdgeInstruction(kind, type_, tuple(map(int, parts)), float(number)))
+        made = InputCounts(*map(int, counts))
+        return EdgeProgram(tuple(instructions), tuple(map(int, outputs.split())), final, made)
     except (ValueError, TypeError):
         raise InvalidArgument(f"function: expected the text of a program, got {text!r}") from None
 
@@ -195,13 +195,13 @@ def program_of(text: str) -> Program:
 class Builder:
     """A program in the making: equal instructions are made once, and constants are folded."""
 
-    def __init__(self, instructions: Sequence[Instruction] = ()) -> None:
+    def __init__(self, instructions: Sequence[EdgeInstruction] = ()) -> None:
         self.instructions = list(instructions)
         self._known = {one: at for at, one in enumerate(self.instructions)}
-        self._partials: dict[tuple[int, Instruction], int] = {}
+        self._partials: dict[tuple[int, EdgeInstruction], int] = {}
 
     def _add(self, kind: str, type_: str, *parts: int, number: float = 0) -> int:
-        one = Instruction(kind, type_, parts, number)
+        one = EdgeInstruction(kind, type_, parts, number)
         found = self._known.get(one)
         if found is None:
             found = self._known[one] = len(self.instructions)
@@ -319,14 +319,14 @@ class Builder:
 
     # ---- derivatives
 
-    def partial(self, at: int, leaf: Instruction) -> int:
+    def partial(self, at: int, leaf: EdgeInstruction) -> int:
         """Return the derivative of a result with respect to a leaf."""
         found = self._partials.get((at, leaf))
         if found is None:
             found = self._partials[at, leaf] = self._differentiated(at, leaf)
         return found
 
-    def _differentiated(self, at: int, leaf: Instruction) -> int:
+    def _differentiated(self, at: int, leaf: EdgeInstruction) -> int:
         one = self.instructions[at]
         if one == leaf:
             return self.number(1.0)
@@ -340,7 +340,7 @@ class Builder:
             return self.number(0.0)
         return _DERIVATIVES[one.kind](self, at, one.parts, slopes)
 
-    def finish(self, outputs: Sequence[int], final: str, counts: Counts) -> Program:
+    def finish(self, outputs: Sequence[int], final: str, counts: InputCounts) -> EdgeProgram:
         """Return the program of some results, without instructions that none of them needs.
 
         Raises
@@ -363,7 +363,7 @@ class Builder:
             one._replace(parts=tuple(places[part] for part in one.parts))
             for one in (self.instructions[at] for at in kept)
         )
-        return Program(instructions, tuple(places[at] for at in outputs), final, counts)
+        return EdgeProgram(instructions, tuple(places[at] for at in outputs), final, counts)
 
 
 def _where_moved(on: Builder, slopes: Sequence[int], found: int) -> int:
@@ -457,25 +457,25 @@ class Derivatives:
 
     Parameters
     ----------
-    program : Program
+    program : EdgeProgram
         Its final function has no part in them.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: EdgeProgram) -> None:
         self.program = program
         counts = program.counts
         #: The differentiable leaves: the score, then the inputs of each kind.
         self.leaves = [
-            Instruction("score", VALUE),
+            EdgeInstruction("score", VALUE),
             *(
-                Instruction(kind, VALUE, (), float(number))
+                EdgeInstruction(kind, VALUE, (), float(number))
                 for kind, count in zip(INPUTS, counts, strict=True)
                 for number in range(count)
             ),
         ]
 
     @cached_property
-    def backward(self) -> Program:
+    def backward(self) -> EdgeProgram:
         """The gradient of each leaf.
 
         It has one more input of entries for each output of the program, its gradient, behind the
@@ -496,17 +496,17 @@ class Derivatives:
         return made.finish(outputs, "identity", more)
 
     @cached_property
-    def forward(self) -> Program:
+    def forward(self) -> EdgeProgram:
         """The tangent of each output.
 
         Tangents of inputs are inputs behind the others of their kind; that of the score is the last
         input of entries.
         """
         made, counts = Builder(self.program.instructions), self.program.counts
-        tangents = {Instruction("score", VALUE): made.leaf("of_entry", 2 * counts.entries)}
+        tangents = {EdgeInstruction("score", VALUE): made.leaf("of_entry", 2 * counts.entries)}
         for kind, count in zip(INPUTS, counts, strict=True):
             for number in range(count):
-                leaf = Instruction(kind, VALUE, (), float(number))
+                leaf = EdgeInstruction(kind, VALUE, (), float(number))
                 tangents[leaf] = made.leaf(kind, count + number)
         outputs = []
         for output in self.program.outputs:
@@ -515,7 +515,7 @@ class Derivatives:
                 slope = made.partial(made.value(output), leaf)
                 total = made.arithmetic("add", total, made.arithmetic("mul", slope, tangent))
             outputs.append(total)
-        more = Counts(2 * counts.rows, 2 * counts.columns, 2 * counts.entries + 1)
+        more = InputCounts(2 * counts.rows, 2 * counts.columns, 2 * counts.entries + 1)
         return made.finish(outputs, "identity", more)
 
 

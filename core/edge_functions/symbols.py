@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .program import FUNCTIONS, INDEX
 
 if TYPE_CHECKING:
-    from .trace import Tracing
+    from .trace import EdgeTracing
 
 
 class Untraceable(Exception):
     """Raised while an edge function is traced that no kernel can run; its text is the reason."""
 
 
-class Symbol:
+class EdgeSymbol:
     """A value of an edge function for each entry.
 
     Parameters
     ----------
-    tracing : Tracing
+    tracing : EdgeTracing
         The trace that it belongs to.
     at : int
         The position of its instruction.
@@ -33,7 +33,7 @@ class Symbol:
     __slots__ = ("at", "tracing")
     __array_priority__ = 1000
 
-    def __init__(self, tracing: Tracing, at: int) -> None:
+    def __init__(self, tracing: EdgeTracing, at: int) -> None:
         self.tracing, self.at = tracing, at
 
     __hash__ = object.__hash__
@@ -61,9 +61,9 @@ class Symbol:
 
     if TYPE_CHECKING:  # made from CALLS below
 
-        def __add__(self, other: Any) -> Symbol: ...
-        def __mul__(self, other: Any) -> Symbol: ...
-        def __truediv__(self, other: Any) -> Symbol: ...
+        def __add__(self, other: Any) -> EdgeSymbol: ...
+        def __mul__(self, other: Any) -> EdgeSymbol: ...
+        def __truediv__(self, other: Any) -> EdgeSymbol: ...
 
     def __bool__(self) -> bool:
         raise Untraceable("it branches on a value; choose with where(condition, a, b)")
@@ -85,26 +85,26 @@ class Symbol:
 
     # ---- functions of other libraries
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> Symbol:
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **named: Any) -> EdgeSymbol:
         if method != "__call__" or named.get("out") is not None:
             raise Untraceable(f"it uses {ufunc.__name__}.{method} of NumPy, or out=")
         return self._called(ufunc.__name__, given, named)
 
-    def __array_function__(self, function: Any, types: Any, given: Any, named: Any) -> Symbol:
+    def __array_function__(self, function: Any, types: Any, given: Any, named: Any) -> EdgeSymbol:
         return self._called(function.__name__, given, named)
 
     @classmethod
     def __torch_function__(
         cls, function: Any, types: Any, given: Any = (), named: Mapping[str, Any] | None = None
-    ) -> Symbol:
+    ) -> EdgeSymbol:
         named = dict(named or {})
-        symbols = [x for x in (*given, *named.values()) if isinstance(x, Symbol)]
+        symbols = [x for x in (*given, *named.values()) if isinstance(x, EdgeSymbol)]
         name = getattr(function, "__name__", str(function))
         if not symbols:
             raise Untraceable(f"it uses {name} of PyTorch on a list of scores")
         return symbols[0]._called(name, given, named)
 
-    def _called(self, name: str, given: Any, named: Mapping[str, Any]) -> Symbol:
+    def _called(self, name: str, given: Any, named: Mapping[str, Any]) -> EdgeSymbol:
         function = CALLS.get(name.strip("_"))
         if function is None:
             raise Untraceable(f"it uses {name} of scores")
@@ -115,44 +115,44 @@ class Symbol:
 
 
 #: Calls of ``f(tracing, *operands)`` by the names that libraries give functions and methods.
-CALLS: dict[str, Callable[..., Symbol]] = {}
+CALLS: dict[str, Callable[..., EdgeSymbol]] = {}
 
 
-def _named(*names: str) -> Callable[[Callable[..., Symbol]], Callable[..., Symbol]]:
-    def register(function: Callable[..., Symbol]) -> Callable[..., Symbol]:
+def _named(*names: str) -> Callable[[Callable[..., EdgeSymbol]], Callable[..., EdgeSymbol]]:
+    def register(function: Callable[..., EdgeSymbol]) -> Callable[..., EdgeSymbol]:
         CALLS.update(dict.fromkeys(names, function))
         return function
 
     return register
 
 
-def _arithmetic(kind: str, turned: bool) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+def _arithmetic(kind: str, turned: bool) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any, b: Any) -> EdgeSymbol:
         left, right = (b, a) if turned else (a, b)
         made = tracing.builder.arithmetic(kind, tracing.at(left), tracing.at(right))
-        return Symbol(tracing, made)
+        return EdgeSymbol(tracing, made)
 
     return call
 
 
-def _compared(kind: str) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
-        return Symbol(tracing, tracing.builder.compare(kind, tracing.at(a), tracing.at(b)))
+def _compared(kind: str) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any, b: Any) -> EdgeSymbol:
+        return EdgeSymbol(tracing, tracing.builder.compare(kind, tracing.at(a), tracing.at(b)))
 
     return call
 
 
-def _combined(kind: str) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
+def _combined(kind: str) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any, b: Any) -> EdgeSymbol:
         made = tracing.builder.logic(kind, tracing.condition(a), tracing.condition(b))
-        return Symbol(tracing, made)
+        return EdgeSymbol(tracing, made)
 
     return call
 
 
-def _function(kind: str) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any) -> Symbol:
-        return Symbol(tracing, tracing.builder.function(kind, tracing.at(a)))
+def _function(kind: str) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
+        return EdgeSymbol(tracing, tracing.builder.function(kind, tracing.at(a)))
 
     return call
 
@@ -184,29 +184,29 @@ _named("absolute")(CALLS["abs"])
 
 
 @_named("neg", "negative")
-def _negative(tracing: Tracing, a: Any) -> Symbol:
-    return Symbol(tracing, tracing.builder.negative(tracing.at(a)))
+def _negative(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.builder.negative(tracing.at(a)))
 
 
 @_named("invert", "logical_not", "bitwise_not")
-def _inverse(tracing: Tracing, a: Any) -> Symbol:
-    return Symbol(tracing, tracing.builder.inverse(tracing.condition(a)))
+def _inverse(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.builder.inverse(tracing.condition(a)))
 
 
 @_named("where")
-def _where(tracing: Tracing, first: Any, a: Any, b: Any) -> Symbol:
+def _where(tracing: EdgeTracing, first: Any, a: Any, b: Any) -> EdgeSymbol:
     condition, x, y = tracing.condition(first), tracing.at(a), tracing.at(b)
-    return Symbol(tracing, tracing.builder.where(condition, x, y))
+    return EdgeSymbol(tracing, tracing.builder.where(condition, x, y))
 
 
 @_named("masked_fill")
-def _filled(tracing: Tracing, a: Any, mask: Any, value: Any) -> Symbol:
+def _filled(tracing: EdgeTracing, a: Any, mask: Any, value: Any) -> EdgeSymbol:
     return _where(tracing, mask, value, a)
 
 
-def _extreme(kind: str) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any, b: Any) -> Symbol:
-        return Symbol(tracing, tracing.builder.extreme(kind, tracing.at(a), tracing.at(b)))
+def _extreme(kind: str) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any, b: Any) -> EdgeSymbol:
+        return EdgeSymbol(tracing, tracing.builder.extreme(kind, tracing.at(a), tracing.at(b)))
 
     return call
 
@@ -216,7 +216,7 @@ _named("maximum")(_extreme("maximum"))
 
 
 @_named("clamp", "clip")
-def _clamped(tracing: Tracing, a: Any, min: Any = None, max: Any = None) -> Symbol:
+def _clamped(tracing: EdgeTracing, a: Any, min: Any = None, max: Any = None) -> EdgeSymbol:
     made, at = tracing.builder, tracing.at(a)
     if max is not None:
         most = tracing.at(max)
@@ -224,40 +224,42 @@ def _clamped(tracing: Tracing, a: Any, min: Any = None, max: Any = None) -> Symb
     if min is not None:
         least = tracing.at(min)
         at = made.where(made.compare("lt", at, least), least, at)
-    return Symbol(tracing, at)
+    return EdgeSymbol(tracing, at)
 
 
-def _leaky(tracing: Tracing, a: Any, slope: float) -> Symbol:
+def _leaky(tracing: EdgeTracing, a: Any, slope: float) -> EdgeSymbol:
     made, at, zero = tracing.builder, tracing.at(a), tracing.at(0.0)
     scaled = made.arithmetic("mul", tracing.at(slope), at)
-    return Symbol(tracing, made.where(made.compare("gt", at, zero), at, scaled))
+    return EdgeSymbol(tracing, made.where(made.compare("gt", at, zero), at, scaled))
 
 
 @_named("leaky_relu")
 def _leaky_relu(
-    tracing: Tracing, input: Any, negative_slope: float = 0.01, inplace: bool = False
-) -> Symbol:
+    tracing: EdgeTracing, input: Any, negative_slope: float = 0.01, inplace: bool = False
+) -> EdgeSymbol:
     return _leaky(tracing, input, negative_slope)
 
 
 @_named("relu")
-def _relu(tracing: Tracing, input: Any, inplace: bool = False) -> Symbol:
+def _relu(tracing: EdgeTracing, input: Any, inplace: bool = False) -> EdgeSymbol:
     made, at, zero = tracing.builder, tracing.at(input), tracing.at(0.0)
-    return Symbol(tracing, made.where(made.compare("le", at, zero), zero, at))
+    return EdgeSymbol(tracing, made.where(made.compare("le", at, zero), zero, at))
 
 
 @_named("sigmoid")
-def _sigmoid(tracing: Tracing, input: Any) -> Symbol:
+def _sigmoid(tracing: EdgeTracing, input: Any) -> EdgeSymbol:
     # exponentials of numbers up to 0 alone, which do not overflow
     made, at, one = tracing.builder, tracing.builder.value(tracing.at(input)), tracing.at(1.0)
     below = made.compare("lt", at, tracing.at(0.0))
     small = made.function("exp", made.where(below, at, made.negative(at)))
     top = made.where(below, small, one)
-    return Symbol(tracing, made.arithmetic("div", top, made.arithmetic("add", one, small)))
+    return EdgeSymbol(tracing, made.arithmetic("div", top, made.arithmetic("add", one, small)))
 
 
 @_named("softplus")
-def _softplus(tracing: Tracing, input: Any, beta: float = 1, threshold: float = 20) -> Symbol:
+def _softplus(
+    tracing: EdgeTracing, input: Any, beta: float = 1, threshold: float = 20
+) -> EdgeSymbol:
     # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))
     made = tracing.builder
     scaled = made.arithmetic("mul", made.value(tracing.at(input)), tracing.at(float(beta)))
@@ -266,42 +268,42 @@ def _softplus(tracing: Tracing, input: Any, beta: float = 1, threshold: float = 
     soft = made.arithmetic("add", made.where(below, zero, scaled), made.function("log1p", small))
     linear = made.compare("gt", scaled, tracing.at(float(threshold)))
     found = made.where(linear, scaled, soft)
-    return Symbol(tracing, made.arithmetic("div", found, tracing.at(float(beta))))
+    return EdgeSymbol(tracing, made.arithmetic("div", found, tracing.at(float(beta))))
 
 
 @_named("square")
-def _square(tracing: Tracing, a: Any) -> Symbol:
+def _square(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
     at = tracing.at(a)
-    return Symbol(tracing, tracing.builder.arithmetic("mul", at, at))
+    return EdgeSymbol(tracing, tracing.builder.arithmetic("mul", at, at))
 
 
 @_named("pow", "power")
-def _power(tracing: Tracing, a: Any, exponent: Any) -> Symbol:
+def _power(tracing: EdgeTracing, a: Any, exponent: Any) -> EdgeSymbol:
     if not isinstance(exponent, (int, float)) or exponent not in (1, 2, 3, 4, 0.5, -1):
         raise Untraceable(f"it takes the power {exponent!r}; kernels have 1, 2, 3, 4, 0.5 and -1")
     made, at = tracing.builder, tracing.at(a)
     if exponent == 0.5:
-        return Symbol(tracing, made.function("sqrt", at))
+        return EdgeSymbol(tracing, made.function("sqrt", at))
     if exponent == -1:
-        return Symbol(tracing, made.arithmetic("div", tracing.at(1.0), at))
+        return EdgeSymbol(tracing, made.arithmetic("div", tracing.at(1.0), at))
     found = at
     for _ in range(int(exponent) - 1):
         found = made.arithmetic("mul", found, at)
-    return Symbol(tracing, found)
+    return EdgeSymbol(tracing, found)
 
 
 @_named("reciprocal")
-def _reciprocal(tracing: Tracing, a: Any) -> Symbol:
-    return Symbol(tracing, tracing.builder.arithmetic("div", tracing.at(1.0), tracing.at(a)))
+def _reciprocal(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.builder.arithmetic("div", tracing.at(1.0), tracing.at(a)))
 
 
-def _divided(kind: str) -> Callable[..., Symbol]:
-    def call(tracing: Tracing, a: Any, by: Any) -> Symbol:
+def _divided(kind: str) -> Callable[..., EdgeSymbol]:
+    def call(tracing: EdgeTracing, a: Any, by: Any) -> EdgeSymbol:
         at = tracing.at(a)
         is_whole = isinstance(by, int) and not isinstance(by, bool) and 0 < by < 2**31
         if not is_whole or tracing.builder.type_of(at) != INDEX:
             raise Untraceable("it divides with a remainder other than an index by a number above 0")
-        return Symbol(tracing, tracing.builder.divided(kind, at, by))
+        return EdgeSymbol(tracing, tracing.builder.divided(kind, at, by))
 
     return call
 
@@ -311,43 +313,43 @@ _named("mod", "remainder")(_divided("mod"))
 
 
 @_named("float", "double", "to", "type_as", "half", "bfloat16")
-def _as_value(tracing: Tracing, a: Any, *others: Any, **named: Any) -> Symbol:
+def _as_value(tracing: EdgeTracing, a: Any, *others: Any, **named: Any) -> EdgeSymbol:
     if any(name in str(other) for other in (*others, *named.values()) for name in ("int", "bool")):
         raise Untraceable("it converts scores to integers")
-    return Symbol(tracing, tracing.builder.value(tracing.at(a)))
+    return EdgeSymbol(tracing, tracing.builder.value(tracing.at(a)))
 
 
 @_named("long", "int")
-def _as_index(tracing: Tracing, a: Any) -> Symbol:
-    if not isinstance(a, Symbol) or a.type != INDEX:
+def _as_index(tracing: EdgeTracing, a: Any) -> EdgeSymbol:
+    if not isinstance(a, EdgeSymbol) or a.type != INDEX:
         raise Untraceable("it converts scores to integers")
     return a
 
 
 @_named("contiguous", "clone")
-def _same(tracing: Tracing, a: Any, **named: Any) -> Symbol:
-    return Symbol(tracing, tracing.at(a))
+def _same(tracing: EdgeTracing, a: Any, **named: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.at(a))
 
 
 @_named("zeros_like")
-def _zeros(tracing: Tracing, a: Any, **named: Any) -> Symbol:
-    return Symbol(tracing, tracing.at(0.0))
+def _zeros(tracing: EdgeTracing, a: Any, **named: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.at(0.0))
 
 
 @_named("ones_like")
-def _ones(tracing: Tracing, a: Any, **named: Any) -> Symbol:
-    return Symbol(tracing, tracing.at(1.0))
+def _ones(tracing: EdgeTracing, a: Any, **named: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.at(1.0))
 
 
 @_named("full_like")
-def _full(tracing: Tracing, a: Any, fill_value: float, **named: Any) -> Symbol:
-    return Symbol(tracing, tracing.at(fill_value))
+def _full(tracing: EdgeTracing, a: Any, fill_value: float, **named: Any) -> EdgeSymbol:
+    return EdgeSymbol(tracing, tracing.at(fill_value))
 
 
-def _method(name: str) -> Callable[..., Symbol]:
+def _method(name: str) -> Callable[..., EdgeSymbol]:
     function = CALLS[name]
 
-    def method(self: Symbol, *given: Any) -> Symbol:
+    def method(self: EdgeSymbol, *given: Any) -> EdgeSymbol:
         return function(self.tracing, self, *given)
 
     return method
@@ -358,4 +360,4 @@ for _name in (
     *("lt", "le", "gt", "ge", "eq", "ne", "and", "rand", "or", "ror"),
     *("neg", "invert", "abs", "floordiv", "mod"),
 ):
-    setattr(Symbol, f"__{_name}__", _method(_name))
+    setattr(EdgeSymbol, f"__{_name}__", _method(_name))

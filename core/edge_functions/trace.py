@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .program import CONDITION, Builder, Counts, Program
-from .symbols import Symbol, Untraceable
+from .program import CONDITION, Builder, EdgeProgram, InputCounts
+from .symbols import EdgeSymbol, Untraceable
 
 
 class Weights(NamedTuple):
     """The softmax of scores over the entries of each row: the last step of a traced function."""
 
-    scores: Symbol
+    scores: EdgeSymbol
 
     def __getattr__(self, name: str) -> Any:
         raise Untraceable(f"it computes with a softmax (.{name}), which kernels have last")
@@ -28,25 +28,25 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv"
     setattr(Weights, f"__{_name}__", _refuse)
 
 
-class Traced(NamedTuple):
+class TracedEdgeFunction(NamedTuple):
     """A traced edge function.
 
     Attributes
     ----------
-    program : Program
+    program : EdgeProgram
         Its instructions.
     of_rows, of_columns, of_entries : list of array
         The inputs of each kind in the order of their numbers: shapes (..., m), (..., n) and
         (..., nnz); an array of one number along the last axis serves for all rows.
     """
 
-    program: Program
+    program: EdgeProgram
     of_rows: list[Any]
     of_columns: list[Any]
     of_entries: list[Any]
 
 
-class Tracing:
+class EdgeTracing:
     """The state of a trace.
 
     Parameters
@@ -68,7 +68,7 @@ class Tracing:
 
     def at(self, given: Any) -> int:
         """Return the position of a value: a symbol, a number, or an array."""
-        if isinstance(given, Symbol):
+        if isinstance(given, EdgeSymbol):
             if given.tracing is not self:
                 raise Untraceable("it keeps scores of another call")
             return given.at
@@ -85,7 +85,9 @@ class Tracing:
         at = self.at(given)
         if self.builder.type_of(at) == CONDITION:
             return at
-        if not isinstance(given, Symbol) and "bool" in str(getattr(given, "dtype", type(given))):
+        if not isinstance(given, EdgeSymbol) and "bool" in str(
+            getattr(given, "dtype", type(given))
+        ):
             return self.builder.compare("ne", at, self.builder.number(0.0))
         raise Untraceable("it uses a number as a condition; compare it with a number")
 
@@ -122,40 +124,40 @@ class Tracing:
         return self.builder.leaf(kind, len(known) - 1)
 
 
-class Entries:
+class TracedEntries:
     """The entries of a pattern, as an edge function sees them while it is traced.
 
     Attributes
     ----------
-    rows, columns : Symbol
+    rows, columns : EdgeSymbol
         The indices of an entry.
     """
 
-    def __init__(self, tracing: Tracing) -> None:
+    def __init__(self, tracing: EdgeTracing) -> None:
         self._tracing = tracing
         self.rows, self.columns = (
-            Symbol(tracing, tracing.builder.leaf(kind)) for kind in ("row", "column")
+            EdgeSymbol(tracing, tracing.builder.leaf(kind)) for kind in ("row", "column")
         )
 
-    def of_rows(self, x: Any) -> Symbol:
+    def of_rows(self, x: Any) -> EdgeSymbol:
         """Return a number of each row, shape (..., m), for each of its entries."""
         return self._of("of_row", x, 0)
 
-    def of_columns(self, x: Any) -> Symbol:
+    def of_columns(self, x: Any) -> EdgeSymbol:
         """Return a number of each column, shape (..., n), for each of its entries."""
         return self._of("of_column", x, 1)
 
-    def _of(self, kind: str, x: Any, axis: int) -> Symbol:
+    def _of(self, kind: str, x: Any, axis: int) -> EdgeSymbol:
         length = self._tracing.pattern_shape[axis]
-        if not hasattr(x, "shape") or isinstance(x, Symbol) or not len(x.shape):
+        if not hasattr(x, "shape") or isinstance(x, EdgeSymbol) or not len(x.shape):
             raise Untraceable(f"of_rows or of_columns of {type(x).__name__}")
         if int(x.shape[-1]) != length:
             raise Untraceable(f"expected {length} numbers, got an array of shape {tuple(x.shape)}")
-        return Symbol(self._tracing, self._tracing.input(kind, x))
+        return EdgeSymbol(self._tracing, self._tracing.input(kind, x))
 
     def softmax(self, s: Any) -> Weights:
         """Return the softmax over the entries of each row."""
-        return Weights(Symbol(self._tracing, self._tracing.at(s)))
+        return Weights(EdgeSymbol(self._tracing, self._tracing.at(s)))
 
     def sum(self, s: Any) -> Any:
         """Say that kernels have no sums of rows except in a softmax."""
@@ -171,14 +173,14 @@ def trace(
     of_scores: tuple[int, ...],
     *,
     lists_entries: bool = True,
-    before: Callable[[Tracing, Symbol], Symbol] | None = None,
-) -> Traced:
+    before: Callable[[EdgeTracing, EdgeSymbol], EdgeSymbol] | None = None,
+) -> TracedEdgeFunction:
     """Return the trace of an edge function.
 
     Parameters
     ----------
     edge : callable
-        ``f(s, entries)`` gets the scores and an :class:`Entries`, and returns weights.
+        ``f(s, entries)`` gets the scores and an :class:`TracedEntries`, and returns weights.
     shape : tuple of int
         Of the pattern.
     of_scores : tuple of int
@@ -193,18 +195,20 @@ def trace(
     Untraceable
         With the reason, if no kernel can run it.
     """
-    tracing = Tracing(shape, of_scores, lists_entries=lists_entries)
-    score = Symbol(tracing, tracing.builder.leaf("score"))
+    tracing = EdgeTracing(shape, of_scores, lists_entries=lists_entries)
+    score = EdgeSymbol(tracing, tracing.builder.leaf("score"))
     try:
-        found = edge(score if before is None else before(tracing, score), Entries(tracing))
+        found = edge(score if before is None else before(tracing, score), TracedEntries(tracing))
     except Untraceable:
         raise
     except Exception as error:  # of a library that takes no symbols; the user's own come again
         raise Untraceable(f"{type(error).__name__}: {error}") from None
     final = "softmax" if isinstance(found, Weights) else "identity"
     made = found.scores if isinstance(found, Weights) else found
-    if not isinstance(made, Symbol):
+    if not isinstance(made, EdgeSymbol):
         raise Untraceable(f"it returns {type(made).__name__} and not weights of its scores")
-    counts = Counts(*(len(given) for given in tracing.inputs.values()))
+    counts = InputCounts(*(len(given) for given in tracing.inputs.values()))
     output = tracing.builder.value(tracing.at(made))
-    return Traced(tracing.builder.finish([output], final, counts), *tracing.inputs.values())
+    return TracedEdgeFunction(
+        tracing.builder.finish([output], final, counts), *tracing.inputs.values()
+    )

@@ -32,7 +32,7 @@ class CompressedArrays(NamedTuple):
     indptr: Array
 
 
-class Coordinates(NamedTuple):
+class DeviceCoordinates(NamedTuple):
     """Arrays of coordinates that passed; they may be the caller's."""
 
     shape: tuple[int, int]
@@ -77,7 +77,7 @@ def compressed(
 
 def coordinates(
     executor: Executor, data: Any, row: Any, col: Any, shape: Any
-) -> Coordinates | None:
+) -> DeviceCoordinates | None:
     """Return the arrays of coordinates on a device, with indices of one dtype; as above."""
     found = _native(executor, (data, row, col))
     if found is None or is_narrow(found[0].dtype):
@@ -92,7 +92,7 @@ def coordinates(
     if any(low < 0 or high >= most for (low, high), most in zip(bounds, shape, strict=True)):
         return None
     dtype = index_dtype(max(*shape, int(data.size)), row.dtype, col.dtype)
-    return Coordinates(shape, data, *(a.astype(dtype, copy=False) for a in (row, col)))
+    return DeviceCoordinates(shape, data, *(a.astype(dtype, copy=False) for a in (row, col)))
 
 
 def _native(executor: Executor, arrays: Any) -> list[Array] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import is_narrow
 from ..edge_functions.symbols import Untraceable
-from ..edge_functions.trace import EdgeFunction, Traced, trace
+from ..edge_functions.trace import EdgeFunction, TracedEdgeFunction, trace
 from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array, Executor
 from ..formats import Csr
@@ -22,7 +22,9 @@ def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if is_narrow(dtype) else dtype
 
 
-def traced_or_refused(edge: EdgeFunction, A: Csr | Mask, of_scores: tuple[int, ...]) -> Traced:
+def traced_or_refused(
+    edge: EdgeFunction, A: Csr | Mask, of_scores: tuple[int, ...]
+) -> TracedEdgeFunction:
     """Return the trace of an edge function.
 
     Raises
@@ -41,7 +43,7 @@ def traced_or_refused(edge: EdgeFunction, A: Csr | Mask, of_scores: tuple[int, .
 
 
 def inputs_of(
-    traced: Traced, executor: Executor, A: Csr | Mask, blocks: int, dtype: np.dtype[Any]
+    traced: TracedEdgeFunction, executor: Executor, A: Csr | Mask, blocks: int, dtype: np.dtype[Any]
 ) -> tuple[Array | None, Array | None, Array | None]:
     """Return the inputs of a traced function: arrays (b, r, m), (b, c, n), (b, e, nnz), or None."""
     m, n = A.shape

@@ -25,7 +25,7 @@ from ..operations import products as operations
 from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
-from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
+from .operands import DenseOperand, ProductResult, as_csr, blocks_of, common_type
 from .repeats import Asked, repeated
 from .sddmm import pattern_values, require_equal_columns
 from .tensors import differentiable, in_likeness, is_tensor
@@ -258,7 +258,7 @@ def _of_arrays(
     left, right, added = [o.cast(executor, dtype, blocks) for o in operands]
     batch = (blocks, m, summed.columns)
     shape = batch if batched else batch[1:]
-    result = Result(executor, out, shape, batch, dtype, 0.0, left, right, added)
+    result = ProductResult(executor, out, shape, batch, dtype, 0.0, left, right, added)
     values = pattern_values(A, dtype, blocks) if use_values and isinstance(A, Csr) else None
     logs = executor.allocate((blocks, m), sum_dtype(dtype)) if return_lse else None
     if callable(edge):

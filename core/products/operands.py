@@ -19,7 +19,7 @@ from ..executor import Array, Executor
 from ..formats import Coo, Csr, Matrix
 from ..formats.convert import rows_of
 from ..formats.mask import refuse_without_entries
-from ..operands import Target, as_batch, is_host, native, to_host
+from ..operands import OutputTarget, as_batch, is_host, native, to_host
 from ..small_values import as_dtype
 from .tensors import is_pattern
 
@@ -203,7 +203,7 @@ def blocks_of(*operands: DenseOperand) -> tuple[int, bool]:
     return blocks, batched
 
 
-class Result:
+class ProductResult:
     """Where a kernel writes: the user's ``out`` where it can be written in place, else a new array.
 
     Parameters
@@ -241,7 +241,7 @@ class Result:
                 raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
             self.array = executor.allocate(batch, dtype)
             return
-        self._user = Target(executor, out, shape)
+        self._user = OutputTarget(executor, out, shape)
         self._user.require(dtype)
         self.target = self._user.array
         free = not any(_overlap(self.target, i) for i in inputs)

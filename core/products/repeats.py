@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..calls import ProductCall
     from ..operation import Operation
-    from .operands import Result
+    from .operands import ProductResult
 
 #: The types of factors and options that are a part of a layout.
 _SCALARS = frozenset({float, int, str, type(None)})
@@ -88,7 +88,7 @@ class Asked(NamedTuple):
         product.repeat((*addresses, address))
         return made
 
-    def run(self, operation: Operation, call: ProductCall, result: Result) -> None:
+    def run(self, operation: Operation, call: ProductCall, result: ProductResult) -> None:
         """Run the product; remember its launches where they are all that it is."""
         A, arguments = call.A, arguments_of(operation, call)
         executor = A.executor

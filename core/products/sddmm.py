@@ -15,7 +15,7 @@ from ..factors import real_number
 from ..formats import Csr
 from ..operations import products as operations
 from ..small_values import as_dtype
-from .operands import DenseOperand, Result, as_csr, blocks_of, common_type
+from .operands import DenseOperand, ProductResult, as_csr, blocks_of, common_type
 from .repeats import Asked, repeated
 from .tensors import differentiable, is_tensor
 
@@ -108,7 +108,9 @@ def _of_arrays(
     target = out.data if isinstance(out, Csr) else out
     if isinstance(out, Csr) and (batched or not same_pattern(A, out)):
         raise InvalidArgument("out: expected a matrix of the pattern of A, made by sddmm itself")
-    result = Result(executor, target, shape, (blocks, A.nnz), dtype, beta, rows, columns, *held)
+    result = ProductResult(
+        executor, target, shape, (blocks, A.nnz), dtype, beta, rows, columns, *held
+    )
     values = pattern_values(A, dtype, blocks) if use_values else None
     call = SddmmCall(A, values, rows, columns, result.array, alpha, beta, kernel)
     if asked is None:

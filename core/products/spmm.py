@@ -15,7 +15,15 @@ from ..formats.stored import StoredCsr
 from ..libraries import graph_handler
 from ..operations import matrix as vector_operations
 from ..operations import products as operations
-from .operands import DenseOperand, Result, Values, as_csr, blocks_of, common_type, rows_of_operand
+from .operands import (
+    DenseOperand,
+    ProductResult,
+    Values,
+    as_csr,
+    blocks_of,
+    common_type,
+    rows_of_operand,
+)
 from .repeats import Asked, repeated
 from .tensors import differentiable, in_likeness, is_pattern, is_tensor, known_product
 
@@ -120,7 +128,7 @@ def _of_arrays(
     k = dense.columns
     shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
     block = dense.cast(executor, dtype, blocks)
-    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
+    result = ProductResult(executor, out, shape, (blocks, m, k), dtype, beta, block, weights.batch)
     numbers = weights.cast(executor, dtype, blocks)
     call = SpmmCall(A, numbers, block, result.array, alpha, beta, kernel)
     if asked is None:
@@ -149,7 +157,7 @@ def _by_stored_values(
     k = dense.columns
     shape = (blocks, m, k) if batched else (m,) if dense.ndim == 1 else (m, k)
     block = dense.cast(executor, dtype, blocks)
-    result = Result(executor, out, shape, (blocks, m, k), dtype, beta, block)
+    result = ProductResult(executor, out, shape, (blocks, m, k), dtype, beta, block)
     for x, y in zip(block, result.array, strict=True):
         executor.run(vector_operations.csr_spmv, *SpmvCall(matrix, x, y, alpha, beta))
     return in_likeness(result.give(dense.from_host), B, out)

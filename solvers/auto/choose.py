@@ -22,7 +22,7 @@ from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .components import solve_components
 from .dense import shortest_of_small, solve_small
-from .methods import Limits, asked_method
+from .methods import SolveLimits, asked_method
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, columns_of, planned
 from .properties import Hints
@@ -150,7 +150,7 @@ def solve(
     >>> wl.solve(A, np.array([1.0, 2.0]), maxiter=10).notes
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
-    given = Limits(rtol, atol, maxiter, stop)
+    given = SolveLimits(rtol, atol, maxiter, stop)
     asked, (rtol, atol, maxiter, stop) = asked_method(method, M).without_limits(given)
     if isinstance(A, np.ndarray) and A.ndim > 2:
         A = Csr(A)  # its first axes count matrices

@@ -18,7 +18,7 @@ from ..registry import LEAST_SQUARES, SOLVERS
 AUTO, DIRECT = "auto", "direct"
 
 
-class Limits(NamedTuple):
+class SolveLimits(NamedTuple):
     """The values that end a solve, as for ``wl.solve``."""
 
     rtol: float
@@ -48,11 +48,11 @@ class AskedMethod:
     M: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def without_limits(self, given: Limits) -> tuple[AskedMethod, Limits]:
+    def without_limits(self, given: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
         """Return the method without its limits, and all limits: limits of settings come first."""
         if not self.options:
             return self, given
-        own = {name: self.options[name] for name in Limits._fields if name in self.options}
+        own = {name: self.options[name] for name in SolveLimits._fields if name in self.options}
         rest = {name: value for name, value in self.options.items() if name not in own}
         return replace(self, options=rest), given._replace(**own)
 

@@ -11,9 +11,9 @@ import numpy as np
 from ...core.batch import BatchMatrix, BatchResult, MixedBatch
 from ...core.batch.factors import (
     FACTORIZED,
+    BatchFactors,
     Determinants,
     FactoredSystems,
-    Factors,
     Layout,
     layout_of,
 )
@@ -123,7 +123,7 @@ class BatchDirect:
         chosen_engine(engine, self.executor)(ordering)  # refuses unknown names
         self.layout = self._layout()
         #: The factors of the first systems, by dtype, and the version of the values.
-        self._kept: dict[np.dtype[Any], tuple[int, Factors]] = {}
+        self._kept: dict[np.dtype[Any], tuple[int, BatchFactors]] = {}
 
     def _layout(self) -> Layout | None:
         if self.engine not in OWN or not self.shape[0] or self.ordering is not None:
@@ -268,7 +268,7 @@ class BatchDirect:
 
     # ---- factors
 
-    def _determined(self, A: BatchCsr) -> Iterator[tuple[int, Determinants | Factors]]:
+    def _determined(self, A: BatchCsr) -> Iterator[tuple[int, Determinants | BatchFactors]]:
         """Yield the determinants of consecutive matrices with the number of the first one."""
         if self.layout is not None and A.count:
             found = self.executor.determinants_of(self.layout, A._values)
@@ -277,7 +277,7 @@ class BatchDirect:
                 return
         yield from self._parts(A)
 
-    def _parts(self, A: BatchCsr) -> Iterator[tuple[int, Factors]]:
+    def _parts(self, A: BatchCsr) -> Iterator[tuple[int, BatchFactors]]:
         """Yield the factors of consecutive matrices with the number of the first one."""
         layout = self.layout
         if layout is None or not A.count:
@@ -372,7 +372,7 @@ class _Run(BatchRun):
         self._take(asked, systems)
         return True
 
-    def _solve_part(self, first: int, factors: Factors) -> None:
+    def _solve_part(self, first: int, factors: BatchFactors) -> None:
         """Solve the systems of the matrices from ``first`` on."""
         given, width = self.given, self.given.width
         last = first + factors.states.size

@@ -16,7 +16,7 @@ from ...core.store import Key
 from .terms import Indices, pattern_on
 
 
-class Assembled(NamedTuple):
+class AssembledPattern(NamedTuple):
     """A pattern, and the entry of each number that it is made of.
 
     Attributes
@@ -31,9 +31,9 @@ class Assembled(NamedTuple):
     positions: Indices
 
 
-_BORDERED: Key[Assembled] = Key("bordered by an eigenvector")
-_AUGMENTED: Key[Assembled] = Key("augmented by its residual")
-_JORDAN: Key[Assembled] = Key("with its transpose beside the diagonal")
+_BORDERED: Key[AssembledPattern] = Key("bordered by an eigenvector")
+_AUGMENTED: Key[AssembledPattern] = Key("augmented by its residual")
+_JORDAN: Key[AssembledPattern] = Key("with its transpose beside the diagonal")
 _MIRROR: Key[Indices] = Key("entries at mirrored positions")
 
 
@@ -42,7 +42,7 @@ def _coordinates(A: Csr) -> tuple[Indices, Indices]:
     return np.repeat(np.arange(A.shape[0]), np.diff(indptr)), indices
 
 
-def _assembled(A: Csr, size: int, *parts: tuple[Indices, Indices]) -> Assembled:
+def _assembled(A: Csr, size: int, *parts: tuple[Indices, Indices]) -> AssembledPattern:
     rows = np.concatenate([part[0] for part in parts])
     columns = np.concatenate([part[1] for part in parts])
     keys, positions = np.unique(rows * size + columns, return_inverse=True)
@@ -50,10 +50,10 @@ def _assembled(A: Csr, size: int, *parts: tuple[Indices, Indices]) -> Assembled:
     indptr = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(entry_rows, minlength=size), out=indptr[1:])
     pattern = pattern_on(A.executor, (size, size), indptr, entry_columns)
-    return Assembled(pattern, positions.reshape(-1))
+    return AssembledPattern(pattern, positions.reshape(-1))
 
 
-def bordered(A: Csr) -> Assembled:
+def bordered(A: Csr) -> AssembledPattern:
     """Return ``[[A - l I, s v], [s v^T, 0]]``: of the values of A, n of -l, n of s v twice.
 
     It is the Jacobian matrix of ``(A - l I) v = 0`` and ``s (v^T v - 1) / 2 = 0`` for ``v`` and
@@ -62,7 +62,7 @@ def bordered(A: Csr) -> Assembled:
     former, it is as well conditioned as the eigenvector.
     """
 
-    def make() -> Assembled:
+    def make() -> AssembledPattern:
         n = A.shape[0]
         every, last = np.arange(n), np.full(n, n)
         return _assembled(A, n + 1, _coordinates(A), (every, every), (every, last), (last, every))
@@ -70,10 +70,10 @@ def bordered(A: Csr) -> Assembled:
     return A._pattern.get(_BORDERED, make)
 
 
-def augmented(A: Csr) -> Assembled:
+def augmented(A: Csr) -> AssembledPattern:
     """Return ``[[I, A], [A^T, -d I]]``: of m ones, the values of A twice, and n of -d."""
 
-    def make() -> Assembled:
+    def make() -> AssembledPattern:
         m, n = A.shape
         rows, columns = _coordinates(A)
         first, second = np.arange(m), np.arange(m, m + n)
@@ -84,13 +84,13 @@ def augmented(A: Csr) -> Assembled:
     return A._pattern.get(_AUGMENTED, make)
 
 
-def jordan(A: Csr) -> Assembled:
+def jordan(A: Csr) -> AssembledPattern:
     """Return ``[[0, A], [A^T, 0]]``: of the values of A twice.
 
     Its eigenvalues are plus and minus the singular values of A, its eigenvectors ``(u, v)``.
     """
 
-    def make() -> Assembled:
+    def make() -> AssembledPattern:
         m, n = A.shape
         rows, columns = _coordinates(A)
         return _assembled(A, m + n, (rows, columns + m), (columns + m, rows))

@@ -1,6 +1,6 @@
 """Direct solvers: engines that factorize, and the solver that uses them."""
 
-from .engine import Engine, Factors, LogDeterminant, engines
+from .engine import Engine, EngineFactors, LogDeterminant, engines
 from .solver import Direct
 
-__all__ = ["Direct", "Engine", "Factors", "LogDeterminant", "engines"]
+__all__ = ["Direct", "Engine", "EngineFactors", "LogDeterminant", "engines"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -63,7 +63,7 @@ class Cholmod(Engine):
         ordering = "default" if self.ordering is None else self.ordering
         self._symbolic = analyze(_hermitian(A), ordering_method=ordering)
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis of the pattern."""
         from sksparse.cholmod import CholmodError, CholmodOutOfMemoryError
 
@@ -93,7 +93,7 @@ def _hermitian(A: Csr) -> Any:
     return S.astype(np.complex128 if S.dtype.kind == "c" else np.float64)
 
 
-class CholmodFactors(Factors):
+class CholmodFactors(EngineFactors):
     """The factor of CHOLMOD."""
 
     def __init__(self, factor: Any, S: Any) -> None:

@@ -14,7 +14,7 @@ from ...core.operations import vector
 from ..auto.facts import is_hermitian
 from ..driver.scaling import column_values
 from .cudss_analysis import Analysis, Refused
-from .engine import Engine, Factors
+from .engine import Engine, EngineFactors
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -110,7 +110,7 @@ class CuDss(Engine):
         except Refused:
             return  # without these values: factorize() tries again, and with a matching
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis, which is repeated for another pattern or symmetry."""
         A = A.without_duplicates()
         analysis, hermitian = self._analysis, is_hermitian(A)
@@ -139,7 +139,7 @@ def _singular(reason: Refused) -> InvalidMatrix:
     )
 
 
-class CuDssFactors(Factors):
+class CuDssFactors(EngineFactors):
     """The factors of one matrix.
 
     An analysis holds the factors of one matrix. If it was used for other values meanwhile, the
@@ -153,7 +153,7 @@ class CuDssFactors(Factors):
         self.matrix = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
         self.key = object()
         self.notes = []
-        self._transposed: Factors | None = None
+        self._transposed: EngineFactors | None = None
         self.nnz, replaced, self.counts = analysis.factorize(self.key, self.matrix.data)
         if replaced:
             self._require_usable(replaced)
@@ -183,7 +183,7 @@ class CuDssFactors(Factors):
         positive, negative = self.counts
         return positive, negative, self.matrix.shape[0] - positive - negative
 
-    def _of_transpose(self) -> Factors:
+    def _of_transpose(self) -> EngineFactors:
         if self._transposed is None:
             engine = type(self.engine)(self.engine.ordering)
             self._transposed = engine.factorize(self.matrix.transpose())

@@ -27,7 +27,7 @@ class LogDeterminant(NamedTuple):
     logarithm: float
 
 
-class Factors(ABC):
+class EngineFactors(ABC):
     """The factors of one matrix.
 
     Attributes
@@ -57,7 +57,7 @@ class Factors(ABC):
         raise UnsupportedOperation("this engine gives no inertia: it does not factorize L D L^H")
 
 
-class NoRows(Factors):
+class NoRows(EngineFactors):
     """The factors of a matrix without rows, which libraries refuse."""
 
     nnz = 0
@@ -136,7 +136,7 @@ class Engine(ABC):
         """Find an ordering and other data that depend on the pattern alone."""
 
     @abstractmethod
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize a matrix of the pattern that was analysed.
 
         Raises
@@ -158,7 +158,7 @@ def engines() -> Mapping[str, type[Engine]]:
     from .umfpack import Umfpack
 
     built_in: tuple[type[Engine], ...] = (
-        SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss, lapack.Banded, lapack.Dense,
+        SuperLU, Umfpack, Klu, Cholmod, Pardiso, CuDss, lapack.Banded, lapack.DenseEngine,
     )  # fmt: skip
     found: dict[str, type[Engine]] = {kind.name: kind for kind in built_in}
     for point in entry_points(group=ENTRY_POINT_GROUP):

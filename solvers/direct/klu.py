@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors
+from .engine import Engine, EngineFactors
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Klu(Engine):
         """Find the blocks, and an order of each."""
         self._analysis = _Analysis(A, 0 if self.ordering is None else _ORDERINGS[self.ordering])
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis of the pattern; pivots are chosen for these values."""
         assert self._analysis is not None
         return KluFactors(self._analysis, A)
@@ -98,7 +98,7 @@ class _Analysis:
         finalize(self, _free, library.klu_free_symbolic, self.symbolic, self.common)
 
 
-class KluFactors(Factors):
+class KluFactors(EngineFactors):
     """The numeric object of KLU."""
 
     def __init__(self, analysis: _Analysis, A: Csr) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -43,12 +43,12 @@ class _Lapack(Engine):
     def analyse(self, A: Csr) -> None:
         """Do nothing: there is no order to find."""
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with partial pivoting."""
         return self._made(A.without_duplicates())
 
     @abstractmethod
-    def _made(self, A: Csr) -> Factors:
+    def _made(self, A: Csr) -> EngineFactors:
         """Return the factors of a matrix without duplicates."""
 
 
@@ -62,11 +62,11 @@ class Banded(_Lapack):
 
     name = "banded"
 
-    def _made(self, A: Csr) -> Factors:
+    def _made(self, A: Csr) -> EngineFactors:
         return BandFactors(A)
 
 
-class Dense(_Lapack):
+class DenseEngine(_Lapack):
     """LU factors of a matrix that is stored as a dense one.
 
     References
@@ -76,11 +76,11 @@ class Dense(_Lapack):
 
     name = "dense"
 
-    def _made(self, A: Csr) -> Factors:
+    def _made(self, A: Csr) -> EngineFactors:
         return DenseFactors(A)
 
 
-class _Pivoted(Factors):
+class _Pivoted(EngineFactors):
     """Factors with rows exchanged: ``diagonal`` is that of U, ``pivots`` the exchanges."""
 
     diagonal: np.ndarray[Any, Any]

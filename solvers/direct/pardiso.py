@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors
+from .engine import Engine, EngineFactors
 from .shared_library import pointer, shared_library
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Pardiso(Engine):
         S, hermitian = _prepared(A)
         self._pattern = _Pattern(S, hermitian, self.ordering)
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis, which is repeated where new values are not Hermitian."""
         S, hermitian = _prepared(A)
         pattern = self._pattern
@@ -154,7 +154,7 @@ class _Pattern:
         return parameters
 
 
-class PardisoFactors(Factors):
+class PardisoFactors(EngineFactors):
     """The factors of one slot of a handle."""
 
     def __init__(self, pattern: _Pattern, S: Any) -> None:

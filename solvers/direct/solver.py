@@ -21,7 +21,7 @@ from ...core.settings import Configurable, Settings, settings_of
 from ...core.small_values import as_dtype, values_times
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Norms, RelativeResidual
-from ..driver.residual import TrueResidual
+from ..driver.residual import ResidualOfWorkspace
 from ..driver.scaling import (
     Numbers,
     RightHandSides,
@@ -35,7 +35,7 @@ from ..driver.scaling import (
     scaled_back,
     times,
 )
-from .engine import Engine, Factors, LogDeterminant, NoRows, chosen_engine
+from .engine import Engine, EngineFactors, LogDeterminant, NoRows, chosen_engine
 from .structural_rank import require_structural_rank
 
 if TYPE_CHECKING:
@@ -165,14 +165,14 @@ class Direct(LinOp, metaclass=Configurable):
             raise InvalidMatrix("Direct: the matrix has NaN or Inf: there is no factorization")
         return made
 
-    def _factorized(self, A: Csr, scale: float) -> Factors:
+    def _factorized(self, A: Csr, scale: float) -> EngineFactors:
         if not self.shape[0]:
             return NoRows()
         if scale != 1.0:
             A = A._with_data(values_times(A.executor, A.data, scale))
         return self._engine.factorize(A)
 
-    def _take(self, matrix: Matrix, factors: Factors, scale: float) -> None:
+    def _take(self, matrix: Matrix, factors: EngineFactors, scale: float) -> None:
         self.A, self._factors, self._scale = matrix, factors, scale
         self.factors_nnz = factors.nnz
         fill = factors.nnz / max(matrix.nnz, 1)
@@ -277,7 +277,7 @@ class Direct(LinOp, metaclass=Configurable):
         operator = self.A.astype(dtype)
         sides = RightHandSides(self.executor, block, operator_scale=self._scale)
         rows, columns = block.shape
-        residual = TrueResidual(times(self._scale, operator), rows, rows, columns)
+        residual = ResidualOfWorkspace(times(self._scale, operator), rows, rows, columns)
         start = self._start(x0, sides)
         x, history, error = self._refined(residual, sides, start)
         limits = self.stop.limits(Norms(sides.norm, lambda: history[0], sides.scale))
@@ -335,7 +335,7 @@ class Direct(LinOp, metaclass=Configurable):
         return x
 
     def _residual_norms(
-        self, residual: TrueResidual, sides: RightHandSides, x: Array
+        self, residual: ResidualOfWorkspace, sides: RightHandSides, x: Array
     ) -> tuple[Array, Numbers]:
         """Return the residuals of the columns of ``x``, and their norms."""
         made = self.executor.copy(sides.block)
@@ -343,7 +343,7 @@ class Direct(LinOp, metaclass=Configurable):
         return made, norms(self.executor, made)
 
     def _refined(
-        self, residual: TrueResidual, sides: RightHandSides, x: Array
+        self, residual: ResidualOfWorkspace, sides: RightHandSides, x: Array
     ) -> tuple[Array, list[Numbers], float | None]:
         """Return the best solution of each column, the norms of the residuals, and the error.
 

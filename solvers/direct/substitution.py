@@ -10,7 +10,7 @@ from ...core.errors import InvalidMatrix
 from ...core.operations import ordering
 from ...core.registry import executor as executor_by_name
 from ...core.registry import host_name
-from .engine import Engine, Factors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -79,7 +79,7 @@ class Substitution(Engine):
         """Find the orders of rows and columns."""
         self._order = triangular_order(A.without_duplicates())
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Put the rows and columns in order.
 
         Raises
@@ -95,7 +95,7 @@ class Substitution(Engine):
         return Triangular(A.without_duplicates(), self._order)
 
 
-class Triangular(Factors):
+class Triangular(EngineFactors):
     """A matrix in an order in which it is lower triangular."""
 
     def __init__(self, A: Csr, order: TriangularOrder) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant
 from .row_scaling import scale_of_rows
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class SuperLU(Engine):
         relabelled = type(rows)((rows.data, place[rows.indices], rows.indptr), rows.shape)
         return relabelled.tocsc()
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize; a second matrix of the same pattern takes the columns' order of the first."""
         from scipy.sparse.linalg import splu
 
@@ -132,7 +132,7 @@ class SuperLU(Engine):
         return SuperLUFactors(lu, known, scale, self._is_symmetric)
 
 
-class SuperLUFactors(Factors):
+class SuperLUFactors(EngineFactors):
     """The factors of SuperLU.
 
     Parameters

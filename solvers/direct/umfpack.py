@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, Factors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Umfpack(Engine):
         _check(status)
         self._symbolic = _Handle(call, "free_symbolic", symbolic)
 
-    def factorize(self, A: Csr) -> Factors:
+    def factorize(self, A: Csr) -> EngineFactors:
         """Factorize with the analysis of the pattern."""
         assert self._symbolic is not None
         arrays, call = columns_of(A, np.int64), self._symbolic.call
@@ -100,7 +100,7 @@ class Umfpack(Engine):
         return control
 
 
-class UmfpackFactors(Factors):
+class UmfpackFactors(EngineFactors):
     """The numeric object of UMFPACK, and the matrix, which its solve takes again."""
 
     def __init__(self, numeric: _Handle, arrays: tuple[Any, ...], rcond: float) -> None:

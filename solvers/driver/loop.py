@@ -45,7 +45,7 @@ from .scaling import (
     scaled_back,
 )
 from .verdict import CONVERGED, RUNNING, BestIterate, Members, Numbers, Verification, result_of
-from .watching import ASKED, Watchers, finish, memory_events, says_stop
+from .watching import ASKED, SolveWatchers, finish, memory_events, says_stop
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -58,7 +58,7 @@ UNLIMITED = 2**62
 _ASKED = frozenset(map(int, ASKED))
 
 
-def _agreement(solver: KrylovSolver, watchers: Watchers) -> tuple[str, ...]:
+def _agreement(solver: KrylovSolver, watchers: SolveWatchers) -> tuple[str, ...]:
     """Return the values on which all members of a group must agree, since they share sums."""
     if solver.partition is None:
         return ()
@@ -76,7 +76,7 @@ class Solve(Verification):
     """
 
     def __init__(
-        self, solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
+        self, solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, keep_last: bool
     ) -> None:
         self.solver, self.asked, self.watchers = solver, b, watchers
         self.executor = solver.executor
@@ -523,7 +523,7 @@ class Solve(Verification):
 
 
 def solve(
-    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, *, keep_last: bool = False
+    solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, *, keep_last: bool = False
 ) -> Result:
     """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
 
@@ -552,7 +552,9 @@ MAY_BE_OF_SCALE = frozenset(
 )
 
 
-def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool) -> Result:
+def _solved(
+    solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, keep_last: bool
+) -> Result:
     result, work = _once(solver, b, x0, watchers, keep_last)
     if not MAY_BE_OF_SCALE.isdisjoint(result.stops) and solver.rescale(work):
         result, _ = _once(solver, b, x0, watchers, keep_last)
@@ -560,7 +562,7 @@ def _solved(solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last
 
 
 def _once(
-    solver: KrylovSolver, b: Any, x0: Any, watchers: Watchers, keep_last: bool
+    solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, keep_last: bool
 ) -> tuple[Result, Workspace]:
     solver.executor.refuse_host(SOLVES)
     made = Solve(solver, b, x0, watchers, keep_last)

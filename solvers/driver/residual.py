@@ -32,7 +32,7 @@ PROBES = 4
 SEED = 2011
 
 
-class TrueResidual:
+class ResidualOfWorkspace:
     """Makes ``b - A x`` in the arrays of a workspace.
 
     Parameters
@@ -99,7 +99,7 @@ class TrueResidual:
         return float(np.sqrt(np.mean(column_values(executor, vector.norm, y) ** 2)))
 
 
-class NormalResidual(TrueResidual):
+class NormalResidual(ResidualOfWorkspace):
     """Also makes ``A^H r`` of the residual that it made last, in the same precision.
 
     Parameters
@@ -107,7 +107,7 @@ class NormalResidual(TrueResidual):
     A, AH : LinOp, shape (m, n) and (n, m)
         The operator and its adjoint, in the dtype of the solve.
     rows, length, columns : int
-        As for :class:`TrueResidual`.
+        As for :class:`ResidualOfWorkspace`.
     """
 
     def __init__(self, A: LinOp, AH: LinOp, rows: int, length: int, columns: int) -> None:

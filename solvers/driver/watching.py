@@ -33,7 +33,7 @@ CLOCK_PERIOD = 20
 OPERATORS = ("A", "A_T", "AH", "M", "M_T")
 
 
-class Watchers:
+class SolveWatchers:
     """The watchers of one solve, and their periods.
 
     Parameters

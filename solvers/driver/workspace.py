@@ -17,7 +17,7 @@ from ...core.precision import in_precision
 from ...core.room import zeros_with_room
 from ...core.status import Status
 from ...core.step import Steps
-from .residual import TrueResidual
+from .residual import ResidualOfWorkspace
 from .scaling import UNSCALED, Scales, times
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Workspace:
         its programs are out of date.
     scales : Scales
         The factors of ``A`` and ``M``.
-    residual : TrueResidual
+    residual : ResidualOfWorkspace
         Makes true residuals.
     measured : int or None
         The version of the values of ``A`` that were measured after a solve failed.
@@ -92,7 +92,7 @@ class Workspace:
     applied: bool
     applies_M: bool
     scales: Scales
-    residual: TrueResidual
+    residual: ResidualOfWorkspace
 
     def __init__(self, A: LinOp, M: LinOp | None, columns: int, scales: Scales = UNSCALED) -> None:
         self.A, self.scales = times(scales.A, A), scales
@@ -101,7 +101,7 @@ class Workspace:
         self.n, self.k, self.room = A.local_rows, columns, A.room
         self.dtype = A.dtype
         self.measured: int | None = None
-        self.residual = TrueResidual(self.A, A.local_rows, A.local_columns, columns)
+        self.residual = ResidualOfWorkspace(self.A, A.local_rows, A.local_columns, columns)
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
         self.holds_copies, self.updates = False, 0

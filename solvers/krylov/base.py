@@ -41,7 +41,7 @@ from ..driver.loop import solve
 from ..driver.of_batches import OfBatches
 from ..driver.recorded import RecordedSolve
 from ..driver.scaling import Rescaling, Scales
-from ..driver.watching import Watchers
+from ..driver.watching import SolveWatchers
 from ..driver.workspace import Workspace
 from ..preconditioners import preconditioner
 from ..preconditioners.base import savepoint
@@ -378,7 +378,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         for name, function in (("callback", callback), ("norm_callback", norm_callback)):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name}: expected a function, got {function!r}")
-        return solve(self, b, x0, Watchers(callback, norm_callback, watching))
+        return solve(self, b, x0, SolveWatchers(callback, norm_callback, watching))
 
     def recorded(self, b: Array, *, out: Array) -> RecordedSolve:
         """Return a solve with fixed arrays, which a CUDA graph may hold.
@@ -417,7 +417,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         # the given number of iterations: the outer solver judges the result
-        solution = solve(self, x, None, Watchers(None, None, ()), keep_last=True).x
+        solution = solve(self, x, None, SolveWatchers(None, None, ()), keep_last=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
     @property

@@ -26,7 +26,7 @@ from ...core.settings import Configurable, Settings, settings_of
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
-from ..driver.watching import Watchers
+from ..driver.watching import SolveWatchers
 from ..driver.workspace import Workspace
 from ..preconditioners.base import savepoint
 from .bidiagonal import measure_normal, measure_residual, measured
@@ -185,7 +185,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         if callback is not None and not callable(callback):
             raise InvalidArgument(f"callback: expected a function, got {callback!r}")
         watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
-        return solve(self, b, x0, Watchers(callback, None, watching))
+        return solve(self, b, x0, SolveWatchers(callback, None, watching))
 
     def _savepoint(self) -> Callable[[], None]:
         return savepoint([self], self.A)
@@ -214,7 +214,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
         self._workspaces.clear()
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        solution = solve(self, x, None, Watchers(None, None, ()), within=True).x
+        solution = solve(self, x, None, SolveWatchers(None, None, ()), within=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
     @property

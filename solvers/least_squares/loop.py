@@ -35,7 +35,7 @@ from ..driver.scaling import (
     scale_columns,
     scaled_back,
 )
-from ..driver.watching import Watchers, finish, memory_events, says_stop
+from ..driver.watching import SolveWatchers, finish, memory_events, says_stop
 from .result import LeastSquaresResult
 from .verdict import LeastSquaresVerdict
 
@@ -54,7 +54,7 @@ NEAR_ONE = (0.25, 4.0)
 
 
 def solve(
-    solver: LeastSquaresSolver, b: Any, x0: Any, watchers: Watchers, within: bool = False
+    solver: LeastSquaresSolver, b: Any, x0: Any, watchers: SolveWatchers, within: bool = False
 ) -> LeastSquaresResult:
     """Solve with a solver; see :meth:`LeastSquaresSolver.solve`.
 
@@ -72,7 +72,7 @@ def solve(
             solver.give_back(made.work)
 
 
-def _agreement(solver: LeastSquaresSolver, watchers: Watchers) -> tuple[str, ...]:
+def _agreement(solver: LeastSquaresSolver, watchers: SolveWatchers) -> tuple[str, ...]:
     """Return the values on which all members of a group must agree, since they share sums."""
     if solver.executor.links is None:
         return ()
@@ -92,7 +92,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
         solver: LeastSquaresSolver,
         b: Any,
         x0: Any,
-        watchers: Watchers,
+        watchers: SolveWatchers,
         within: bool,
     ) -> None:
         self.solver, self.asked, self.watchers = solver, b, watchers

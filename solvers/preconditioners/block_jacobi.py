@@ -11,7 +11,7 @@ from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
 from .base import Preconditioner, RecordedRefresh, require_finite
-from .block_storage import Blocks, stored_by_condition
+from .block_storage import DiagonalBlocks, stored_by_condition
 from .factors import row_of_entries
 from .isai import RecordedRows
 
@@ -250,7 +250,7 @@ def _joined(starts: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 # ---- their inverses
 
 
-class Gather(NamedTuple):
+class BlockGather(NamedTuple):
     """Blocks of one size: their numbers, and where their entries are in the matrix and in them."""
 
     which: np.ndarray[Any, Any]
@@ -263,7 +263,7 @@ class Gathers(NamedTuple):
 
     indptr: Array
     indices: Array
-    by_size: dict[int, Gather]
+    by_size: dict[int, BlockGather]
 
     @classmethod
     def of(cls, S: Csr, starts: np.ndarray[Any, Any]) -> Gathers:
@@ -283,7 +283,7 @@ class Gathers(NamedTuple):
             mine = place[blocks] >= 0
             b = blocks[mine]
             places = (place[b] * size + rows[mine] - first[b]) * size + columns[mine] - first[b]
-            found[size] = Gather(which, inside[mine], places)
+            found[size] = BlockGather(which, inside[mine], places)
         return cls(S.indptr, S.indices, found)
 
     def fits(self, S: Csr) -> bool:
@@ -298,7 +298,7 @@ class Gathers(NamedTuple):
 
 def _inverted(
     S: Csr, starts: np.ndarray[Any, Any], gathers: Gathers, *, by_rows: bool
-) -> tuple[Matrix, dict[int, Blocks]]:
+) -> tuple[Matrix, dict[int, DiagonalBlocks]]:
     """Return the inverses of the blocks as a matrix, and by size as dense arrays.
 
     The matrix has block rows if all are of one size, unless compressed ones were requested.
@@ -307,11 +307,11 @@ def _inverted(
     sizes = np.diff(starts)
     if not bool(xp.all(xp.isfinite(S.data))):
         raise InvalidMatrix("BlockJacobi: the matrix has NaN or Inf")
-    made: dict[int, Blocks] = {}
+    made: dict[int, DiagonalBlocks] = {}
     for size, (which, entries, places) in gathers.by_size.items():
         dense = xp.zeros((which.size, size, size), dtype=S.dtype)
         dense.reshape(-1)[places] = S.data[entries]
-        made[size] = Blocks(which, dense, _inverse(xp, executor, dense, starts[which]))
+        made[size] = DiagonalBlocks(which, dense, _inverse(xp, executor, dense, starts[which]))
     if len(made) == 1 and sizes.size and not by_rows:
         size, (_, _, inverse) = next(iter(made.items()))
         if size > 1:
@@ -344,7 +344,10 @@ def _inverse(xp: Any, executor: Executor, dense: Array, first_rows: np.ndarray[A
 
 
 def _by_rows(
-    S: Csr, starts: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any], made: dict[int, Blocks]
+    S: Csr,
+    starts: np.ndarray[Any, Any],
+    sizes: np.ndarray[Any, Any],
+    made: dict[int, DiagonalBlocks],
 ) -> Csr:
     """Return blocks of several sizes as compressed rows, block after block."""
     executor, xp = S.executor, S.executor.xp

@@ -27,7 +27,7 @@ _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 _HALF_LARGEST, _HALF_STEP = 65504.0, 2.0**-25
 
 
-class Blocks(NamedTuple):
+class DiagonalBlocks(NamedTuple):
     """Diagonal blocks of one size.
 
     Attributes
@@ -44,7 +44,7 @@ class Blocks(NamedTuple):
 
 
 def stored_by_condition(
-    inverse: Csr, made: dict[int, Blocks], starts: np.ndarray[Any, Any]
+    inverse: Csr, made: dict[int, DiagonalBlocks], starts: np.ndarray[Any, Any]
 ) -> tuple[LinOp, str]:
     """Return the inverse as a sum of matrices of several storage dtypes, and a note on them.
 
@@ -87,7 +87,9 @@ def _may_store(name: str, dtype: Any) -> bool:
         return False
 
 
-def _chosen(executor: Any, group: Blocks, usable: list[str], full: str) -> np.ndarray[Any, Any]:
+def _chosen(
+    executor: Any, group: DiagonalBlocks, usable: list[str], full: str
+) -> np.ndarray[Any, Any]:
     """Return the names of the dtypes that blocks are stored in."""
     xp = executor.xp
     inverse = xp.abs(not_flushed(executor, group.inverses))

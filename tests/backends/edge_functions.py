@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wollemi.core.edge_functions.program import Builder, Counts, Program
-from wollemi.core.edge_functions.trace import Traced, trace
+from wollemi.core.edge_functions.program import Builder, EdgeProgram, InputCounts
+from wollemi.core.edge_functions.trace import TracedEdgeFunction, trace
 
 #: Inputs of each kind that generated calls have.
 INPUTS = 5
@@ -46,7 +46,7 @@ def biased(s: Any, e: Any) -> Any:
 FUNCTIONS = (alibi, gates, blocks)
 
 
-def traced(function: Any, *, lists_entries: bool = True) -> Traced:
+def traced(function: Any, *, lists_entries: bool = True) -> TracedEdgeFunction:
     """Return the trace of a function on a pattern of the sizes above."""
     return trace(function, (M, N), (NNZ,), lists_entries=lists_entries)
 
@@ -55,10 +55,10 @@ def text_of(function: Any, inputs: int = INPUTS) -> str:
     """Return the text of a function that is given some inputs of each kind."""
     program = traced(function).program
     chosen = _numbered(program, function)
-    return chosen._replace(counts=Counts(inputs, inputs, inputs)).text
+    return chosen._replace(counts=InputCounts(inputs, inputs, inputs)).text
 
 
-def _numbered(program: Program, function: Any) -> Program:
+def _numbered(program: EdgeProgram, function: Any) -> EdgeProgram:
     """Return a program that reads the inputs of these numbers, not the first ones."""
     found = traced(function)
     numbers = {
@@ -81,4 +81,4 @@ def text_of_outputs() -> str:
     (first,) = program.outputs
     outputs = [first, made.function("exp", made.leaf("score")), made.leaf("of_entry", 3)]
     outputs += [made.leaf("of_column", 2), made.value(made.leaf("column"))]
-    return made.finish(outputs, "identity", Counts(INPUTS, INPUTS, INPUTS)).text
+    return made.finish(outputs, "identity", InputCounts(INPUTS, INPUTS, INPUTS)).text

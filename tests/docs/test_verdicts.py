@@ -11,7 +11,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.solvers.driver import scaling
-from wollemi.solvers.driver.residual import TrueResidual
+from wollemi.solvers.driver.residual import ResidualOfWorkspace
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
@@ -46,13 +46,13 @@ def solver(name: str, A: wl.Csr) -> Any:
 @pytest.mark.parametrize("name", LINEAR)
 def test_residuals_of_single_precision_are_made_in_double(name, monkeypatch):
     assert "in double precision" in rows()[name][2]
-    dtypes, made = [], TrueResidual.make
+    dtypes, made = [], ResidualOfWorkspace.make
 
     def seen(self, x, r):
         dtypes.append(self.operator.dtype)
         made(self, x, r)
 
-    monkeypatch.setattr(TrueResidual, "make", seen)
+    monkeypatch.setattr(ResidualOfWorkspace, "make", seen)
     D = np.diag([0.5, 0.75, 1.0]).astype(np.float32)
     assert solver(name, wl.Csr(D)).solve(np.ones(3, np.float32)).converged
     assert dtypes and set(dtypes) == {np.dtype(np.float64)}

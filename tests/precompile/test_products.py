@@ -13,7 +13,7 @@ from wollemi.backends.cuda.products import slab_attention, tile_attention
 from wollemi.backends.cuda.products.slab_lists import make_lists
 from wollemi.backends.cuda.products.tile_pattern import make_tiles
 from wollemi.backends.cuda.products.tile_shapes import WIDTHS
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.calls import FusedmmCall, GradientCall
 from wollemi.core.operations import products as operations
 from wollemi.precompile import products, recording, target
@@ -104,7 +104,7 @@ def test_attention_by_tiles_launches_kernels_of_the_wheel(
 ) -> None:
     device = products.Noting(target.Target("sm_90"))
     monkeypatch.setattr(device, "allow_shared", lambda function, nbytes: None, raising=False)
-    on = Adapter(products.described(device))
+    on = CupyAdapter(products.described(device))
     rows, n = np.nonzero(np.tri(256, dtype=bool))
     made = make_tiles(np, rows, n, (256, 256))
     tiles = type(made)(*(x.view(NativeArray) if isinstance(x, np.ndarray) else x for x in made))
@@ -128,7 +128,7 @@ def test_attention_by_slabs_launches_kernels_of_the_wheel(
 ) -> None:
     device = products.Noting(target.Target("sm_90"))
     monkeypatch.setattr(device, "allow_shared", lambda function, nbytes: None, raising=False)
-    on = Adapter(products.described(device))
+    on = CupyAdapter(products.described(device))
     height = slab_attention.height_of(device.shared_bytes, columns)
     lists = make_lists(np, np.zeros(1, int), np.zeros(1, int), (256, 256), height, columns)
     native = type(lists)(*(x.view(NativeArray) if isinstance(x, np.ndarray) else x for x in lists))

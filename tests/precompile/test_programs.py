@@ -101,7 +101,7 @@ def kernels_of(executor: Recorder, device: Any) -> Iterator[tuple[str, str]]:
             _totals=lambda step: None,
         )
         for at, step in enumerate(steps):
-            kernel: Kernel | None = loop.Graph._kernel(graph, at)
+            kernel: Kernel | None = loop.LoopGraph._kernel(graph, at)
             if kernel is not None:
                 yield kernel.symbol, kernel.source
             else:

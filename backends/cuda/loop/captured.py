@@ -8,7 +8,7 @@ from ....core.errors import UnsupportedOperation
 from ....core.links import works_alone
 from ...gpu.tape import steps_of
 from ..runtime.graphs import GraphBuilder, OwnMemory, checked, runtime
-from .loop import Graph
+from .loop import LoopGraph
 
 if TYPE_CHECKING:
     from ....core.iteration import Iteration
@@ -33,7 +33,7 @@ class CapturableLoop:
             )
         self.executor = executor
         steps = steps_of(executor.record(iteration.body).expanded())
-        self.graph = Graph(executor, steps, iteration.status)
+        self.graph = LoopGraph(executor, steps, iteration.status)
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations, or record a loop of at most that number."""

@@ -82,11 +82,11 @@ def make_program(executor: CudaExecutor, program: Program, status: Status) -> An
     """Return the object that runs the program of an iteration: it has ``run(limit)``."""
     if not works_alone(executor):  # members meet between the kernels, or at their end
         steps = steps_of(program.expanded())
-        return Graph(executor, with_exchanges(executor, steps), status)
+        return LoopGraph(executor, with_exchanges(executor, steps), status)
     phases = phases_of(steps_of(program))
     if phases is not None and fits_one_kernel(executor, program, phases):
         return PersistentKernel(executor, phases, status)
-    return Graph(executor, steps_of(program.expanded()), status)
+    return LoopGraph(executor, steps_of(program.expanded()), status)
 
 
 def with_exchanges(executor: CudaExecutor, steps: list[TapeStep]) -> list[TapeStep]:
@@ -236,7 +236,7 @@ def loaded(device: CudaDevice, kernel: Kernel) -> Any:
     return device.function(kernel.symbol, lambda: kernel.source)
 
 
-class Graph:
+class LoopGraph:
     """The kernels of an iteration under a WHILE node; the device sets its condition."""
 
     def __init__(self, executor: CudaExecutor, steps: list[TapeStep], status: Status) -> None:

@@ -54,7 +54,7 @@ EACH = 8
 SECTOR = 32
 
 
-class Panels(NamedTuple):
+class SampledPanels(NamedTuple):
     """Panels of rows, and the lists of entries that waves sample in them.
 
     Attributes
@@ -118,21 +118,21 @@ class SampledDense(GpuAlgorithm):
             f"{dense * 1e6:.0f} microseconds and the sampled one {sparse * 1e6:.0f}"
         )
 
-    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Panels:
+    def prepare(self, on: Adapter, A: Csr, facts: Facts) -> SampledPanels:
         """Return panels that there is memory for, of sums as they are held."""
         m, n = A.shape
         line = distance_in_panel(n) * max(facts.itemsize, 4)
         rows = rows_of_panel(m, most_bytes(on.executor) // line)
         pieces = on.pieces(A, PIECE, sampled=True)
         if rows >= m:
-            return Panels(rows, pieces, [0, pieces.items])
+            return SampledPanels(rows, pieces, [0, pieces.items])
         assert pieces.target is not None
         xp = on.executor.xp
         tops = xp.arange(0, m, rows).astype(A.indices.dtype)
         first = on.executor.to_host(xp.searchsorted(pieces.target[: pieces.items], tops))
-        return Panels(rows, pieces, [*first.tolist(), pieces.items])
+        return SampledPanels(rows, pieces, [*first.tolist(), pieces.items])
 
-    def run(self, on: Adapter, state: Panels, call: SddmmCall) -> None:
+    def run(self, on: Adapter, state: SampledPanels, call: SddmmCall) -> None:
         """Multiply and sample, panel by panel of each block."""
         A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
         alpha, beta = call.alpha, call.beta

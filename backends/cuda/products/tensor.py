@@ -65,7 +65,7 @@ def run_kernel(
     executor.launch(launched, blocks, flat, kernel.block, shared)
 
 
-class Places:
+class AlignedMemory:
     """Neighbours in a piece of memory, each at a multiple of 256 bytes."""
 
     def __init__(self, **sizes: int) -> None:
@@ -80,10 +80,10 @@ class Places:
         return {name: address + offset for name, offset in self.offsets.items()}
 
 
-def places_of_values(m: int, pattern: TilePattern, dtype: np.dtype[Any]) -> Places:
+def places_of_values(m: int, pattern: TilePattern, dtype: np.dtype[Any]) -> AlignedMemory:
     """Return the sizes of packed values of a dtype: float32 has powers of two for rows."""
     scaled = dtype.name == "float32"
-    return Places(
+    return AlignedMemory(
         values=int(pattern.order.size) * dtype.itemsize,
         exponents=4 * m * scaled,
         bad=4 * pattern.blocks * kernels.PIECES * scaled,
@@ -267,7 +267,7 @@ class TensorCores(GpuAlgorithm):
         steps = pattern.steps
         windows = -(-steps // kernels.window_steps(width))
         strips = cut.panels * windows * (width // kernels.STRIP)
-        places = Places(
+        places = AlignedMemory(
             verdict=4,
             dense=cut.panels * steps * kernels.dense_bytes(dtype.name, width),
             bad_dense=4 * strips,

@@ -31,7 +31,7 @@ ALIGNMENT = 16
 LARGEST_GAP = 1 << 14
 
 
-class Span(NamedTuple):
+class CopiedSpan(NamedTuple):
     """Bytes of a device that are copied at once, and where they go.
 
     Attributes
@@ -97,25 +97,25 @@ def _joined(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     return joined
 
 
-def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[Span]]:
+def spans_of(arrays: Sequence[Array]) -> tuple[list[int], list[CopiedSpan]]:
     """Return the offset of each array on the host, and the spans to copy."""
     if len(arrays) == 1:
-        return [0], [Span(int(arrays[0].data.ptr), 0, int(arrays[0].nbytes))]
+        return [0], [CopiedSpan(int(arrays[0].data.ptr), 0, int(arrays[0].nbytes))]
     of_memory: dict[int, list[int]] = {}
     for at, array in enumerate(arrays):
         of_memory.setdefault(id(array.data.mem), []).append(at)
-    begins, spans, end = [0] * len(arrays), list[Span](), 0
+    begins, spans, end = [0] * len(arrays), list[CopiedSpan](), 0
     for members in of_memory.values():
         places = sorted((int(arrays[at].data.ptr), at) for at in members)
         source = reached = places[0][0]
         begin = end
         for place, at in places:
             if place - reached > LARGEST_GAP:
-                spans.append(Span(source, begin, begin + reached - source))
+                spans.append(CopiedSpan(source, begin, begin + reached - source))
                 source, begin = place, _aligned(begin + reached - source)
             begins[at] = begin + place - source
             reached = max(reached, place + int(arrays[at].nbytes))
-        spans.append(Span(source, begin, begin + reached - source))
+        spans.append(CopiedSpan(source, begin, begin + reached - source))
         end = _aligned(begin + reached - source)
     return begins, spans
 
@@ -171,7 +171,7 @@ class CudaTransfer(Transfer):
         return found
 
     @cached_property
-    def reads(self) -> tuple[list[Span], list[tuple[tuple[int, ...], np.dtype[Any], int]]]:
+    def reads(self) -> tuple[list[CopiedSpan], list[tuple[tuple[int, ...], np.dtype[Any], int]]]:
         """The copies to a buffer of the host; the shape, dtype and offset of each array in it."""
         begins, spans = spans_of(self.arrays)
         return spans, [
@@ -211,7 +211,7 @@ class CudaTransfer(Transfer):
         memory = executor._guarded("copy to the host", 0, self._brought, spans)
         return [np.ndarray(shape, dtype, memory, begin) for shape, dtype, begin in parts]
 
-    def _brought(self, spans: Sequence[Span]) -> HostArray:
+    def _brought(self, spans: Sequence[CopiedSpan]) -> HostArray:
         executor, nbytes = self.executor, spans[-1].end
         cuda = executor.xp.cuda
         memory = (

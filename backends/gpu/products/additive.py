@@ -12,7 +12,7 @@ from ..base import GpuExecutor
 from ..table import kernel
 from . import declarations as ml
 from .choice import of_waves, summed_piece
-from .csr import Adapter
+from .csr import CupyAdapter
 from .rowwise import shape_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def launch(
-    on: Adapter,
+    on: CupyAdapter,
     kernel: SimtKernel,
     join: SimtKernel,
     A: Csr,
@@ -35,7 +35,7 @@ def launch(
 
     Parameters
     ----------
-    on : Adapter
+    on : CupyAdapter
         The device.
     kernel, join : SimtKernel
         The kernels over rows and row segments, and the kernel that adds up the segments.
@@ -107,7 +107,7 @@ def csr_additive_attention(
         return
     made = (E, positive, log_totals, shares)
     launch(
-        Adapter(executor), ml.csr_additive_attention, ml.additive_attention_join, A,
+        CupyAdapter(executor), ml.csr_additive_attention, ml.additive_attention_join, A,
         target.shape[2], (target, source, D), made, slope, 3, GRADIENTS=int(positive is not None),
     )  # fmt: skip
 
@@ -129,7 +129,7 @@ def csr_additive_attention_backward(
     """Go over the columns as rows of the transpose, then add up over the columns of heads."""
     if not D.size:
         return
-    on = Adapter(executor)
+    on = CupyAdapter(executor)
     transposed, _ = A.transposed_pattern()
     steep = executor.allocate(D.shape, D.dtype)
     given, made = (target, source, G, log_totals, means), (of_D, steep, of_source)

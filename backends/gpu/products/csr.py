@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ....core.formats.csr import Csr
 
 
-class Adapter(adapter.Adapter):
+class CupyAdapter(adapter.Adapter):
     """A GPU that CuPy knows."""
 
     executor: GpuExecutor
@@ -136,7 +136,7 @@ algorithms.register("fusedmm", FusedmmRowSplit(), FusedmmRowSegments())
 
 def select(executor: GpuExecutor, A: Csr, columns: int, dtype: str) -> Selection:
     """Return an adapter of the executor, and the facts."""
-    return Selection(Adapter(executor), facts_of(A, columns, dtype))
+    return Selection(CupyAdapter(executor), facts_of(A, columns, dtype))
 
 
 for _product in ("spmm", "sddmm", "fusedmm"):
@@ -148,10 +148,10 @@ def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
     plan = call.A.plan_for("fusedmm", call.dense.shape[2], call.kernel, call.dense.dtype)
     algorithm, state = cast(FusedAlgorithm, plan.algorithm), plan.state
 
-    def repeats(on: Adapter) -> bool:
+    def repeats(on: CupyAdapter) -> bool:
         return algorithm.repeats and algorithm.launches_gradients(on, state, call)
 
-    def compute(on: Adapter) -> None:
+    def compute(on: CupyAdapter) -> None:
         algorithm.gradients(on, state, call)
 
     factors = (*call.factors, "gradients")
@@ -161,25 +161,25 @@ def gradients(executor: GpuExecutor, call: GradientCall) -> Repeatable | None:
 @kernel(operations.csr_softmax)
 def csr_softmax(executor: GpuExecutor, A: Csr, S: Array) -> None:
     """Make weights of the scores of each row."""
-    weigh(Adapter(executor), A, "softmax", S)
+    weigh(CupyAdapter(executor), A, "softmax", S)
 
 
 @kernel(operations.csr_softmax_backward)
 def csr_softmax_backward(executor: GpuExecutor, A: Csr, P: Array, G: Array) -> None:
     """Turn gradients of weights into gradients of scores."""
-    weigh_gradients(Adapter(executor), A, "softmax", P, G)
+    weigh_gradients(CupyAdapter(executor), A, "softmax", P, G)
 
 
 @kernel(operations.csr_spmm_max)
 def csr_spmm_max(executor: GpuExecutor, A: Csr, B: Array, C: Array) -> None:
     """Take the largest of the rows that a row names."""
-    by_columns(Adapter(executor), ml.csr_spmm_max, A, B, C)
+    by_columns(CupyAdapter(executor), ml.csr_spmm_max, A, B, C)
 
 
 @kernel(operations.csr_spmm_where_equal)
 def csr_spmm_where_equal(executor: GpuExecutor, A: Csr, *operands: Array) -> None:
     """Add up the gradients where the values equal the value of the row."""
-    by_columns(Adapter(executor), ml.csr_spmm_where_equal, A, *operands)
+    by_columns(CupyAdapter(executor), ml.csr_spmm_where_equal, A, *operands)
 
 
 def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
@@ -194,12 +194,12 @@ def run(executor: GpuExecutor, call: ProductCall) -> Repeatable | None:
     if instead is not None:
         return run(executor, call._replace(kernel=instead))
 
-    on, state = Adapter(executor), plan.state
+    on, state = CupyAdapter(executor), plan.state
     if not algorithm.launches_only(on, call):
         algorithm.run(on, state, call)
         return None
 
-    def compute(on: Adapter) -> None:
+    def compute(on: CupyAdapter) -> None:
         algorithm.run(on, state, call)
 
     own = algorithm.own_memory(on, call)
@@ -216,7 +216,7 @@ def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
         return None
     if name == "auto":
         facts = facts_of(A, columns, call.dense.dtype.name)
-        on = Adapter(executor)
+        on = CupyAdapter(executor)
         name = ml_choice.choose(
             "fusedmm", facts.statistics, on.waves, columns, facts.itemsize, on.rules
         ).kernel
@@ -227,7 +227,7 @@ def traced(executor: GpuExecutor, call: TracedCall) -> Repeatable | None:
         )
     plan = A.plan_for("fusedmm", columns, name, call.dense.dtype)
 
-    def compute(on: Adapter) -> None:
+    def compute(on: CupyAdapter) -> None:
         cast(FusedmmRowSplit, plan.algorithm).run_traced(on, plan.state, call)
 
     return again(executor, plan, call.arrays, call.factors, compute, repeats=lambda _: True)
@@ -245,7 +245,7 @@ def csr_edge_function(
     function: str,
 ) -> None:
     """Run a program for the score of each entry: a wave has a row."""
-    on, (batch, outputs, _) = Adapter(executor), F.shape
+    on, (batch, outputs, _) = CupyAdapter(executor), F.shape
     if outputs != len(program_of(function).outputs):
         raise InvalidArgument(f"F: expected one array for each output, got {outputs}")
     if not F.size:
@@ -285,9 +285,9 @@ def again(
     plan: Prepares,
     arrays: Sequence[Array | None],
     factors: Sequence[complex | str],
-    compute: Callable[[Adapter], None],
+    compute: Callable[[CupyAdapter], None],
     *,
-    repeats: Callable[[Adapter], bool],
+    repeats: Callable[[CupyAdapter], bool],
 ) -> Repeatable | None:
     """Repeat the launches for arrays of this layout, or compute and record them.
 
@@ -299,7 +299,7 @@ def again(
     if known is not None:
         known.run(executor, addresses)
         return Repeatable(plan, known.run, arrays)
-    on = Adapter(executor)
+    on = CupyAdapter(executor)
     spans = repeated.spans_of(arrays, addresses) if repeats(on) else None
     with executor.noting() as launches:
         compute(on)

@@ -197,7 +197,7 @@ def product(
     executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: FusedmmCall[Mask]
 ) -> Repeatable | None:
     """Run the first suitable of some algorithms, or the named one."""
-    algorithm = chosen(algorithms, csr.Adapter(executor), call)
+    algorithm = chosen(algorithms, csr.CupyAdapter(executor), call)
     if not call.has_output:
         return None
 
@@ -211,7 +211,7 @@ def gradients(
     executor: GpuExecutor, algorithms: tuple[MaskAlgorithm, ...], call: GradientCall[Mask]
 ) -> Repeatable | None:
     """Compute the gradients by the first suitable of some algorithms, or by the named one."""
-    algorithm = chosen(algorithms, csr.Adapter(executor), call)
+    algorithm = chosen(algorithms, csr.CupyAdapter(executor), call)
 
     def compute(on: Adapter) -> None:
         algorithm.gradients(on, call)

@@ -64,7 +64,7 @@ class SubWarp(VectorAlgorithm):
         launch(call)
 
 
-class Stream(VectorAlgorithm):
+class CsrStream(VectorAlgorithm):
     """CSR-stream: a block loads its rows side by side into shared memory and adds them up there."""
 
     name: ClassVar[str] = "stream"
@@ -192,7 +192,7 @@ class RowSegments(_Packed):
 
 
 algorithms.register(
-    "spmv", SellPattern(), SellNear(), Sell(), RowSegments(), Stream(), CsrAdaptive(), SubWarp()
+    "spmv", SellPattern(), SellNear(), Sell(), RowSegments(), CsrStream(), CsrAdaptive(), SubWarp()
 )
 
 

@@ -15,7 +15,7 @@ from ...simt import kernels as simt
 from ..constants import SpmvConstants
 from . import packed, selection
 from .measured import Measurements
-from .on_device import RowPatterns
+from .on_device import FoundRowPatterns
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -96,7 +96,7 @@ class OnHost(Measurements):
         return found
 
     @cached_property
-    def patterns(self) -> RowPatterns:
+    def patterns(self) -> FoundRowPatterns:
         """The patterns of the rows, if a byte can number them."""
         indptr, offsets = self.A.indptr.astype(np.int64), self._offsets
         lengths, models = np.diff(indptr), []
@@ -106,9 +106,9 @@ class OnHost(Measurements):
             distinct = np.unique(of_rows, axis=0, return_index=True)[1] if length else [0]
             models.append(rows[distinct])
             if sum(map(len, models)) > selection.MOST_PATTERNS:
-                return RowPatterns(self.reach)
+                return FoundRowPatterns(self.reach)
         model = np.concatenate(models)
-        return RowPatterns(self.reach, model=model)
+        return FoundRowPatterns(self.reach, model=model)
 
     @cached_property
     def reach(self) -> int:

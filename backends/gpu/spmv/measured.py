@@ -61,7 +61,7 @@ class Measurements(ABC):
 
     @cached_property
     @abstractmethod
-    def patterns(self) -> on_device.RowPatterns:
+    def patterns(self) -> on_device.FoundRowPatterns:
         """The patterns of the rows, if a byte can number them."""
 
     @cached_property
@@ -171,7 +171,7 @@ class Measured(Measurements):
         return lengths_in_numbers(self._indptr, columns)
 
     @cached_property
-    def patterns(self) -> on_device.RowPatterns:
+    def patterns(self) -> on_device.FoundRowPatterns:
         """The patterns of the rows, if a byte can number them."""
         find = packed.row_patterns if self.is_on_host else on_device.row_patterns
         return find(self.executor, self.A.indptr, self.A.indices, selection.MOST_PATTERNS)

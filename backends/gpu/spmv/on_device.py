@@ -151,7 +151,7 @@ def equal_slices(executor: GpuExecutor, slices: int, width: int) -> Array:
     return pointers
 
 
-class RowPatterns(NamedTuple):
+class FoundRowPatterns(NamedTuple):
     """The patterns of the rows, as offsets from the diagonal.
 
     Attributes
@@ -189,7 +189,9 @@ def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
     return int(_brought(executor, reach)[0])
 
 
-def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int) -> RowPatterns:
+def row_patterns(
+    executor: GpuExecutor, indptr: Array, indices: Array, most: int
+) -> FoundRowPatterns:
     """Return the patterns of rows, if they are at most ``most``.
 
     All is launched before the host waits: the numbering of patterns does nothing where these are
@@ -212,8 +214,8 @@ def row_patterns(executor: GpuExecutor, indptr: Array, indices: Array, most: int
     check_patterns(executor, indptr, indices, of_row, model, wrong, found, most)
     far, count, differ = (int(n) for n in _brought(executor, numbers))
     if count > most or differ:
-        return RowPatterns(far)
-    return RowPatterns(far, of_row, model[:count])
+        return FoundRowPatterns(far)
+    return FoundRowPatterns(far, of_row, model[:count])
 
 
 def check_patterns(

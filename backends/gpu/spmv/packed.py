@@ -123,7 +123,9 @@ class Packed:
         self._fill(matrix, self.code)
         return self
 
-    def _tell_columns(self, matrix: Csr, patterns: on_device.RowPatterns, longest: int) -> None:
+    def _tell_columns(
+        self, matrix: Csr, patterns: on_device.FoundRowPatterns, longest: int
+    ) -> None:
         """Give each lane a pattern, and the patterns a table of offsets."""
         if patterns.model is None:
             raise Unsuited(f"rows have more than {MOST_PATTERNS} patterns of columns")
@@ -290,7 +292,7 @@ def pack_rows(
     *,
     in_order: bool,
     lengths: on_device.RowLengths | None = None,
-    patterns: on_device.RowPatterns | None = None,
+    patterns: on_device.FoundRowPatterns | None = None,
 ) -> Packed:
     """Return a packed copy with rows as lanes, sorted within windows unless ``in_order``.
 
@@ -298,7 +300,7 @@ def pack_rows(
     ----------
     lengths : RowLengths, optional
         Of the rows, where they were measured.
-    patterns : RowPatterns, optional
+    patterns : FoundRowPatterns, optional
         At most 256, where these were looked for.
     """
     made, m = Packed(executor, matrix, code), matrix.shape[0]
@@ -404,7 +406,7 @@ def largest(xp: ModuleType, numbers: Array) -> int:
 
 def row_patterns(
     executor: GpuExecutor, indptr: Array, indices: Array, most: int
-) -> on_device.RowPatterns:
+) -> on_device.FoundRowPatterns:
     """Return how far rows reach, and their patterns if they are at most ``most``."""
     m = int(indptr.size) - 1
     numbers = executor.zeros((3,), np.int32)
@@ -414,8 +416,8 @@ def row_patterns(
         on_device.check_patterns(executor, indptr, indices, *found, numbers[2:])
     reach, _, differ = (int(n) for n in executor.to_host(numbers))
     if found is None or differ:
-        return on_device.RowPatterns(reach)
-    return on_device.RowPatterns(reach, *found)
+        return on_device.FoundRowPatterns(reach)
+    return on_device.FoundRowPatterns(reach, *found)
 
 
 def alike(xp: ModuleType, hashes: Array, most: int) -> tuple[Array, Array] | None:

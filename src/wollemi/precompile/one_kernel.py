@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.cuda.loop import shapes
 from ..backends.cuda.loop.persistent import persistent_kernel
 from ..backends.cuda.loop.schedule import all_vectors, phases_of, plan
-from ..backends.gpu.spmv.csr import Stream
+from ..backends.gpu.spmv.csr import CsrStream
 from ..backends.gpu.tape import steps_of
 from ..backends.simt.fused import Kernel
 from ..backends.simt.operands import CODES, address
@@ -76,7 +76,7 @@ def with_rows_of(program: Program, longest: int) -> Program:
         matrix, *others = call.arguments
         names = ("dtype", "storage_dtype", "indptr", "indices", "data")
         planned = SimpleNamespace(
-            plan=CsrPlan(Stream(), "", RowStatistics(1, 1, longest, longest, 0.0, longest, 0.0)),
+            plan=CsrPlan(CsrStream(), "", RowStatistics(1, 1, longest, longest, 0.0, longest, 0.0)),
             **{name: getattr(matrix, name) for name in names},
         )
         return Call(csr_spmv, (matrices.setdefault(id(matrix), planned), *others))

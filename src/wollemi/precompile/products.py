@@ -20,7 +20,7 @@ from ..backends.cuda.products import tile_shapes
 from ..backends.cuda.products.tile_sddmm import source
 from ..backends.gpu.device import Program
 from ..backends.gpu.products import declarations as ml
-from ..backends.gpu.products.csr import Adapter
+from ..backends.gpu.products.csr import CupyAdapter
 from ..backends.gpu.products.gradient_kernels import OF_ENTRIES, launch_gradients
 from ..backends.gpu.table import algorithms
 from ..backends.simt.operands import CODES
@@ -52,7 +52,7 @@ INDEX = np.dtype(np.int32)
 def product_programs(target: Target, dtype: str) -> Iterator[Program]:
     """Yield the programs of products with dense matrices for values of a dtype."""
     device = Noting(target)
-    on = Adapter(described(device))
+    on = CupyAdapter(described(device))
     chosen = [
         (p, algorithm) for p, algorithm in algorithms if algorithm.name in ALGORITHMS.get(p, ())
     ]
@@ -145,7 +145,7 @@ def matrices(dtype: str) -> Iterator[Csr]:
         yield Csr._from_arrays(executor, (rows, rows), *map(executor.from_host, arrays))
 
 
-def _run(on: Adapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) -> None:
+def _run(on: CupyAdapter, product: str, algorithm: Algorithm, A: Csr, facts: Facts) -> None:
     state = algorithm.prepare(on, A, facts)
 
     def dense() -> Any:

@@ -23,7 +23,7 @@ from ..backends.gpu.constants import SPMV
 from ..backends.gpu.device import Program
 from ..backends.gpu.spmv import packed
 from ..backends.gpu.spmv.algorithm import block_of
-from ..backends.gpu.spmv.csr import Sell, Stream, SubWarp
+from ..backends.gpu.spmv.csr import CsrStream, Sell, SubWarp
 from ..backends.gpu.tape import TapeStep, steps_of
 from ..backends.simt.fused import Kernel
 from ..backends.simt.kernels import LANES, sell_packed, simt_kernels
@@ -104,14 +104,14 @@ def distinct_steps(target: Target, dtype: str) -> list[TapeStep]:
 def plans() -> Iterator[Plan]:
     """Yield the plans of products that may share their kernel, as far as its text goes."""
     one = RowStatistics(1, 1, 1, 1.0, 0.0, 1, 0.0)
-    yield Plan(Stream(), "", one)
+    yield Plan(CsrStream(), "", one)
     for lanes in LANES:
         rows = SPMV.small_entries
         statistics = RowStatistics(rows, rows, 2 * lanes * rows, 2.0 * lanes, 0.0, 2 * lanes, 0.0)
         yield Plan(SubWarp(), "", statistics)
     for code in (packed.ABSOLUTE, packed.NEAR, packed.PATTERN):
         for width in (0, *WIDTHS) if code == packed.PATTERN else (0, OF_INTERPOLATION):
-            yield Plan(Sell(), "", one, Layout(code, width))
+            yield Plan(Sell(), "", one, PackedLayout(code, width))
 
 
 class ArrayStandIn:
@@ -124,7 +124,7 @@ class ArrayStandIn:
         self.data = SimpleNamespace(ptr=next(ArrayStandIn._addresses))
 
 
-class Layout(packed.Packed):
+class PackedLayout(packed.Packed):
     """A packed copy of which nothing is there but how it is laid out."""
 
     def __init__(self, code: int, width: int) -> None:

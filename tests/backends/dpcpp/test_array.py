@@ -196,7 +196,7 @@ def test_a_matrix_is_made_of_arrays_of_the_device(device: Any) -> None:
 
 def test_an_array_that_is_not_aligned_is_copied_and_no_output(device: wl.Executor) -> None:
     from wollemi.backends.dpcpp.array import UsmArray
-    from wollemi.core.operands import Target, aligned
+    from wollemi.core.operands import OutputTarget, aligned
 
     class Records:
         """Another library's array: the second field of packed records of 9 bytes."""
@@ -223,4 +223,4 @@ def test_an_array_that_is_not_aligned_is_copied_and_no_output(device: wl.Executo
     A = wl.Csr(D, executor=device)
     np.testing.assert_array_equal((A @ records).asnumpy(), D @ GIVEN[0, :4])
     with pytest.raises(wl.errors.InvalidArgument, match="no multiples of their 8 bytes"):
-        Target(device, records, (4,))
+        OutputTarget(device, records, (4,))

@@ -32,7 +32,7 @@ def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     return labels
 
 
-def kernel() -> programs.Kernel:
+def kernel() -> programs.CompiledKernel:
     """Return a kernel of programs that nothing was loaded for yet."""
     executor = wl.executor("dpcpp:cpu")
     return programs.Programs(executor.place, executor.facts).of_map(maps_of("vector")[0], "f8")

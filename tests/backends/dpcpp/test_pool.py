@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.dpcpp.pool import LEAST_BYTES, Pool, size_class
+from wollemi.backends.dpcpp.pool import LEAST_BYTES, UsmPool, size_class
 from wollemi.core.errors import OutOfDeviceMemory
 
 from .needs_dpcpp import needs_dpcpp
@@ -52,7 +52,7 @@ def test_a_block_is_an_eighth_larger_at_most(nbytes: int) -> None:
 
 def test_a_block_that_no_object_refers_to_is_used_again() -> None:
     on = Device()
-    pool = Pool(on.make, 1 << 20)
+    pool = UsmPool(on.make, 1 << 20)
     first = pool.allocate(1000)
     address = first.address
     other = pool.allocate(1000)
@@ -65,7 +65,7 @@ def test_a_block_that_no_object_refers_to_is_used_again() -> None:
 
 def test_memory_that_is_exported_is_freed() -> None:
     on = Device()
-    pool = Pool(on.make, 1 << 20)
+    pool = UsmPool(on.make, 1 << 20)
     block = pool.allocate(1000)
     block.export()
     del block
@@ -74,7 +74,7 @@ def test_memory_that_is_exported_is_freed() -> None:
 
 def test_no_more_is_kept_than_allowed() -> None:
     on = Device()
-    pool = Pool(on.make, 4096)
+    pool = UsmPool(on.make, 4096)
     blocks = [pool.allocate(size) for size in (1024, 2048, 8192)]
     del blocks[2]
     assert on.freed == [3]  # larger than all that may be kept
@@ -87,7 +87,7 @@ def test_no_more_is_kept_than_allowed() -> None:
 
 def test_what_is_kept_makes_room() -> None:
     on = Device(room=10_000)
-    pool = Pool(on.make, 1 << 20)
+    pool = UsmPool(on.make, 1 << 20)
     for size in (2048, 4096):
         pool.allocate(size)
     assert pool.kept == 6144

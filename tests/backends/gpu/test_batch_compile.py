@@ -9,7 +9,7 @@ import wollemi as wl
 from wollemi.backends.simt import batch_kernels, batch_systems
 from wollemi.backends.simt.batch_programs import needs_of, recorded
 from wollemi.backends.simt.batch_shape import shape_for
-from wollemi.backends.simt.batch_text import Made, system_kernel
+from wollemi.backends.simt.batch_text import SizedKernel, system_kernel
 from wollemi.backends.unified import wrappers
 
 from ..hip.amd import code_object
@@ -28,11 +28,11 @@ SHARED = 227 << 10
 class Written(Exception):
     """Ends a solve as soon as its kernel is written."""
 
-    def __init__(self, made: Made) -> None:
+    def __init__(self, made: SizedKernel) -> None:
         self.made = made
 
 
-def written(monkeypatch, stored, name, dtype, warp=32, **options) -> Made:
+def written(monkeypatch, stored, name, dtype, warp=32, **options) -> SizedKernel:
     """Return the kernel of a solver for a pattern; waves of 64 lanes are those of AMD GPUs."""
 
     def stop(executor, member):

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "omp/lanes.hpp"
+#include "omp/ordered_blocks.hpp"
 #include "omp/parallel.hpp"
 
 namespace wl {

@@ -54,7 +54,7 @@ READ: dict[str, Callable[[], list[Any]]] = {
     "formats.cpp": formats,
     "function.cpp": function,
     "interruption.cpp": lambda: [threading.current_thread()],
-    "ml.hpp": rows,
+    "batched_operands.hpp": rows,
     "module.cpp": of_modules,
     "spmv_operands.hpp": rows,
     "structure.cpp": lambda: [matrix("coo")],

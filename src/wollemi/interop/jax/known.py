@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ...core.errors import InvalidArgument, UnsupportedDtype
 from ...core.formats import Csr
-from ...solvers.differentiable.systems import Assembled
+from ...solvers.differentiable.systems import AssembledPattern
 from .patterns import Held, Sparse, sparse_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def weights_of(sparse: Sparse, values: ArrayLike | None, function: str) -> jax.A
     return found
 
 
-def assembled_values(made: Assembled, *numbers: jax.Array) -> jax.Array:
+def assembled_values(made: AssembledPattern, *numbers: jax.Array) -> jax.Array:
     """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
     whole = jnp.concatenate(numbers, axis=-1)
     zeros = jnp.zeros((*whole.shape[:-1], made.pattern.nnz), whole.dtype)

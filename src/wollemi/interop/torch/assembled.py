@@ -12,7 +12,7 @@ from torch import Tensor
 from ...core.errors import ShapeMismatch, UnsupportedDtype
 from ...core.formats import Csr
 from ...core.store import Key
-from ...solvers.differentiable.systems import Assembled
+from ...solvers.differentiable.systems import AssembledPattern
 from ...solvers.differentiable.terms import Indices
 from .captured import refuse_sharing
 from .layouts import sparse_of
@@ -78,7 +78,7 @@ def indices_on(A: Csr, name: str, indices: Indices | Callable[[], Any], device: 
     return A._pattern.get(key, make)
 
 
-def assembled_values(made: Assembled, *numbers: Tensor) -> Tensor:
+def assembled_values(made: AssembledPattern, *numbers: Tensor) -> Tensor:
     """Return the values of an assembled pattern, shape (..., nnz), from its parts."""
     whole = torch.cat(numbers, -1)
     places = indices_on(made.pattern, "places", made.positions, whole.device)

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ...core.edge_functions.program import derivatives_of, program_of
-from ...core.edge_functions.symbols import CALLS, Symbol, Untraceable
-from ...core.edge_functions.trace import Entries, Tracing, trace
+from ...core.edge_functions.symbols import CALLS, EdgeSymbol, Untraceable
+from ...core.edge_functions.trace import EdgeTracing, TracedEntries, trace
 from ...core.errors import UnsupportedOperation
 from ...core.operations import masks as mask_operations
 from ...core.operations import products as operations
@@ -69,7 +69,7 @@ def _traced(
     shape: tuple[int, int],
     of_scores: tuple[int, ...],
     lists_entries: bool,
-    before: Callable[[Tracing, Symbol], Symbol] | None,
+    before: Callable[[EdgeTracing, EdgeSymbol], EdgeSymbol] | None,
 ) -> Inlined:
     program, *inputs = trace(edge, shape, of_scores, lists_entries=lists_entries, before=before)
     return Inlined(program.text, program.final == "softmax", *inputs)
@@ -154,8 +154,10 @@ def text_of_named(edge: str, softcap: float | None, with_bias: bool) -> str:
     return trace(_NAMED[edge], (1, 1), (1,), before=before).program.text
 
 
-def _before(bias: Tensor | None, softcap: float | None) -> Callable[[Tracing, Symbol], Symbol]:
-    def function(tracing: Tracing, score: Symbol) -> Symbol:
+def _before(
+    bias: Tensor | None, softcap: float | None
+) -> Callable[[EdgeTracing, EdgeSymbol], EdgeSymbol]:
+    def function(tracing: EdgeTracing, score: EdgeSymbol) -> EdgeSymbol:
         if softcap is not None:
             score = CALLS["tanh"](tracing, score / softcap) * softcap
         return score if bias is None else score + bias
@@ -163,7 +165,7 @@ def _before(bias: Tensor | None, softcap: float | None) -> Callable[[Tracing, Sy
     return function
 
 
-def _softmax(s: Tensor, entries: Entries) -> Tensor:
+def _softmax(s: Tensor, entries: TracedEntries) -> Tensor:
     return entries.softmax(s)
 
 

@@ -19,7 +19,7 @@ from wollemi.backends.cuda.products.dense import (
     filling,
     text_of,
 )
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.calls import SpmmCall
 from wollemi.core.errors import InvalidArgument
@@ -41,7 +41,7 @@ def wave(monkeypatch: pytest.MonkeyPatch) -> LockstepExecutor:
 
 def run(executor: Any, A: wl.Csr, values: Any, B: Any, C: Any, alpha: float, beta: float) -> Any:
     given = [executor.from_host(x) for x in (values, B, C)]
-    DenseProduct().run(Adapter(executor), None, SpmmCall(A, *given, alpha, beta))
+    DenseProduct().run(CupyAdapter(executor), None, SpmmCall(A, *given, alpha, beta))
     return np.array(given[2])
 
 
@@ -120,7 +120,7 @@ def test_the_copy_of_the_values_is_made_once_and_again_when_they_change(wave: An
     rng = np.random.default_rng(4)
     A, values = matrix(rng, np.dtype("float32"), "int32", wave)
     B, C = (wave.from_host(numbers(rng, (1, r, 5), A.dtype)) for r in (37, 13))
-    to, product = Adapter(wave), DenseProduct()
+    to, product = CupyAdapter(wave), DenseProduct()
     product.run(to, None, SpmmCall(A, A.data[None], B, C, 1.0, 0.0))
     made = dense._dense_of(to, A, A.data[None])
     product.run(to, None, SpmmCall(A, A.data[None], B, C, 1.0, 0.0))
@@ -160,7 +160,7 @@ def test_zeros_and_entries_are_written_in_one_pass(
         order = np.lexsort((rng.random(S.nnz), row))
     parts = (wide(S.data)[order].astype(T), S.indices[order].astype(index), S.indptr.astype(index))
     A = wl.Csr(parts, shape=S.shape, executor=wave)
-    got = dense._filled(Adapter(wave), A, A.data)
+    got = dense._filled(CupyAdapter(wave), A, A.data)
     np.testing.assert_array_equal(wide(got), wide(want))
 
 
@@ -179,7 +179,7 @@ def test_rows_of_any_width_have_a_way_to_be_filled() -> None:
             assert shape.parts == 1 or shape.width * itemsize % 16 == 0
 
 
-class Hopper(Adapter):
+class Hopper(CupyAdapter):
     """The rule's questions to an H200: its number of waves, and whether it has tensor cores."""
 
     waves = 8448
@@ -232,8 +232,8 @@ def test_places_that_come_twice_are_refused() -> None:
     executor = LockstepExecutor(32)
     A = wl.Csr(([1.0, 2.0, 3.0], [1, 0, 1], [0, 3]), shape=(1, 2), executor=executor)
     with pytest.raises(Unsuited, match="repeat"):
-        DenseProduct().prepare(Adapter(executor), A, None)
-    DenseProduct().prepare(Adapter(executor), wl.Csr(np.eye(2), executor=executor), None)
+        DenseProduct().prepare(CupyAdapter(executor), A, None)
+    DenseProduct().prepare(CupyAdapter(executor), wl.Csr(np.eye(2), executor=executor), None)
 
 
 def test_other_gpus_say_what_they_have() -> None:

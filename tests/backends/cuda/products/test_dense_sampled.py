@@ -11,7 +11,7 @@ import wollemi as wl
 from wollemi.backends.cuda.products import dense_sampled
 from wollemi.backends.cuda.products.dense import text_of
 from wollemi.backends.cuda.products.dense_sampled import SampledDense, dense_sample
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.algorithm import Facts
 from wollemi.core.calls import SddmmCall
 from wollemi.core.statistics import RowStatistics
@@ -54,7 +54,7 @@ def pattern_of(dtype: str, index: str, executor: Any) -> wl.Csr:
 
 def run(A: wl.Csr, values: Any, C: Any, B: Any, S: Any, alpha: float, beta: float) -> Any:
     executor = A.executor
-    on, product = Adapter(executor), SampledDense()
+    on, product = CupyAdapter(executor), SampledDense()
     statistics = A.row_statistics
     facts = Facts(statistics, C.shape[2], C.dtype.name, np.dtype(A.indices.dtype))
     assert product.objection(on, A, facts) is None
@@ -160,7 +160,7 @@ def test_panels_without_entries_are_not_multiplied(wave: Any, monkeypatch: Any) 
     assert made == [2, 1]
 
 
-class Hopper(Adapter):
+class Hopper(CupyAdapter):
     """The rule's questions to an H200."""
 
     waves = 8448

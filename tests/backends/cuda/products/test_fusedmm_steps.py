@@ -59,7 +59,7 @@ def test_steps_equal_the_reference(
     E = wave.from_host(np.full(want.shape, np.nan, T))
     given = [wave.from_host(x) for x in (values, C, B)]
     given.append(given[-1] if same else wave.from_host(D))
-    to = cuda_ml.Adapter(wave)
+    to = cuda_ml.CupyAdapter(wave)
     algorithm.run(to, "row-split", FusedmmCall(A.to(wave), *given, E, found, 0.75, edge))
     tolerance = 1e-4 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(wave.to_host(E), want, rtol=tolerance, atol=tolerance)

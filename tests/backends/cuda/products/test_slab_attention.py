@@ -22,7 +22,7 @@ from wollemi.backends.cuda.products.slab_lists import (
     places_of,
 )
 from wollemi.backends.cuda.products.tile_sddmm import source
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts
 from wollemi.core.calls import FusedmmCall, GradientCall
@@ -270,7 +270,7 @@ def test_the_algorithm_launches_them(monkeypatch: pytest.MonkeyPatch, asked: int
     gpu = LockstepExecutor(32)
     gpu.device.shared_bytes = 24 << 10
     given = operands(150, 200, 64, 40, batch=3)
-    A, on = matrix(given.mask, "int64", gpu), Adapter(gpu)
+    A, on = matrix(given.mask, "int64", gpu), CupyAdapter(gpu)
     C, B, D, G = (
         # The batch lies between rows, as heads of attention do; that of B has one block.
         gpu.from_host(np.ascontiguousarray(x.transpose(1, 0, 2))).transpose(1, 0, 2)
@@ -351,8 +351,8 @@ def on_gpu(gpu: Any, A: wl.Csr, given: Operands, alpha: float, dtype: Any) -> Ex
     made = [gpu.from_host(np.full(x.shape, 7).astype(dtype)) for x in given[1:4]]
     plan = A.plan_for("fusedmm", C.shape[2], "slab-mma", C.dtype)
     call = GradientCall(A, None, C, B, D, G, E, log_totals, None, *made, alpha, "softmax")
-    assert plan.algorithm.slabs_do(Adapter(gpu), plan.state, call)
-    plan.algorithm.gradients(Adapter(gpu), plan.state, call)
+    assert plan.algorithm.slabs_do(CupyAdapter(gpu), plan.state, call)
+    plan.algorithm.gradients(CupyAdapter(gpu), plan.state, call)
     return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
 
 

@@ -11,7 +11,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda.products.constants import SLAB_ATTENTION
 from wollemi.backends.cuda.products.slab_choice import SlabSizes, SlabsOrRows, SlabState
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.algorithm import facts_of
 from wollemi.core.calls import FusedmmCall, GradientCall
 
@@ -92,15 +92,15 @@ def test_a_device_that_is_not_full_takes_as_long() -> None:
 
 
 @pytest.fixture
-def on() -> Adapter:
+def on() -> CupyAdapter:
     executor = LockstepExecutor(32)
     executor.device.multiprocessors = MULTIPROCESSORS
     executor.device.shared_bytes = SHARED
     executor.device.capability = (9, 0)  # type: ignore[attr-defined]
-    return Adapter(executor)
+    return CupyAdapter(executor)
 
 
-def pattern(on: Adapter, m: int, n: int, density: float, seed: int = 0) -> wl.Csr:
+def pattern(on: CupyAdapter, m: int, n: int, density: float, seed: int = 0) -> wl.Csr:
     mask = np.random.default_rng(seed).random((m, n)) < density
     rows, columns = np.nonzero(mask)
     indptr = np.searchsorted(rows, np.arange(m + 1)).astype(np.int32)
@@ -109,7 +109,7 @@ def pattern(on: Adapter, m: int, n: int, density: float, seed: int = 0) -> wl.Cs
 
 
 def pays(
-    on: Adapter, A: wl.Csr, heads: int, columns: int, state: SlabState, *, gradients: bool
+    on: CupyAdapter, A: wl.Csr, heads: int, columns: int, state: SlabState, *, gradients: bool
 ) -> bool:
     C, D = (np.zeros((heads, rows, columns), np.float16) for rows in A.shape)
     C, B, D = (on.executor.from_host(x) for x in (C, D, D))
@@ -118,7 +118,7 @@ def pays(
     return SlabsOrRows().pays(on, state, record(**{**others, "A": A, "C": C, "B": B, "D": D}))
 
 
-def test_many_heads_go_by_slabs_and_few_by_rows(on: Adapter) -> None:
+def test_many_heads_go_by_slabs_and_few_by_rows(on: CupyAdapter) -> None:
     A, state = pattern(on, 1024, 1024, 0.04), SlabState("row-split", 0)
     assert pays(on, A, 32, 64, state, gradients=False)
     assert pays(on, A, 32, 64, state, gradients=True)
@@ -126,19 +126,19 @@ def test_many_heads_go_by_slabs_and_few_by_rows(on: Adapter) -> None:
     assert not pays(on, A, 1, 64, state, gradients=True)
 
 
-def test_a_pattern_of_few_tiles_goes_by_tiles(on: Adapter) -> None:
+def test_a_pattern_of_few_tiles_goes_by_tiles(on: CupyAdapter) -> None:
     A = pattern(on, 1024, 1024, 0.04)
     assert not pays(on, A, 32, 64, SlabState("tiles-or-rows", 20), gradients=False)
     assert pays(on, A, 32, 64, SlabState("tiles-or-rows", 8 * 16), gradients=False)
 
 
-def test_rows_of_broken_vectors_go_by_rows(on: Adapter) -> None:
+def test_rows_of_broken_vectors_go_by_rows(on: CupyAdapter) -> None:
     A, state = pattern(on, 1024, 1024, 0.04), SlabState("row-split", 0)
     assert not pays(on, A, 32, 60, state, gradients=False)
     assert not pays(on, A, 32, 24, state, gradients=False)
 
 
-def test_gradients_of_a_long_column_go_by_rows(on: Adapter) -> None:
+def test_gradients_of_a_long_column_go_by_rows(on: CupyAdapter) -> None:
     A = pattern(on, 1024, 1024, 0.04)
     dense = np.zeros((1024, 1024), bool)
     dense[np.repeat(np.arange(1024), np.diff(A.indptr)), A.indices] = True
@@ -154,12 +154,12 @@ def test_gradients_of_a_long_column_go_by_rows(on: Adapter) -> None:
     assert not pays(on, B, 32, 64, state, gradients=True)
 
 
-def reason(on: Adapter, A: Any, columns: int = 64) -> str | None:
+def reason(on: CupyAdapter, A: Any, columns: int = 64) -> str | None:
     facts = facts_of(A, columns, "float16")
     return SlabsOrRows().reason(on, A, facts)
 
 
-def test_what_the_rule_takes_slabs_for(on: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_rule_takes_slabs_for(on: CupyAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     even = pattern(on, 1024, 1024, 0.02)
     assert "on average" in str(reason(on, even))
     assert reason(on, even, 24) is None

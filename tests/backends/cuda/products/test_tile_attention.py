@@ -13,7 +13,7 @@ from wollemi.backends.cuda.products import tile_attention as attention
 from wollemi.backends.cuda.products import tile_shapes
 from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS, Tiles, filled, make_tiles
 from wollemi.backends.cuda.products.tile_sddmm import source
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.calls import GradientCall
@@ -296,7 +296,7 @@ def on_gpu(
     plan = A.plan_for("fusedmm", C.shape[2], "tile-mma", C.dtype)
     left = (E, log_totals) if known else (None, None)
     call = GradientCall(A, None, C, B, D, G, *left, None, *made, alpha, "softmax")
-    plan.algorithm.gradients(Adapter(gpu), plan.state, call)
+    plan.algorithm.gradients(CupyAdapter(gpu), plan.state, call)
     return Expected(*(np.asarray(gpu.to_host(x)).astype(np.float32) for x in (E, *made)))
 
 

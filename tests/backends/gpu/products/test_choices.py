@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.backends.cuda.table import algorithms as of_cuda
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.hip.table import algorithms as of_hip
 from wollemi.core.algorithm import Selection, candidates, facts_of
 from wollemi.core.devices import named
@@ -75,7 +75,7 @@ def chosen(device: str) -> dict[str, str]:
         for product in ("spmm", "sddmm", "fusedmm"):
             for dtype in DTYPES:
                 for k in COLUMNS:
-                    on = Selection(Adapter(executor), facts_of(A, k, dtype))
+                    on = Selection(CupyAdapter(executor), facts_of(A, k, dtype))
                     algorithm = next(candidates(table, on, A, product)).algorithm
                     found[f"{device} {product} {label} {dtype} {k}"] = algorithm.name
     return found

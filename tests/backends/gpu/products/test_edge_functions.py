@@ -11,7 +11,7 @@ import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import declarations as ml
 from wollemi.backends.gpu.products import masks
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.unified import wrappers
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
@@ -33,7 +33,7 @@ def wave(request: Any) -> LockstepExecutor:
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     short = ROW_PRODUCTS._replace(summed_piece=4, summed_pieces={0: 4})
-    monkeypatch.setattr(Adapter, "rules", short)
+    monkeypatch.setattr(CupyAdapter, "rules", short)
 
 
 @pytest.fixture

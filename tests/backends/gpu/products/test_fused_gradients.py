@@ -10,7 +10,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda.products.tile_attention import TileAttention, TileState
 from wollemi.backends.gpu.products import gradients as by_kernels
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.calls import GradientCall
 from wollemi.core.operations import products as operations
 
@@ -157,7 +157,7 @@ def with_a_long_row(longest: int, gpu: Any, *, turned: bool) -> wl.Csr:
 
 @pytest.mark.parametrize("turned", [False, True], ids=["rows", "columns"])
 def test_where_a_row_or_a_column_is_long_they_go_by_steps(gpu: Any, turned: bool) -> None:
-    on, made = Adapter(gpu), np.zeros(1)
+    on, made = CupyAdapter(gpu), np.zeros(1)
     for longest, does in ((400, True), (4000, False)):
         A = with_a_long_row(longest, gpu, turned=turned)
         plan = A.plan_for("fusedmm", 64, "auto", np.dtype(np.float64))
@@ -224,7 +224,7 @@ def test_a_value_of_zero_leaves_the_gradients_of_the_others(gpu: Any) -> None:
 
 
 def test_gradients_of_values_that_are_not_given_go_by_steps(gpu: Any) -> None:
-    on, A, made = Adapter(gpu), pattern(np.dtype(np.float64)).to(gpu), np.zeros(1)
+    on, A, made = CupyAdapter(gpu), pattern(np.dtype(np.float64)).to(gpu), np.zeros(1)
     plan = A.plan_for("fusedmm", 64)
     for values, does in ((made, True), (None, False)):
         call = GradientCall(A, values, *[None] * 6, made, made, made, made, 1.0, "softmax")
@@ -233,7 +233,7 @@ def test_gradients_of_values_that_are_not_given_go_by_steps(gpu: Any) -> None:
 
 def test_what_tiles_leave_goes_as_it_does_by_rows(gpu: Any, monkeypatch: Any) -> None:
     T, rng = np.dtype(np.float32), np.random.default_rng(4)
-    A, on, tiles = pattern(T), Adapter(gpu), TileAttention()
+    A, on, tiles = pattern(T), CupyAdapter(gpu), TileAttention()
     given, there = operands(rng, 16, 16, T), A.to(gpu)
     arrays = [gpu.from_host(x) for x in given]
     made = [gpu.from_host(np.full(x.shape, np.nan, T)) for x in given[:3]]

@@ -168,7 +168,7 @@ def test_arrays_between_kernels_are_scratch_memory_of_repetitions(
         C, B, D = (dense(gpu, rng, rows)[None] for rows in (M, N, N))
         E = gpu.allocate((1, M, K), np.float32)
         call = FusedmmCall(A, None, C, B, D, E, None, 1.0, edge)
-        assert steps.launches_only(csr.Adapter(gpu), call)
+        assert steps.launches_only(csr.CupyAdapter(gpu), call)
         told = csr.again(
             gpu,
             kept,

@@ -12,7 +12,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import repeated
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.operations import products
 
 from ...lockstep.build import compiler
@@ -76,7 +76,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     short = ROW_PRODUCTS._replace(summed_piece=16, summed_pieces={0: 16})
-    monkeypatch.setattr(Adapter, "rules", short)
+    monkeypatch.setattr(CupyAdapter, "rules", short)
 
 
 def matrix(executor: Any) -> wl.Csr:

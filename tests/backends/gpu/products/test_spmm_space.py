@@ -12,7 +12,7 @@ import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import choice as ml_choice
 from wollemi.backends.gpu.products import declarations as ml
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.gpu.products.spmm_kernels import csr_spmm_nonzero_split, split_nonzeros
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -36,7 +36,7 @@ def wave(request: Any) -> LockstepExecutor:
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     small = ROW_PRODUCTS._replace(group_chunks={0: 20}, wave_chunks={0: 70})
-    monkeypatch.setattr(Adapter, "rules", small)
+    monkeypatch.setattr(CupyAdapter, "rules", small)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_lanes_keep_the_sums_of_few_columns(
 
 @emulated
 def test_few_columns_of_rows_that_are_alike_are_kept_by_lanes(wave: Any) -> None:
-    n = Adapter(wave).waves + 1
+    n = CupyAdapter(wave).waves + 1
     A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)
     named = {k: A.plan_for("spmm", k).kernel for k in (1, 2, 4, 5, 8)}
     assert named == {1: "spmv", 2: "subwarp", 4: "subwarp", 5: "rb-sr", 8: "rb-sr"}
@@ -200,7 +200,7 @@ def test_few_columns_of_rows_that_are_alike_are_kept_by_lanes(wave: Any) -> None
 
 @emulated
 def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
-    n = Adapter(wave).waves + 1
+    n = CupyAdapter(wave).waves + 1
     A = wl.Csr(np.eye(n, dtype=np.float32), executor=wave)
     plan = A.plan_for("spmm", 32)
     assert plan.kernel == "rb-sr"
@@ -212,7 +212,7 @@ def test_what_the_rule_chooses_is_what_runs(wave: Any) -> None:
 @emulated
 @pytest.mark.parametrize(("columns", "waves"), [(1, 4), (33, 4), (256, 2)])
 def test_few_rows_have_teams_of_waves(wave: Any, rng: Any, columns: int, waves: int) -> None:
-    held = Adapter(wave).waves
+    held = CupyAdapter(wave).waves
     rows = held // 2 // waves // ml_choice.tiles_of(columns, 4)
     dense = np.where(rng.random((rows, 300)) < 0.8, rng.uniform(-1, 1, (rows, 300)), 0.0)
     A = wl.Csr(dense.astype(np.float32), executor=wave)

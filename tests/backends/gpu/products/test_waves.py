@@ -10,7 +10,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products import choice as ml_choice
-from wollemi.backends.gpu.products.csr import Adapter
+from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -49,7 +49,7 @@ def wave(request: Any) -> LockstepExecutor:
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     short = ROW_PRODUCTS._replace(summed_piece=PIECE, summed_pieces={0: PIECE})
-    monkeypatch.setattr(Adapter, "rules", short)
+    monkeypatch.setattr(CupyAdapter, "rules", short)
 
 
 @pytest.fixture
