@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.edges import edge_of
 from ...core.formats import Matrix
+from ...core.notes import Note, Topic
 from ...core.operands import as_block
 from ...core.wording import percentage
 from ..driver.hermitian import outside_of_range
@@ -39,10 +40,11 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
     if error is None or not error > LARGE:
         return []
     why = "" if condition is None else f" (condition number of at least {condition:.1g})"
-    return [
+    said = (
         f"the matrix is ill-conditioned{why}: x may be off by a relative error of {error:.1g} "
         "although the residual meets the tolerance; lower rtol, or scale the system"
-    ]
+    )
+    return [Note(said, Topic.ERROR)]
 
 
 def about_constants(A: LinOp, b: Any) -> list[str]:

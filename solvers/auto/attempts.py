@@ -21,6 +21,7 @@ from ...core.errors import (
 )
 from ...core.formats import Matrix
 from ...core.linop import LinOp
+from ...core.notes import Note, Topic, is_about, without
 from ...core.operands import as_block
 from ...core.operations import vector
 from ...core.result import AttemptRecord, Result
@@ -101,8 +102,8 @@ _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOpera
 FIRST_CHOICE = "first choice"
 
 #: Notes on the length of a solution of a singular system.
-SHORTEST = "x is the shortest solution"
-LEAST = "x is the shortest least squares solution"
+SHORTEST = Note("x is the shortest solution", Topic.SHORTEST)
+LEAST = Note("x is the shortest least squares solution", Topic.SHORTEST)
 LONGER_ONE = (
     "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds that"
 )
@@ -131,8 +132,6 @@ class Attempts:
     separately: Callable[[bool], Result | None] | None = None
     #: Seconds in which the preconditioner of the first attempt was made before.
     made_in: float = 0.0
-    #: The notes on the first choice.
-    about_first: list[str] = field(default_factory=list)
     #: Whether the first attempt is another one than that choice: it solved the last system.
     is_remembered: bool = False
 
@@ -237,7 +236,7 @@ class Attempts:
         ended = [s for s in found.stops if s != Stop.CONVERGED]
         if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
             self.best, self.ended_by = found, Stop.LEAST_SQUARES
-            self.notes.append(f"{LEAST}, by {how}")
+            self.notes.append(Note(f"{LEAST}, by {how}", Topic.SHORTEST))
         elif not ended and self.best is found:
             self.notes.append(SHORTEST)
 
@@ -280,14 +279,13 @@ class Attempts:
         tried = seconds > 0 and all(limit is None for limit in limits)
         shorter = self._shortest(seconds) if tried else result
         if shorter is result or not shorter.converged:
-            self.notes.append(f"{why}. {LONGER_ONE}")
+            self.notes.append(Note(f"{why}. {LONGER_ONE}", Topic.LONGER))
             return
         lengths = [norms(self.A.executor, self._block(r.x)) for r in (result, shorter)]
         if np.all(lengths[1] <= LONG * lengths[0]):
             self.best = shorter
-            about = about_error(result.error, result.condition)
-            self.notes = [note for note in self.notes if note not in about]
-            self.notes.append(f"{why}. {SHORTEST}")
+            kept = without(self.notes, Topic.ERROR)  # of a longer solution
+            self.notes = [*kept, Note(f"{why}. {SHORTEST}", Topic.SHORTEST)]
 
     def _block(self, x: Any) -> Any:
         return as_block(self.A.executor, x, self.A.shape[1], "x")
@@ -387,10 +385,11 @@ class Attempts:
     def _told_notes(self) -> list[str]:
         """Return the notes; notes on the first of several candidates begin with that word."""
         tried = {(attempt.method, attempt.M) for attempt in self.tried}
-        if self.about_first and (len(tried) > 1 or self.is_remembered):
-            others = [note for note in self.notes if note not in self.about_first]
-            place = self.notes.index(self.about_first[0])
-            first = f"{FIRST_CHOICE}: {'; '.join(self.about_first)}"
+        about_first = [note for note in self.notes if is_about(note, Topic.FIRST_CHOICE)]
+        if about_first and (len(tried) > 1 or self.is_remembered):
+            others = without(self.notes, Topic.FIRST_CHOICE)
+            place = self.notes.index(about_first[0])
+            first = f"{FIRST_CHOICE}: {'; '.join(about_first)}"
             return [*others[:place], first, *others[place:]]
         return self.notes
 

@@ -14,6 +14,7 @@ from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.formats import Csr, Matrix
 from ...core.loggers import Logger
+from ...core.notes import Note, Topic
 from ...core.operator import as_linop, conversion_notes
 from ...core.result import Result
 from ...core.stopping import Criterion
@@ -213,16 +214,16 @@ def solve(
         separately = partial(solve_components, operator, b, again, rtol, atol)
     winner = plan.winner()
     remembered = [f"{c.name}: it solved the last system" for c in winner if plan.differs_from(c)]
+    about_first = [Note(note, Topic.FIRST_CHOICE) for note in plan.notes]
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
-        notes=[*conversion_notes(A, operator), *plan.notes, *remembered],
+        notes=[*conversion_notes(A, operator), *about_first, *remembered],
         watching={"callback": callback, "progress": progress, "loggers": loggers},
         seconds_left=budget,
         make_pool=plan.pool,
         is_open=asked.is_auto,
         separately=separately,
         made_in=plan.setup_seconds,
-        about_first=plan.notes,
         is_remembered=bool(remembered),
     )  # fmt: skip
     result = attempts.run([*winner, *plan.first], plan.tail)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.formats import Csr, Matrix
 from ...core.formats.triangular import host_of
+from ...core.notes import Topic, is_about, without
 from ...core.operands import as_block, like
 from ...core.operations import ordering
 from ...core.result import AttemptRecord, Result
@@ -190,10 +191,10 @@ def _notes(found: list[Result], count: int) -> list[str]:
     for result in found[:SHOWN]:
         notes += [note for note in result.notes if note not in notes]
     if not all(r.converged or _is_shortest(r) for r in found):  # it is said of a part of x
-        notes = [note for note in notes if "x is the shortest" not in note]
+        notes = without(notes, Topic.SHORTEST)
     return notes
 
 
 def _is_shortest(result: Result) -> bool:
     """Return whether a result says of its solution that it is the shortest one."""
-    return any("x is the shortest" in note for note in result.notes)
+    return any(is_about(note, Topic.SHORTEST) for note in result.notes)

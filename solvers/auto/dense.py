@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dtypes import common_dtype
 from ...core.formats import Csr, Matrix
+from ...core.notes import Note, Topic
 from ...core.operands import as_block, like
 from ...core.result import AttemptRecord, Result
 from ...core.status import Stop
@@ -66,7 +67,10 @@ NOTES = (
 )
 
 
-SHORTEST = "x is the shortest solution: singular values of a dense matrix, by LAPACK in NumPy"
+SHORTEST = Note(
+    "x is the shortest solution: singular values of a dense matrix, by LAPACK in NumPy",
+    Topic.SHORTEST,
+)
 
 
 def is_small(A: LinOp) -> bool:

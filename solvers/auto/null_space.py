@@ -14,12 +14,12 @@ import numpy as np
 
 from ...core.formats import Csr, Matrix
 from ...core.linop import LinOp
+from ...core.notes import Note, Topic, without
 from ...core.operands import as_block, like
 from ...core.result import Result
 from ...core.status import Stop
 from ...core.wording import counted, percentage
-from .accuracy import about_error
-from .attempts import LEAST, LONGER_ONE
+from .attempts import LEAST, SHORTEST
 from .kept import facts_of, kept_with
 from .methods import AskedMethod
 
@@ -173,13 +173,16 @@ def solve_projected(
 
 def _notes(found: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
     """Return the notes on a solution without its constants; ``outside`` is the part of ``b``."""
-    about = about_error(found.error, None) if found.solver == BY_FACTORS else []
-    shortest = null.is_whole and not all_outside
-    notes = [
-        *(note for note in found.notes if LONGER_ONE not in note and note not in about),
+    kept = without(found.notes, Topic.LONGER)
+    if found.solver == BY_FACTORS:
+        kept = without(kept, Topic.ERROR)
+    said = (
         f"the matrix maps constants to zero, on {counted(null.sizes.size, 'component')}: they were "
-        "taken out of b and x" + (", and x is the shortest solution" if shortest else ""),
-    ]
+        "taken out of b and x"
+    )
+    if null.is_whole and not all_outside:
+        said = Note(f"{said}, and {SHORTEST}", Topic.SHORTEST)
+    notes = [*kept, said]
     if outside:
         notes.append(
             f"b does not add up to zero: {percentage(outside)} of its length lies outside of the "

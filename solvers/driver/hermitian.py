@@ -26,6 +26,13 @@ class Answer(NamedTuple):
     holds: bool
 
 
+class Asymmetry(NamedTuple):
+    """A sentence on an operator that is not Hermitian, and the remedy."""
+
+    cause: str
+    remedy: str
+
+
 #: The ends of a solve for which an operator that is not Hermitian may be the reason.
 MAY_BE_OF_SYMMETRY = frozenset(
     {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
@@ -150,10 +157,11 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
         return result
     if solver.partition is not None:
         return result  # members of a group have rows of their own
-    notes = notes_on_symmetry(solver)
-    why = notes[0].replace(": use", "; use") if notes else _about_constants(solver, b, stops)
+    asymmetries = asymmetries_of(solver)
+    why = "; ".join(asymmetries[0]) if asymmetries else _about_constants(solver, b, stops)
     if why is None:
         return result
+    notes = [": ".join(found) for found in asymmetries]
     sentences = {stop: f"{stop.sentence.partition(':')[0]}: {why}" for stop in stops}
     return replace(result, notes=[*result.notes, *notes], explained=sentences)
 
@@ -199,9 +207,9 @@ def maps_constants_to_zero(operator: LinOp) -> bool:
     return bool(n > 1 and image <= SLACK * eps * other)
 
 
-def notes_on_symmetry(solver: KrylovSolver) -> list[str]:
-    """Return notes on operators that are not Hermitian, of a method that needs it."""
-    notes = []
+def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
+    """Return the operators that are not Hermitian, of a method that needs it."""
+    found = []
     for name in solver.HERMITIAN:
         operator = solver.A if name == "A" else solver.M
         if operator is None or operator.varies:
@@ -209,8 +217,9 @@ def notes_on_symmetry(solver: KrylovSolver) -> list[str]:
         if _holds(solver, name, operator, is_hermitian_in_products):
             continue
         another = ", or another M" if name == "M" else ""
-        notes.append(f"{name} is not Hermitian, as the method needs it: use gmres{another}")
-    return notes
+        said = f"{name} is not Hermitian, as the method needs it"
+        found.append(Asymmetry(said, f"use gmres{another}"))
+    return found
 
 
 def _holds(

@@ -31,9 +31,9 @@ from .hermitian import (
     FALLS,
     FIRST_LOOK,
     are_the_reason,
+    asymmetries_of,
     explained,
     has_fallen,
-    notes_on_symmetry,
 )
 from .scaling import (
     RightHandSides,
@@ -417,7 +417,7 @@ class Solve(Verification):
         while self.look <= self._done:
             self.look *= 2
         running = [c for c in self._undecided() if self.ended[c] == RUNNING]
-        if not running or not notes_on_symmetry(self.solver):
+        if not running or not asymmetries_of(self.solver):
             return False
         residual = self._true_residual()
         before = self.norm if self.seen is None else self.seen

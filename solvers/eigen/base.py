@@ -13,6 +13,7 @@ from ...core.edges import Edge, GroupEdge
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.linop import LinOp
+from ...core.notes import Note, Topic
 from ...core.operands import is_host
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
@@ -144,10 +145,11 @@ class EigenSolver(Described):
         stops = pencil.stops(X, values, norms, limits, why)
         asymmetry = self.measures()[0].asymmetry
         if asymmetry > NOTED * pencil.eps and Stop.STAGNATED in stops:
-            report["notes"].append(
+            said = (
                 f"A differs from its conjugate transpose by {asymmetry:.1g} of its norm, below "
                 "which residuals do not fall: take 0.5 * (A + A.H)"
             )
+            report["notes"].append(Note(said, Topic.ASYMMETRY))
         X = pencil.vectors(X)
         return EigenResult(
             eigenvalues=pencil.values(values),

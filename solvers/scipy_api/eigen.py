@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import InvalidArgument, InvalidMatrix, NotConverged, ShapeMismatch
+from ...core.notes import Topic, is_about
 from ...core.operator import LinearOperator
 from ...core.status import Stop
 from ...core.suggest import checked_keywords
@@ -78,7 +79,7 @@ def eigsh(
     result = solver.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
-        asymmetric = [note for note in result.notes if note.startswith("A differs")]
+        asymmetric = [note for note in result.notes if is_about(note, Topic.ASYMMETRY)]
         raise NotConverged(
             f"eigsh: {done} of {k} pairs converged after {result.iterations} restarts; "
             + ". ".join([result.reason, *asymmetric]),

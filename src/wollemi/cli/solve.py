@@ -22,6 +22,7 @@ from rich.table import Table
 from ..core import io
 from ..core.distributed import Group, world
 from ..core.errors import InvalidArgument, SolveInterrupted
+from ..core.notes import Topic, is_about
 from ..core.registry import default_executor, host_name
 from ..core.result import ATTEMPT_COLUMNS, Result
 from ..core.settings import Settings
@@ -380,7 +381,7 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
             advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
             if columns > rows:
                 advice = "A has more columns than rows: x is the shortest of many solutions"
-            elif any(note.endswith("x is the shortest solution") for note in result.notes):
+            elif any(is_about(note, Topic.SHORTEST) for note in result.notes):
                 advice = "A is singular: x is the shortest of all solutions, all ones another one"
             lines.append(("", advice))
     setup = f" (set-up {result.setup_seconds:.4g} s)" if result.attempts else ""
