@@ -47,11 +47,6 @@ class Cholmod(Engine):
         return ""
 
     @property
-    def executor(self) -> str:
-        """CHOLMOD takes NumPy arrays."""
-        return "reference"
-
-    @property
     def follows_exactly(self) -> bool:
         """True: the analysis reads no values."""
         return True

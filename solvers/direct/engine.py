@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.registry import entry_points
 from ...core.registry import executor as executor_by_name
+from .shared_library import shared_library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,6 +95,8 @@ class Engine(ABC):
     orderings: ClassVar[tuple[str, ...]]
     #: The backend of its devices; "" for the host.
     backend: ClassVar[str] = ""
+    #: The shared library that it loads, and the command that installs it; None if it loads none.
+    shared: ClassVar[tuple[str, str] | None] = None
     #: Whether the matrices of a batch follow one another, set before the analysis.
     many = False
 
@@ -105,14 +108,22 @@ class Engine(ABC):
         self.ordering = ordering
 
     @classmethod
-    @abstractmethod
     def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used for matrices there, "" if it can."""
+        """Return why the engine cannot be used for matrices there, "" if it can.
+
+        By default its shared library may be missing.
+        """
+        if cls.shared is None or shared_library(cls.shared[0]) is not None:
+            return ""
+        return f"the library {cls.shared[0]} was not found; {cls.shared[1]} brings it"
 
     @property
-    @abstractmethod
     def executor(self) -> str:
-        """The name of the executor with the arrays of :meth:`factorize` and its factors."""
+        """The name of the executor with the arrays of :meth:`factorize` and its factors.
+
+        The default takes NumPy arrays.
+        """
+        return "reference"
 
     @classmethod
     def stays_on(cls, executor: Executor) -> bool:

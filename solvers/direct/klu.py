@@ -13,7 +13,7 @@ from .engine import Engine, EngineFactors
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
-    from ...core.executor import Array, Executor
+    from ...core.executor import Array
     from ...core.formats import Csr
 
 _SINGULAR, _OUT_OF_MEMORY, _TOO_LARGE = 1, -2, -4
@@ -50,20 +50,9 @@ class Klu(Engine):
     library = "KLU of SuiteSparse"
     licence = "LGPL-2.1-or-later"
     orderings = tuple(_ORDERINGS)
+    shared = ("klu", "apt install libsuitesparse-dev")
 
     _analysis: _Analysis | None = None
-
-    @classmethod
-    def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used here: its library is missing."""
-        if shared_library("klu") is None:
-            return "the library klu was not found; apt install libsuitesparse-dev brings it"
-        return ""
-
-    @property
-    def executor(self) -> str:
-        """KLU takes NumPy arrays."""
-        return "reference"
 
     @property
     def follows_exactly(self) -> bool:

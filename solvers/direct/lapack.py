@@ -11,7 +11,7 @@ from ...core.errors import InvalidMatrix
 from .engine import Engine, EngineFactors, LogDeterminant
 
 if TYPE_CHECKING:
-    from ...core.executor import Array, Executor
+    from ...core.executor import Array
     from ...core.formats import Csr
 
 #: LAPACK's codes of transposed solves.
@@ -24,16 +24,6 @@ class _Lapack(Engine):
     library = "LAPACK in SciPy"
     licence = "BSD-3-Clause"
     orderings = ()
-
-    @classmethod
-    def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used here: never."""
-        return ""
-
-    @property
-    def executor(self) -> str:
-        """LAPACK takes NumPy arrays."""
-        return "reference"
 
     @property
     def follows_exactly(self) -> bool:

@@ -13,7 +13,7 @@ from .engine import Engine, EngineFactors
 from .shared_library import pointer, shared_library
 
 if TYPE_CHECKING:
-    from ...core.executor import Array, Executor
+    from ...core.executor import Array
     from ...core.formats import Csr
 
 #: Matrix types: general, and Hermitian indefinite, both for real and complex.
@@ -50,20 +50,9 @@ class Pardiso(Engine):
     library = "PARDISO of Intel's MKL"
     licence = "Intel Simplified Software License"
     orderings = tuple(_ORDERINGS)
+    shared = ("mkl_rt", "pip install mkl")
 
     _pattern: _Pattern | None = None
-
-    @classmethod
-    def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used here: its library is missing."""
-        if shared_library("mkl_rt") is None:
-            return "the library mkl_rt was not found; pip install mkl brings it"
-        return ""
-
-    @property
-    def executor(self) -> str:
-        """PARDISO takes NumPy arrays."""
-        return "reference"
 
     def analyse(self, A: Csr) -> None:
         """Find an order, and for general matrices a matching and a scaling of these values."""

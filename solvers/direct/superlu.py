@@ -13,7 +13,7 @@ from .row_scaling import scale_of_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from ...core.executor import Array, Executor
+    from ...core.executor import Array
     from ...core.formats import Csr
 
     Numbers = np.ndarray[Any, Any]
@@ -37,16 +37,6 @@ class SuperLU(Engine):
     orderings = ("COLAMD", "MMD_AT_PLUS_A", "MMD_ATA", "NATURAL")
 
     _columns: Numbers | None = None
-
-    @classmethod
-    def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used here: never."""
-        return ""
-
-    @property
-    def executor(self) -> str:
-        """SuperLU takes NumPy arrays."""
-        return "reference"
 
     def analyse(self, A: Csr) -> None:
         """Choose the ordering: minimum degree of A + A^T where the pattern is symmetric."""

@@ -13,7 +13,7 @@ from .engine import Engine, EngineFactors, LogDeterminant
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
-    from ...core.executor import Array, Executor
+    from ...core.executor import Array
     from ...core.formats import Csr
 
 #: Lengths of UMFPACK's arrays of parameters and of results, and indices in them (umfpack.h).
@@ -43,20 +43,9 @@ class Umfpack(Engine):
     library = "UMFPACK of SuiteSparse"
     licence = "GPL-2.0-or-later"
     orderings = tuple(_ORDERINGS)
+    shared = ("umfpack", "apt install libsuitesparse-dev")
 
     _symbolic: _Handle | None = None
-
-    @classmethod
-    def objection(cls, executor: Executor) -> str:
-        """Return why the engine cannot be used here: its library is missing."""
-        if shared_library("umfpack") is None:
-            return "the library umfpack was not found; apt install libsuitesparse-dev brings it"
-        return ""
-
-    @property
-    def executor(self) -> str:
-        """UMFPACK takes NumPy arrays."""
-        return "reference"
 
     @property
     def follows_exactly(self) -> bool:
