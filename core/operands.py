@@ -46,13 +46,25 @@ _DLPACK_DEVICES = {1: _HOST, 2: "cuda", 3: _HOST, 10: "hip", 13: "cuda", 14: "dp
 
 
 def is_host(array: object) -> bool:
-    """Return whether ``array`` has no home: NumPy, a sequence, or another library's CPU array."""
+    """Return whether ``array`` has no home: NumPy, a sequence, or another library's CPU array.
+
+    Raises
+    ------
+    InvalidArgument
+        If the array has no memory that other libraries can read.
+    """
     if isinstance(array, (np.ndarray, np.generic, list, tuple)):
         return True
     device = getattr(array, "__dlpack_device__", None)
     if device is None:  # columns of pandas and the like; operators are no arrays
         return hasattr(array, "__array__") and not hasattr(array, "matvec")
-    return bool(device()[0] == _DLPACK_CPU)
+    try:
+        return bool(device()[0] == _DLPACK_CPU)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise InvalidArgument(
+            f"a {type(array).__name__} without memory that other libraries can read ({error}): "
+            'pass one with values on a device, for instance array.to("cpu")'
+        ) from error
 
 
 def is_array(array: object) -> bool:

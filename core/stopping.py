@@ -249,7 +249,7 @@ class Iterations(Criterion):
     count: int
 
     def __post_init__(self) -> None:
-        _whole("iterations", self.count, 0)
+        _whole("maxiter, the limit of iterations", self.count, 0)
 
     def limits(self, norms: Norms) -> Limits:
         """Return the limits of the criterion for a system of these norms."""

@@ -95,6 +95,10 @@ class EigenSolver(Described):
             )
         return int(k)
 
+    def _versions(self) -> tuple[int, ...]:
+        """Return how often the values of ``A`` and ``B`` have changed."""
+        return tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
+
     def measures(self) -> tuple[Measure, Measure]:
         """Return the measures of ``A`` and ``B``, made again if their values have changed.
 
@@ -103,7 +107,7 @@ class EigenSolver(Described):
         InvalidMatrix
             If ``A`` or ``B`` is not Hermitian, or the matrix of the inner product is indefinite.
         """
-        version = tuple(getattr(op, "_values_version", 0) for op in (self.A, self.B))
+        version = self._versions()
         if self._measured is None or self._measured[0] != version:
             of_A = measured(self.A)
             of_B = IDENTITY if self.B is None else measured(self.B)

@@ -157,7 +157,19 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         self.rtol, self.atol = float(rtol), float(atol)
         self.maxiter = 10 * n if maxiter is None else int(maxiter)
         self.notes: list[str] = []
+        self._asked = self.sigma, OPinv, Binv
+        self._factorized = self._versions()
         self.inverse = self._inverse(OPinv, Binv)
+
+    def _follow(self) -> None:
+        """Factorize again if the values of ``A`` or ``B`` have changed."""
+        sigma, OPinv, Binv = self._asked
+        given = Binv if sigma is None else OPinv
+        if given is not None or self._factorized == self._versions():
+            return
+        self.sigma, self.notes = sigma, []
+        self.inverse = self._inverse(OPinv, Binv)
+        self._factorized = self._versions()
 
     def measures(self) -> tuple[Measure, Measure]:
         """Return the measures of ``A`` and ``B``; a zero matrix has the units of the shift."""
@@ -261,6 +273,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             If ``v0`` does not fit, is not finite, or is zero.
         """
         began = time.perf_counter()
+        self._follow()
         executor, edge = self.executor, edge_of(self.A)
         start = started(edge, agreement_of(self), v0)
         dtype = common_dtype(self.dtype, *([] if start is None else [start.dtype]))

@@ -16,12 +16,13 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.linop import LinOp
 from ...core.precision import in_precision
-from ...core.settings import Configurable
+from ...core.settings import Configurable, Settings
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.scaling import largest_values
 from ..preconditioners import preconditioner
+from ..preconditioners.names import described
 from . import tall
 from .base import EigenSolver, agreement_of, require_tolerances
 from .block_basis import BlockBasis, wide
@@ -118,7 +119,9 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         require_tolerances(rtol, atol, maxiter)
         self._take(A, B, executor)
         self.rtol, self.atol, self.maxiter = float(rtol), float(atol), int(maxiter)
-        M = preconditioner(M, self._scaled_for_M())
+        self._described = described(M)
+        self._made = self._versions()
+        M = preconditioner(self._described, self._scaled_for_M())
         self.M: LinOp | None = None if M is None else as_preconditioner(M, self.A)
         self.k = self._size(k, self.shape[0])
         self.largest, self.seed = bool(largest), seed
@@ -162,6 +165,9 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         ShapeMismatch, InvalidArgument
             If ``X`` or ``Y`` do not fit, or are not finite.
         """
+        if isinstance(self._described, Settings) and self._made != self._versions():
+            made = preconditioner(self._described, self._scaled_for_M())
+            self.M, self._made = as_preconditioner(made, self.A), self._versions()
         # verdicts tell of such numbers
         with guarded((self.A,), {}), np.errstate(invalid="ignore", over="ignore"):
             return _Solve(self, X, Y, callback).run()
@@ -170,11 +176,17 @@ class Lobpcg(EigenSolver, metaclass=Configurable):
         """Return this solver with its operators on another executor."""
         options = {
             **self._options,
-            "M": None if self.M is None else self.M.to(executor),
+            "M": self._moved(executor),
             "B": None if self.B is None else self.B.to(executor),
         }
         made: Self = type(self)(self.A.to(executor), **options)
         return made
+
+    def _moved(self, executor: Executor | str) -> Any:
+        """Return the preconditioner there, or the settings that it is made of."""
+        if self.M is None or isinstance(self._described, Settings):
+            return self._described
+        return self.M.to(executor)
 
 
 class _Solve:

@@ -55,6 +55,20 @@ def test_operators_and_solvers_refuse_a_tensor_with_gradients(executor: str) -> 
     refused(lambda: wl.solvers.Cg(A).solve(np.ones(4), x0=tracked()), "x0:", "interop.torch.solve")
 
 
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_a_tensor_without_memory_is_refused(executor: str) -> None:
+    A, x = wl.Csr(np.eye(3), executor=executor), torch.ones(3, device="meta")
+    for call in (
+        lambda: A @ x,
+        lambda: A.multiply(x),
+        lambda: wl.solve(A, x),
+        lambda: wl.solvers.Cg(A).solve(x),
+        lambda: A.solve_triangular(x),
+    ):
+        with pytest.raises(wl.errors.InvalidArgument, match="without memory"):
+            call()
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_tensor_is_taken_where_no_gradients_are_recorded(executor: str) -> None:
     A = wl.Csr(TRIANGLE @ TRIANGLE.T, executor=executor)

@@ -332,6 +332,37 @@ def test_new_values_of_a_matrix_are_measured_again(on):
     np.testing.assert_allclose(np.ldexp(result.eigenvalues, 600), before, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [("Lobpcg", {"M": "ssor"}), ("Lobpcg", {"M": "ic"}), ("Lanczos", {"sigma": 0.0})],
+    ids=str,
+)
+def test_factors_and_preconditioners_follow_new_values(on, settings):
+    name, options = settings
+    S, scales = line(40), 10.0 ** np.random.default_rng(1).uniform(-1, 1, 40)
+    other = sp.csr_array(sp.diags_array(scales) @ S @ sp.diags_array(scales))
+    A, kind = wl.Csr(S, executor=on), getattr(wl.solvers, name)
+    solver = kind(A, k=2, **options)
+    assert solver.solve().converged
+    A.update_values(other.data)
+    result = solver.solve()
+    fresh = kind(wl.Csr(other, executor=on), k=2, **options).solve()
+    assert result.converged and result.iterations == fresh.iterations
+    exact = np.linalg.eigvalsh(other.toarray())[:2]
+    np.testing.assert_allclose(np.sort(result.eigenvalues), exact, rtol=1e-6)
+
+
+def test_the_inverse_of_an_inner_product_follows_new_values(on):
+    S, M = line(30), mass(30)
+    A, B = wl.Csr(S, executor=on), wl.Csr(M, executor=on)
+    solver = wl.solvers.Lanczos(A, B=B, k=2, which="LA")
+    before = np.sort(solver.solve().eigenvalues)
+    B.update_values(4 * M.data)
+    result = solver.solve()
+    assert result.converged
+    np.testing.assert_allclose(np.sort(result.eigenvalues), before / 4, rtol=1e-10)
+
+
 # ---- functions and reports
 
 
