@@ -8,6 +8,10 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+#: The bar of a norm, which browsers stretch and move below the line where it has an index.
+_BAR = "<mo>&#x02016;</mo>"
+_SHORT_BAR = '<mo fence="false" stretchy="false">&#x02016;</mo>'
+
 
 def mathml(text: str, display: str) -> str:
     """Return the MathML of a formula.
@@ -19,7 +23,7 @@ def mathml(text: str, display: str) -> str:
     display : {"inline", "block"}
         Where it is.
     """
-    return str(convert(text, display=display))
+    return str(convert(text, display=display)).replace(_BAR, _SHORT_BAR)
 
 
 def _inline(translator: Any, node: nodes.math) -> None:

@@ -209,6 +209,8 @@ def test_formulas_are_mathml():
     from website.mathml import mathml
 
     assert mathml("b - A x", "inline").startswith("<math") and "<mi>b</mi>" in mathml("b", "block")
+    norm = mathml(r"\lVert b \rVert_2", "block")  # a stretched bar stands below the line
+    assert norm.count('stretchy="false">&#x02016;') == 2
 
 
 def test_the_repairs_of_html_leave_valid_lists():
