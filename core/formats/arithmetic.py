@@ -14,6 +14,7 @@ from ..executor import brought_together
 from ..long_sums import LONG, has_long_row, rounded_to
 from ..operations import structure
 from ..small_values import entry_sums
+from ..store import Key
 from .base import Matrix
 from .csr import Csr
 from .exact import add as exact_add
@@ -27,6 +28,8 @@ from .rowwise import (
     same_pattern,
     with_index_dtype,
 )
+
+_HAS_LONG_ROW: Key[bool] = Key("a long row")
 
 
 def _as_csr(*matrices: Matrix | Assembled) -> list[Csr]:
@@ -62,7 +65,7 @@ def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
     """
     if a.nnz <= LONG or a.dtype == double_dtype(a.dtype) or not a.executor.has_double:
         return a, b
-    if not has_long_row(a.indptr):
+    if not a._pattern.get(_HAS_LONG_ROW, lambda: has_long_row(a.indptr)):  # the host waits once
         return a, b
     dtype = double_dtype(a.dtype)
     return a.astype(dtype), b.astype(dtype)
