@@ -158,6 +158,8 @@ class Status:
         real = real_dtype(dtype)
         self.executor = executor
         self.shape = (columns,)
+        #: The transfers of :meth:`arm`, by the members that it sets.
+        self._arming: dict[tuple[str, ...], Transfer] = {}
         one = (columns,)
         # values that are set together are adjacent: one copy
         (
@@ -210,10 +212,12 @@ class Status:
         """
         stop = np.ascontiguousarray(stop, np.uint8)
         running = np.array([stop.size - np.count_nonzero(stop)], np.int32)  # RUNNING is 0
-        names = [name for name in _SET if name in members]
-        targets = (self.stop, self.running, *(getattr(self, name) for name in names))
-        values = (members[name] for name in names)
-        self.executor.transfer(written=targets).write(stop, running, *values)
+        names = tuple([name for name in _SET if name in members])
+        transfer = self._arming.get(names)
+        if transfer is None:
+            targets = (self.stop, self.running, *(getattr(self, name) for name in names))
+            transfer = self._arming[names] = self.executor.transfer(written=targets)
+        transfer.write(stop, running, *[members[name] for name in names])
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
         """Return a host copy of a member."""
