@@ -40,6 +40,10 @@ class Edge:
     def _length(self, name: str) -> int:
         return self.rows if name in _OF_ROWS else self.columns
 
+    def taken(self, array: Any, name: str) -> Array:
+        """Return the block of one vector, as :meth:`enter` does for several."""
+        return as_block(self.executor, array, self._length(name), name)
+
     def again(self, array: Any) -> Array:
         """Return the block of a vector of the kind that entered before."""
         return as_block(self.executor, array, self.rows, "x")

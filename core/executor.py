@@ -39,6 +39,10 @@ Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, .
 HostArray = np.ndarray[Any, Any]
 
 
+#: The block of work of executors without captures: it does nothing.
+_UNCAPTURED = nullcontext()
+
+
 class Executor(SolvesSystems, OldTransfers, ABC):
     """A memory and the kernels that work on it.
 
@@ -555,7 +559,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
         The default has no captures.
         """
-        return nullcontext()
+        return _UNCAPTURED
 
     def energy_counter(self) -> EnergyCounter | None:
         """Return the counter of the energy that the device uses, or None if it has none here.

@@ -8,7 +8,7 @@ applied.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,6 +37,7 @@ from .operands import (
     may_overlap,
     native,
 )
+from .operator_type import OperatorType
 from .program import recording
 from .provided import Provided
 from .replays import replays_as_called
@@ -72,7 +73,7 @@ FACTS = {
 }
 
 
-class LinOp(Hooked, Described, ArrayProtocol, ABC):
+class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
     """A linear map from vectors of length ``shape[1]`` to vectors of length ``shape[0]``.
 
     Attributes

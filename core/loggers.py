@@ -114,6 +114,8 @@ def checked_loggers(loggers: Any) -> list[Logger]:
     InvalidArgument
         If they are no sequence, or one of them does not say when it wants to look.
     """
+    if type(loggers) is tuple and not loggers:  # mostly there are none
+        return []
     if not isinstance(loggers, Iterable):
         raise InvalidArgument(f"loggers: expected a sequence of them, got {loggers!r}")
     found = list(loggers)

@@ -122,7 +122,8 @@ def native(executor: Executor, array: object, label: str) -> Array:
         made = plain(array, label)
         if made.dtype.kind not in NUMBER_KINDS and not is_narrow(made.dtype):
             raise no_numbers(made, label)
-        return made if executor.owns(made) else array  # a subclass may be native here
+        # a subclass may be native here
+        return made if made is array or executor.owns(made) else array
     array = untracked(array, label)
     if is_host(array):
         host = _as_numpy(array, label)
@@ -402,7 +403,8 @@ def dimensions(array: Any) -> int:
 
 def like(executor: Executor, block: Array, given: object) -> Array:
     """Return ``block`` with the dimensions of ``given``, as NumPy if that was the host's."""
-    if dimensions(given) == 1:
+    one = given.ndim == 1 if type(given) is np.ndarray else dimensions(given) == 1
+    if one:
         block = block.reshape(-1) if block.shape[1] == 1 else block[:, 0]
     if not executor.owns(given) and is_host(given):
         return executor.to_host(block)

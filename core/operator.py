@@ -450,14 +450,14 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     >>> wl.as_linop(np.eye(2), "reference")
     <Dense 2x2 float64 on reference>
     """
+    if isinstance(operator, LinOp):
+        value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
+        return computing(operator)
     if getattr(operator, "_is_batch", False):
         raise UnsupportedOperation(
             "a batch of matrices is no single operator: Krylov solvers, such as wl.solvers.Cg(A), "
             "take batches; elsewhere use A[k], one matrix at a time"
         )
-    if isinstance(operator, LinOp):
-        value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
-        return computing(operator)
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
         return operator_from(operator, executor)
     if is_sparse(operator) or getattr(operator, "layout", None) is not None:

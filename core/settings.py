@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from abc import ABCMeta
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from .constructors import explained, require_begun
 from .deprecation import OldOptions
 from .errors import InvalidArgument, UnsupportedOperation
 from .hooks import is_of_wollemi
+from .operator_type import OperatorType
 from .provided import Provided
 from .suggest import hint
 
@@ -140,7 +140,7 @@ class Settings:
         return type(self), (self.kind, dict(self.options))
 
 
-class Configurable(ABCMeta):
+class Configurable(OperatorType):
     """The class of classes that are made of a matrix and options.
 
     Called without a matrix, such a class gives its :class:`Settings`. Its instances know theirs.
@@ -197,7 +197,7 @@ class Configurable(ABCMeta):
 def batch_among(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
     """Return whether the matrix of a call is a batch of matrices."""
     A = arguments[0] if arguments else options.get("A")
-    return bool(getattr(A, "_is_batch", False))
+    return bool(getattr(type(A), "_is_batch", False))
 
 
 def settings_of(made: Any) -> Settings:

@@ -35,7 +35,14 @@ class Transfer:
         The arrays to read.
     written : sequence of arrays
         The arrays to overwrite. All of these arrays stay where they are.
+
+    Attributes
+    ----------
+    filled_for : object
+        The object that the caller has filled in :attr:`host` for, None at first.
     """
+
+    filled_for: object = None
 
     def __init__(
         self, executor: Executor, arrays: Sequence[Array], written: Sequence[Array] = ()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from typing import Any
 
 from ..libraries import batch_handler
+from ..operator_type import OperatorType
 
 
-class Batchable(ABCMeta):
+class Batchable(OperatorType):
     """The class of formats that have batches: a call with leading axes makes a batch."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:

@@ -114,7 +114,7 @@ def norm(A: Any, ord: Any = None, axis: int | None = None) -> Any:
 def _as_matrix(A: Any) -> Matrix:
     if isinstance(A, Matrix):
         return A
-    if getattr(A, "_is_batch", False):
+    if getattr(type(A), "_is_batch", False):
         raise UnsupportedOperand(
             "norm: a batch has no norm of its own; wl.linalg.norm(A[k]) is that of one matrix"
         )

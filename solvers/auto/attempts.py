@@ -24,7 +24,7 @@ from ...core.linop import LinOp
 from ...core.notes import Note, Topic, is_about, without
 from ...core.operands import as_block
 from ...core.operations import vector
-from ...core.result import AttemptRecord, Result
+from ...core.result import AttemptRecord, Result, changed
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Iterations, RelativeResidual, Time
@@ -247,7 +247,7 @@ class Attempts:
         found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
         setup = time.perf_counter() - began - found.seconds
         self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
-        found = replace(found, M="")
+        found = changed(found, M="")
         self.notes += [note for note in found.notes if note not in self.notes]
         return found
 
@@ -352,6 +352,8 @@ class Attempts:
 
         The time limit of each grows from round to round.
         """
+        if not self.waiting:
+            return
         for times in AGAIN:
             # a system that a factorization does not solve is too ill-conditioned for long waits
             factorized = any(tried.method == DIRECT for tried in self.tried)
@@ -374,7 +376,7 @@ class Attempts:
         if self.ended_by is not None:
             stops = [s if s == Stop.CONVERGED else self.ended_by for s in stops]
         seconds = time.perf_counter() - self.began
-        return replace(
+        return changed(
             result,
             stops=stops,
             notes=self._told_notes(),
@@ -407,9 +409,9 @@ class Attempts:
         """Return whether no further attempt can change the result."""
         if self.best is None:
             return False
-        failed = [stop for stop in self.best.stops if stop != Stop.CONVERGED]
-        if self.ended_by is not None or not failed or self.maxiter == 0:
+        if self.ended_by is not None or self.best.converged or self.maxiter == 0:
             return True
+        failed = [stop for stop in self.best.stops if stop != Stop.CONVERGED]
         aimless = not np.any(np.asarray(self.best.threshold) > 0)
         return aimless and not any(stop in _BROKEN for stop in failed)
 
@@ -501,7 +503,7 @@ class Attempts:
         reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
         reason = "diverged" if self._diverged else reason
         self._record(attempt, self._setup, result.iterations, result.seconds, reason)
-        result = replace(result, M=attempt.label)
+        result = changed(result, M=attempt.label)
         self.ended_by = next(iter(ended & _FINAL), None)
         self.best = self._better(result)
         return result
@@ -535,7 +537,7 @@ class Attempts:
             self.waiting.append((patience.rest, attempt))
         instead = Stop.MAX_ITERATIONS if patience.gave_up else Stop.BREAKDOWN
         stops: list[Stop] = [instead if s == Stop.CRITERION else s for s in result.stops]
-        return replace(result, stops=stops)
+        return changed(result, stops=stops)
 
     def _record(
         self, attempt: Candidate, setup: float, iterations: int, seconds: float, reason: str
@@ -545,8 +547,9 @@ class Attempts:
         )
 
     def _iterated(self, attempt: Candidate) -> Result:
-        kind = cast(type[KrylovSolver], attempt.kind or SOLVERS[attempt.method])
-        self.A.executor.compile_ahead(kind.loop_runs(), self.A.dtype)
+        kind: type[KrylovSolver] = attempt.kind or SOLVERS[attempt.method]
+        if attempt.M is not None:  # made before the solver, which begins to compile by itself
+            self.A.executor.compile_ahead(kind.loop_runs(), self.A.dtype)
         began = time.perf_counter()
         options = self._stop(attempt)
         with borrowed_solver(kind, self.A, attempt.M, **attempt.options, **options) as solver:
@@ -711,5 +714,6 @@ def _logarithm_of_least(residuals: Any) -> Any:
 
 def _told(result: Result) -> str:
     """Return how an attempt ended, in a few words."""
-    why = result.reason.rpartition("column ")[2].partition(": ")
-    return (why[2] if why[0].isdigit() else result.reason).partition(":")[0]
+    reason = result.reason
+    why = reason.rpartition("column ")[2].partition(": ")
+    return (why[2] if why[0].isdigit() else reason).partition(":")[0]

@@ -22,11 +22,11 @@ from ...core.suggest import checked_keywords
 from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .components import solve_components
-from .dense import shortest_of_small, solve_small
+from .dense import is_small, shortest_of_small, solve_small
 from .methods import SolveLimits, asked_method
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, columns_of, planned
-from .properties import Hints
+from .properties import NO_HINTS, Hints
 from .rectangular import solve_rectangular
 
 #: The values of ``effort``.
@@ -185,13 +185,20 @@ def solve(
             operator, b, x0, asked=asked, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    hints = Hints(near_null, coordinates, block_size, symmetric, positive_definite)
-    if operator.partition is None:  # members of a group give their own rows
-        hints.check(operator.shape[0])
+    hints = NO_HINTS
+    nothing = near_null is None and coordinates is None and block_size is None
+    if not (nothing and symmetric is None and positive_definite is None):
+        hints = Hints(near_null, coordinates, block_size, symmetric, positive_definite)
+        if operator.partition is None:  # members of a group give their own rows
+            hints.check(operator.shape[0])
     watched = callback is not None or progress or bool(loggers)
     free = x0 is None and maxiter is None and stop is None and restart is None
     dense = asked.is_open and free and not watched and not hints.given
-    small = solve_small(operator, b, rtol, atol) if dense else None
+    matrix: Matrix | None = None
+    if dense and isinstance(operator, Matrix) and operator.partition is None:
+        matrix = operator
+    tiny = matrix is not None and is_small(matrix)
+    small = solve_small(operator, b, rtol, atol) if tiny else None
     if small is not None:
         return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
     question = Question(
@@ -206,12 +213,12 @@ def solve(
     )  # fmt: skip
     if x0 is None and stop is None and (null := constant_null_space(operator, asked)) is not None:
         return solve_projected(operator, null, partial(again, operator), b, rtol, atol)
-    small = shortest_of_small(operator, b, rtol, atol) if dense else None
+    small = shortest_of_small(operator, b, rtol, atol) if tiny else None
     if small is not None:
         return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
     separately = None
-    if dense and isinstance(operator, Matrix) and operator.partition is None:
-        separately = partial(solve_components, operator, b, again, rtol, atol)
+    if matrix is not None:
+        separately = partial(solve_components, matrix, b, again, rtol, atol)
     winner = plan.winner()
     remembered = [f"{c.name}: it solved the last system" for c in winner if plan.differs_from(c)]
     about_first = [Note(note, Topic.FIRST_CHOICE) for note in plan.notes]

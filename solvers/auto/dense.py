@@ -287,8 +287,8 @@ class _System:
 
 
 def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
-    """Return a system as dense arrays, None if it is not small or its values are extreme."""
-    if not isinstance(A, Matrix) or A.partition is not None or not is_small(A):
+    """Return a small system as dense arrays, None if its values are extreme."""
+    if not isinstance(A, Matrix) or A.partition is not None:
         return None
     if A.dtype.name not in PRECISION:
         return None

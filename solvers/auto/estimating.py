@@ -13,22 +13,20 @@ estimation, SIAM J. Matrix Anal. Appl. 11 (1990).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import inf, isfinite
 from math import sqrt as sqrt_of
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import real_dtype
 from ...core.edges import edge_of
 from ...core.operations import vector
+from ...core.result import Result, changed
 from ...core.step import Step, Steps, dot, real, sqrt, where
 from ..driver.workspace import Workspace
 from ..krylov.cg import Cg, require_positive
 from ..preconditioners import Jacobi
-
-if TYPE_CHECKING:
-    from ...core.result import Result
 
 #: ``inverse`` is the square of the norm of the inverse factor, and so one over the smallest
 #: eigenvalue; ``last`` is that of its last row, ``cross`` the product of this row with the vector
@@ -78,8 +76,7 @@ def curvature(w: Workspace) -> None:
     w.gamma_old = gamma
 
 
-@dataclass(frozen=True)
-class Estimates:
+class Estimates(NamedTuple):
     """Estimates for one system, of the worst column.
 
     Attributes
@@ -103,20 +100,21 @@ class EstimatingCg(Cg):
     def allocate(self, work: Workspace) -> None:
         """Allocate the scalars in addition."""
         super().allocate(work)
+        work.array("extremes", (2, work.k), real_dtype(work.dtype))
+        work.most, work.top = work.extremes[0], work.extremes[1]
         work.make(step)
 
     def begin(self, work: Workspace) -> None:
         """Forget the estimates of an earlier solve."""
         super().begin(work)
-        for array in (work.most, work.top):
-            self.executor.run(vector.fill, array.reshape(1, work.k), 0.0)
+        self.executor.run(vector.fill, work.extremes, 0.0)
 
     def estimated(self, result: Result) -> Result:
         """Return the result of the last solve with estimates, under CG's name."""
         if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
-            return replace(result, solver=Cg.__name__)
+            return changed(result, solver=Cg.__name__)
         found = self._estimates(result)
-        return replace(result, solver=Cg.__name__, condition=found.condition, error=found.error)
+        return changed(result, solver=Cg.__name__, condition=found.condition, error=found.error)
 
     def _estimates(self, result: Result) -> Estimates:
         x = result.x
@@ -130,13 +128,16 @@ class EstimatingCg(Cg):
         if isinstance(self.M, Jacobi):
             arrays.append(self.M.inverse.data)
         most, top, before, *scales = (np.asarray(a) for a in self.executor.transfer(*arrays).read())
-        norms = np.reshape(result.residual_norm, -1).tolist()
+        norm = result.residual_norm
+        norms = [norm] if isinstance(norm, float) else norm.tolist()
         if scales:
             norms = _in_inner_product(norms, before.real.tolist(), result)
         lengths = _lengths(x, *scales)
         eps = float(np.finfo(x.dtype).eps)
         columns = zip(norms, most.tolist(), top.tolist(), lengths, strict=True)
         found = [_of_column(*column, eps) for column in columns]
+        if len(found) == 1:
+            return found[0]
         return Estimates(max(one.condition for one in found), max(one.error for one in found))
 
 

@@ -44,7 +44,8 @@ LIMIT = 64 * 2**20
 VECTORS, LARGEST_VALUE = 256, 16
 
 #: Types of options by which a solver is found again.
-_PLAIN = (int, float, str, type(None))
+_PLAIN_KINDS = (int, float, str, type(None))
+_PLAIN = frozenset(_PLAIN_KINDS)
 
 #: The largest number of kinds of solvers, with their preconditioners, with workspaces kept with one
 #: matrix.
@@ -183,7 +184,9 @@ class Kept:
     ) -> KrylovSolver:
         """Return a solver for the matrix, one that was made before if there is one."""
         for value in options.values():
-            if not isinstance(value, _PLAIN) and not _is_value(value):
+            if type(value) not in _PLAIN and not (
+                isinstance(value, _PLAIN_KINDS) or _is_value(value)
+            ):
                 return kind(self.twin, M, **options)
         key = (kind, name, *options.items(), *map(type, options.values()))
         found = self.solvers.get(key)
@@ -275,7 +278,8 @@ def kept_with(A: Matrix) -> Kept:
     found: Kept | None = A.__dict__.get("_for_solvers")
     if found is None:
         found = A.__dict__.setdefault("_for_solvers", Kept(A))
-    found.follow(A)
+    if found.version != A._values_version:
+        found.follow(A)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgument
@@ -56,27 +57,27 @@ class AskedMethod:
         rest = {name: value for name, value in self.options.items() if name not in own}
         return replace(self, options=rest), given._replace(**own)
 
-    @property
+    @cached_property
     def settings(self) -> str | Settings:
         """The argument of ``wl.solve`` for this method, with its preconditioner apart."""
         return self.name if self.kind is None else Settings(self.kind, dict(self.options))
 
-    @property
+    @cached_property
     def is_auto(self) -> bool:
         """Whether the method is to be chosen."""
         return self.kind is None
 
-    @property
+    @cached_property
     def is_open(self) -> bool:
         """Whether both the method and the preconditioner are to be chosen."""
         return self.is_auto and isinstance(self.M, str) and self.M == AUTO
 
-    @property
+    @cached_property
     def is_direct(self) -> bool:
         """Whether it is the direct solver."""
         return self.kind is not None and issubclass(self.kind, Direct)
 
-    @property
+    @cached_property
     def is_least_squares(self) -> bool:
         """Whether it is for matrices of any shape."""
         return self.kind is not None and issubclass(self.kind, LeastSquaresSolver)
@@ -87,11 +88,15 @@ class AskedMethod:
         own = getattr(self.kind, "OWN_M", None)
         return own is not None and isinstance(self.M, str) and own == self.M
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether names alone say it, so that the plan for them can be kept."""
         known = self.kind is None or self.name in (DIRECT, *SOLVERS)
         return known and not self.options and isinstance(self.M, (str, type(None)))
+
+
+#: The question of most calls: everything is to be chosen.
+OPEN = AskedMethod(AUTO, None, AUTO)
 
 
 def asked_method(method: Any, M: Any) -> AskedMethod:
@@ -111,7 +116,8 @@ def asked_method(method: Any, M: Any) -> AskedMethod:
         If nothing has that name or no such option, or it is nothing of these.
     """
     if isinstance(method, str):
-        return _named(method, M)
+        open_ = isinstance(M, str) and M == AUTO == method
+        return OPEN if open_ else _named(method, M)
     settings = method
     if isinstance(method, type):
         settings = Settings(method, {})

@@ -119,26 +119,39 @@ class SolvePlan:
 def planned(operator: LinOp, question: Question) -> SolvePlan:
     """Return the candidates; kept with the values of a matrix."""
     asked = question.asked
-    if not _has_finite_entries(operator, asked):
-        raise InvalidMatrix("A has NaN or Inf: there is no solution")
     plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
     plain = plain and not question.hints.given
-    if not plain or not isinstance(operator, Matrix) or operator.shape[0] != operator.shape[1]:
-        return _plan(operator, question)
-    kept = kept_with(operator)
-    key = (question.asked.name, question.asked.M, question.columns, question.rtol,
-           question.restart, type(question.restart), question.counted, question.stops,
-           question.effort)  # fmt: skip  # True is 1, and not a length
-    known: SolvePlan | None = kept.choices.get(key)
+    keeps = plain and isinstance(operator, Matrix) and operator.shape[0] == operator.shape[1]
+    key: Any = None
+    known: SolvePlan | None = None
+    if keeps:
+        key = (asked.name, asked.M, question.columns, question.rtol, question.restart,
+               type(question.restart), question.counted, question.stops,
+               question.effort)  # fmt: skip  # True is 1, and not a length
+        known = kept_with(operator).choices.get(key)  # type: ignore[arg-type]
+        # members of a group ask in every solve whether the values of all are finite
+        if known is not None and operator.partition is None:
+            return _known(known, operator, key)
+    if not _has_finite_entries(operator, asked):
+        raise InvalidMatrix("A has NaN or Inf: there is no solution")
     if known is not None:
-        # field by field: a copy with changes takes four times as long
-        first, tail, pooled = known.first, known.tail, known.pooled
-        return SolvePlan(known.question, operator, known.notes, first, tail, pooled, key)
+        return _known(known, operator, key)
     found = _plan(operator, question)
+    if not keeps:
+        return found
     # the plan must not keep the matrix, which keeps the plan
-    kept.keep_choice(key, replace(found, operator=None, setup_seconds=0.0))
+    kept_with(operator).keep_choice(  # type: ignore[arg-type]
+        key, replace(found, operator=None, setup_seconds=0.0)
+    )
     found.key = key
     return found
+
+
+def _known(plan: SolvePlan, operator: LinOp, key: Any) -> SolvePlan:
+    """Return a plan that was kept without its matrix, for the next solve with that."""
+    # field by field: a copy with changes takes four times as long
+    first, tail, pooled = plan.first, plan.tail, plan.pooled
+    return SolvePlan(plan.question, operator, plan.notes, first, tail, pooled, key)
 
 
 def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:

@@ -231,6 +231,10 @@ class Hints:
             )
 
 
+#: No statements, as in most calls.
+NO_HINTS = Hints()
+
+
 class Properties:
     """The properties of a square matrix.
 

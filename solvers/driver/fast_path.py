@@ -21,7 +21,7 @@ from ...core.links import works_alone
 from ...core.result import Result
 from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS
-from .verdict import Members, ended_by, result_of, verdict
+from .verdict import Members, ended_by, made_result, verdict
 from .watching import ASKED
 
 if TYPE_CHECKING:
@@ -82,9 +82,11 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     status, linear = work.status, solver._linear
     assert linear is not None
     transfer = status.transfer
-    relative, absolute, least, most = transfer.host[5:]
-    relative[0], absolute[0] = linear.relative, linear.absolute
-    least[0], most[0] = SAFE_NORMS[solve.real]
+    if transfer.filled_for is not linear:
+        relative, absolute, least, most = transfer.host[5:]
+        relative[0], absolute[0] = linear.relative, linear.absolute
+        least[0], most[0] = SAFE_NORMS[solve.real]
+        transfer.filled_for = linear
     solver.begin(work)
     transfer.write()
     executor.copy_into(work.r, solve.b)
@@ -148,13 +150,9 @@ def _result_if_over(
             return FirstCycle(_named(members), left, verified=True)
     residuals = np.empty((done + 1, 1))
     residuals[0], residuals[1:] = begun, history[:done]
-    return result_of(
-        solve,
-        solve.edge.leave(x, solve.asked),
-        [final],
-        np.array(iterations),
-        np.array([norm]),
-        np.array([linear.threshold(begun)]),
-        residuals,
-        np.array([begun]),
-    )
+    values = norm, linear.threshold(begun), begun
+    found = solve.edge.leave(x, solve.asked)
+    if found.ndim == 1:
+        return made_result(solve, found, [final], np.array(iterations), residuals[:, 0], *values)
+    arrays = [np.array([value]) for value in values]
+    return made_result(solve, found, [final], np.array(iterations), residuals, *arrays)

@@ -60,8 +60,6 @@ _ASKED = frozenset(map(int, ASKED))
 
 def _agreement(solver: KrylovSolver, watchers: SolveWatchers) -> tuple[str, ...]:
     """Return the values on which all members of a group must agree, since they share sums."""
-    if solver.partition is None:
-        return ()
     called = (watchers.callback is not None, watchers.norm_callback is not None)
     return (
         type(solver).__name__, repr(solver.stop), f"cycle {solver.cycle}", str(solver.dtype),
@@ -79,18 +77,29 @@ class Solve(Verification):
         self, solver: KrylovSolver, b: Any, x0: Any, watchers: SolveWatchers, keep_last: bool
     ) -> None:
         self.solver, self.asked, self.watchers = solver, b, watchers
-        self.executor = solver.executor
+        self.executor = executor = solver.executor
         self.keep_last = keep_last
-        self.edge = Edge(solver) if keep_last else edge_of(solver)
-        block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
+        block: Array | None
+        start: Array | None = None
+        if solver.A.partition is None:
+            self.edge: Edge = solver._edge
+            block = None if b is None else self.edge.taken(b, "b")
+            if x0 is not None:
+                start = self.edge.taken(x0, "x0")
+        else:
+            self.edge = Edge(solver) if keep_last else edge_of(solver)
+            block, start = self.edge.enter(_agreement(solver, watchers), b=b, x0=x0)
         if block is None:
             raise InvalidArgument("b: expected an array, got NoneType")
         if start is not None and start.shape != block.shape:
             raise ShapeMismatch(f"x0 has shape {tuple(start.shape)}, b {tuple(block.shape)}")
-        given = [block.dtype, *([] if start is None else [start.dtype])]
-        dtype = solver._precision_for(solver.dtype, *given)
-        self.b = as_dtype(self.executor, block, dtype)
-        self.start = None if start is None else as_dtype(self.executor, start, dtype)
+        dtype = solver.dtype
+        if start is not None or block.dtype != dtype or solver.asked_dtype is not None:
+            given = [block.dtype, *([] if start is None else [start.dtype])]
+            dtype = solver._precision_for(dtype, *given)
+            block = as_dtype(executor, block, dtype)
+            start = None if start is None else as_dtype(executor, start, dtype)
+        self.b, self.start = block, start
         self.work = solver._take_workspace(dtype, int(block.shape[1]))
         self.real = real_dtype(dtype)
         linear = solver._linear
@@ -568,6 +577,8 @@ def _once(
     made = Solve(solver, b, x0, watchers, keep_last)
     work = made.work
     try:
+        if work.applies_M and not watchers.loggers:
+            return made.run(), work
         checked = nullcontext() if work.applies_M else applications_required(solver, work)
         seen = watchers.on(work) if watchers.loggers else nullcontext()
         with checked, seen:

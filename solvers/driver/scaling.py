@@ -17,8 +17,7 @@ Columns and operators of ordinary sizes are left alone: nothing is spent on them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -174,8 +173,7 @@ def scale_for(operator: LinOp) -> float:
     return float(2.0 ** np.clip(-np.floor(np.log2(size)), -most, most))
 
 
-@dataclass(frozen=True)
-class Scales:
+class Scales(NamedTuple):
     """The powers of two that a solver multiplies its operators by.
 
     Attributes

@@ -32,6 +32,9 @@ Members = dict[str, np.ndarray[Any, Any]]
 # Members of an enumeration take a microsecond each to look up, and five to compare an array with.
 RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
 
+#: The stops by code: to ask the enumeration takes six times as long.
+STOPS = tuple(Stop(code) for code in range(len(Stop)))
+
 
 class Verification:
     """The part of a solve that verifies and judges.
@@ -240,7 +243,7 @@ def ended_by(solver: KrylovSolver, code: int, last: float | None, real: np.dtype
 
     ``last`` is the norm of its last iteration, of the scaled column, if there was one.
     """
-    ended = Stop(code)
+    ended = STOPS[code]
     ended = solver.MEANS.get(ended, ended)
     if ended in solver.FINAL and last is not None and last < LEAST_NORM[real]:
         return Stop.CONVERGED
@@ -444,15 +447,35 @@ def result_of(
     sizes : ndarray, shape (k,)
         The norms of the right-hand sides.
     """
-    one = np.ndim(solve.asked) == 1
+    if np.ndim(solve.asked) != 1:
+        return made_result(solve, x, list(stops), iterations, residuals, norms, thresholds, sizes)
+    values = (array.item() for array in (norms, thresholds, sizes))
+    return made_result(solve, x, list(stops), iterations, residuals[:, 0], *values)
+
+
+def made_result(
+    solve: Solve,
+    x: Any,
+    stops: list[Stop],
+    iterations: Numbers,
+    residuals: Numbers,
+    norm: Any,
+    threshold: Any,
+    size: Any,
+) -> Result:
+    """Return the result of a solve from values as its user gets them.
+
+    The parameters are those of :func:`result_of`, where a vector is one column: ``residuals`` is a
+    vector then, and ``norm``, ``threshold`` and ``size`` are numbers.
+    """
     return Result(
         x=x,
-        stops=list(stops),
+        stops=stops,
         column_iterations=iterations,
-        residual_norm=norms.item() if one else norms,
-        residuals=residuals[:, 0] if one else residuals,
-        threshold=thresholds.item() if one else thresholds,
-        norm_of_b=sizes.item() if one else sizes,
+        residual_norm=norm,
+        residuals=residuals,
+        threshold=threshold,
+        norm_of_b=size,
         seconds=solve.watchers.elapsed,
         solver=type(solve.solver).__name__,
         executor=solve.executor.name,

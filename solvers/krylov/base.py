@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.capture import SOLVES
 from ...core.dtypes import asked_dtype, common_dtype, is_complex, name_of
+from ...core.edges import Edge
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.formats.stored import lowered
@@ -230,6 +231,11 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return self.A.local_rows
 
     @cached_property
+    def _edge(self) -> Edge:
+        """The edge of the operator, where no group shares it."""
+        return Edge(self)
+
+    @cached_property
     def _period(self) -> int | None:
         """How often the criterion wants the true residual, or None."""
         return true_residual_period(self.stop)
@@ -374,7 +380,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         SolveInterrupted
             On Ctrl-C; has the result so far.
         """
-        watching = [*checked_loggers(loggers), *([Progress()] if progress else [])]
+        watching = checked_loggers(loggers)
+        if progress:
+            watching.append(Progress())
         for name, function in (("callback", callback), ("norm_callback", norm_callback)):
             if function is not None and not callable(function):
                 raise InvalidArgument(f"{name}: expected a function, got {function!r}")
@@ -473,13 +481,14 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
                 work = free.pop()  # in one step: threads may ask at the same time
             except IndexError:
                 break
-            current = work.rebuilds == self._rebuilds_of_operators() and work.follows(self.M)
-            if not work.outdated and current and work.scales == self._scales_in(dtype):
+            if work.outdated or work.rebuilds != self._rebuilds_of_operators():
+                continue
+            if work.follows(self.M) and work.scales == self._scales_in(dtype):
                 return work
         return self._new_workspace(dtype, columns)
 
     def _rebuilds_of_operators(self) -> int:
-        return sum(op._rebuilds for op in (self.A, self.M) if op is not None)
+        return self.A._rebuilds + (0 if self.M is None else self.M._rebuilds)
 
     def give_back(self, work: Workspace) -> None:
         """Keep the arrays of a solve for the next one."""

@@ -344,3 +344,15 @@ def test_read_only_results_are_refused_before_they_are_touched(op):
     with pytest.raises(InvalidArgument, match="read-only"):
         op(D).apply(X, view, beta=1.0)
     assert out.tolist() == [1, 1]
+
+
+def test_operators_have_no_virtual_subclasses():
+    class Like:
+        pass
+
+    for kind in (wl.LinOp, wl.Csr, wl.solvers.Cg):
+        with pytest.raises(TypeError, match="derive Like from wl.LinOp"):
+            kind.register(Like)
+        assert not isinstance(Like(), kind)
+    assert isinstance(wl.Csr(D), wl.LinOp)
+    assert issubclass(wl.solvers.Cg, wl.LinOp)

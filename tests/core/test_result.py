@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.core.result import Result
+from wollemi.core.result import Result, changed
 from wollemi.core.status import Stop
 
 
@@ -98,6 +98,17 @@ def test_results_are_compared_by_identity():
     assert result == result
     assert result != wl.solve(np.eye(3), np.ones(3))
     assert len({result, result}) == 1
+
+
+def test_a_changed_copy_is_that_of_dataclasses():
+    one = result(Stop.CONVERGED, Stop.STAGNATED)
+    with pytest.raises(AttributeError):
+        one.M = "amg"
+    new = {"M": "amg", "stops": [Stop.CONVERGED] * 2, "notes": ["a note"]}
+    made, expected = changed(one, **new), replace(one, **new)
+    assert vars(made) == vars(expected)
+    assert type(made) is Result
+    assert (one.M, one.notes, made.converged) == (None, [], True)
 
 
 def test_a_solve_of_zero_is_drawn_without_a_warning():

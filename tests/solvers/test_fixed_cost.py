@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,3 +110,49 @@ def test_new_values_are_those_of_what_is_replayed() -> None:
         result = solver.solve(b)
         assert result.converged
         assert np.linalg.norm(factor * (matrix @ result.x) - b) <= 1.1e-10 * np.linalg.norm(b)
+
+
+def functions_called(call: Callable[[], object]) -> int:
+    """Return how many functions of Python a call runs, after calls that make all that is kept."""
+    for _ in range(4):
+        call()
+    count = 0
+
+    def counting(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counting)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("Cg.solve", 74), ("wl.linalg.cg", 108), ("wl.solve", 226)]
+)
+def test_a_repeated_call_runs_few_functions(name: str, most: int) -> None:
+    """On the host of a GPU each takes a tenth of a microsecond or more; a launch takes three."""
+    n = 700  # too many rows for dense factors
+    A, b = wl.Csr(tridiagonal(n), executor="omp"), np.ones(n)
+    solver = wl.solvers.Cg(A)
+    calls: dict[str, Callable[[], object]] = {
+        "Cg.solve": lambda: solver.solve(b),
+        "wl.linalg.cg": lambda: wl.linalg.cg(A, b),
+        "wl.solve": lambda: wl.solve(A, b),
+    }
+    assert functions_called(calls[name]) <= most
+
+
+def test_solves_that_share_a_workspace_have_their_own_tolerances() -> None:
+    A, b = wl.Csr(tridiagonal(), executor="omp"), np.arange(1.0, 61.0)
+    length = np.linalg.norm(b)
+    for rtol, atol in ((1e-2, 0.0), (1e-9, 0.0), (1e-2, 0.0), (0.0, 1e-4), (1e-9, 0.0)) * 2:
+        x, info = wl.linalg.cg(A, b, rtol=rtol, atol=atol)
+        left = np.linalg.norm(b - tridiagonal() @ x)
+        threshold = max(rtol * length, atol)
+        assert info == 0
+        assert 1e-4 * threshold < left <= threshold
