@@ -8,7 +8,10 @@
 # versions choice races matrices; all of them are the default, in this order. A part that fails, or takes
 # longer than LIMIT seconds (150), does not keep the next ones from running. PYTHON names the
 # interpreter that has wollemi and wollemi_bench; it is python3 unless it is set. OLD is a folder with an
-# older version, for the part versions; MATRICES is a folder of matrices, for choice and matrices.
+# older version, for the part versions; MATRICES is a folder of matrices, for choice and matrices. ONLY
+# chooses cases of versions and systems of races ("64^3;100^3"), PEERS libraries of races ("warp;cupy"),
+# and BUDGET is the seconds of a library in a race. In 150 seconds: PEERS="warp;torch-sla;jax;cupy"
+# BUDGET=0.5, since the others run on the host.
 # EXECUTOR=omp SCALE=64 tries the parts on a machine without a GPU, on smaller systems.
 set -u
 out=${1:?usage: benchmarks/one_gpu.sh OUT [PART...]}
@@ -41,6 +44,14 @@ captures() { # the table of calls that graphs record
 export -f captures
 export python executor out
 
+each() { # option words: adds the option to options for each of the words, which have ";" between them
+  local words word
+  IFS=";" read -ra words <<< "$2"
+  for word in ${words[@]+"${words[@]}"}; do
+    options+=("$1" "$word")
+  done
+}
+
 measure() {
   case $1 in
     fixed | structure | batches | kernels | jax | derivatives | cold | attention)
@@ -62,8 +73,10 @@ measure() {
         --minutes "$minutes" ${matrices:+--matrices "$matrices"}
       ;;
     races)
-      step races "$python" -m wollemi bench suite races --executor "$executor" --scale "$scale" \
-        --minutes "$minutes" --json "$out/races.jsonl" ${ONLY:+--only "$ONLY"}
+      options=(--executor "$executor" --scale "$scale" --minutes "$minutes" --json "$out/races.jsonl")
+      each --only "${ONLY:-}"
+      each --against "${PEERS:-}"
+      step races "$python" -m wollemi bench suite races "${options[@]}" ${BUDGET:+--budget "$BUDGET"}
       ;;
     matrices)
       [ -n "$matrices" ] || { echo "== matrices: MATRICES names no folder"; return; }

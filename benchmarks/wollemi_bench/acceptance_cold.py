@@ -1,6 +1,7 @@
 """Goals for the first ``wl.solve`` of a process, with programs cached on disk: the part ``cold``.
 
-Each size has a process of its own, after one that fills the cache on a small system. The time of
+Each size has a process of its own, after one that fills the caches on a small system: programs of
+the device, and the byte code of Python's modules, which an installation has too. The time of
 ``wl.solve`` begins with the matrix on the device, and includes the set-up.
 """
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from typing import Any
 from wollemi.core.executor import Executor
 
 from .acceptance import Goal
+from .fresh_process import output_of
 
 #: Points along an axis of the square, and seconds at most.
 SIZES = {1000: 0.04, 4000: 0.35, 9000: 1.5, 13000: 3.5}
@@ -40,11 +41,7 @@ def goals(on: Executor, scale: int) -> Iterator[Goal]:
 
 
 def _process(executor: str, side: int) -> dict[str, float]:
-    words = [sys.executable, "-m", __name__, executor, str(side)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip() or f"status {done.returncode}").splitlines()[-1])
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, float] = json.loads(output_of(__name__, executor, str(side)))
     return found
 
 

@@ -5,14 +5,14 @@ The process takes the time by itself, from before the imports: the start of Pyth
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from .fresh_process import output_of
 
 #: The first calls.
 CALLS = ("product", "solve")
@@ -37,12 +37,8 @@ def seconds(what: str, where: str, path: Path) -> float:
         The matrix, as SciPy writes it.
     """
     with tempfile.TemporaryDirectory(prefix="wollemi-bench-") as empty:
-        environment = {**os.environ, **dict.fromkeys(CACHES, empty)}
-        words = [sys.executable, "-m", __name__, what, where, str(path)]
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip() or f"status {done.returncode}").splitlines()[-1])
-    return float(done.stdout.split()[-1])
+        caches = dict.fromkeys(CACHES, empty)
+        return float(output_of(__name__, what, where, str(path), **caches))
 
 
 def _scipy(what: str, S: Any) -> Callable[[], Any]:

@@ -76,7 +76,7 @@ def plane(n: int) -> sp.csr_array:
 
 
 def systems(scale: int = 1) -> Iterator[RaceSystem]:
-    """Yield the model problems.
+    """Yield the model problems, the largest last: a run that is cut short has most of them.
 
     Parameters
     ----------
@@ -87,20 +87,24 @@ def systems(scale: int = 1) -> Iterator[RaceSystem]:
     def side(n: int, axes: int) -> int:
         return max(round(n / scale ** (1 / axes)), 12)
 
-    for n in (1000, 4000):
+    def on_plane(n: int) -> RaceSystem:
         m = side(n, 2)
-        make = partial(plane, m)
-        yield RaceSystem("Poisson, plane", f"Poisson {m}^2", make, rtol=1e-6)
-    for n in (64, 100, 128, 200):
+        return RaceSystem("Poisson, plane", f"Poisson {m}^2", partial(plane, m), rtol=1e-6)
+
+    def in_space(n: int) -> RaceSystem:
         m = side(n, 3)
-        made = case(f"stencil7:{m}")
-        yield RaceSystem("Poisson, space", f"Poisson {m}^3", made.matrix)
+        return RaceSystem("Poisson, space", f"Poisson {m}^3", case(f"stencil7:{m}").matrix)
+
+    yield from map(in_space, (64, 100, 128))
+    yield on_plane(1000)
     m = side(100, 3)
     yield RaceSystem("jumps", f"boxes 1e6, {m}^3", partial(elliptic.boxes, m, 1e6))
     yield RaceSystem("anisotropy", f"anisotropic 1e-3, {m}^3", partial(elliptic.cube, m, z=1e-3))
     yield RaceSystem("27 points", f"27 points, {m}^3", case(f"stencil27:{m}").matrix)
     blown = partial(elliptic.transported, m, 100.0, recirculating=False)
     yield RaceSystem("convection", f"convection Pe 100, {m}^3", blown, definite=False)
+    yield in_space(200)
+    yield on_plane(4000)
 
 
 def files(folder: Path) -> Iterator[RaceSystem]:

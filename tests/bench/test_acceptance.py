@@ -14,7 +14,13 @@ import wollemi as wl
 
 pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
-from wollemi_bench import acceptance, acceptance_cold, acceptance_kernels, fixed_costs
+from wollemi_bench import (
+    acceptance,
+    acceptance_cold,
+    acceptance_kernels,
+    fixed_costs,
+    fresh_process,
+)
 from wollemi_bench.acceptance import Goal, Time, ratio, seconds
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +97,28 @@ def test_the_part_of_fixed_costs_prints_lines(
     acceptance.main("fixed", "omp", 100_000)
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("try, ") and "| fixed | A @ x, 8^3 |" in line for line in lines)
+
+
+def test_the_script_hands_on_systems_and_libraries_of_races(tmp_path: Path) -> None:
+    (tmp_path / "python").write_text('#!/bin/sh\n[ "$1" = -c ] && echo 2 || echo "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    environment = {
+        **os.environ, "EXECUTOR": "omp", "PYTHON": str(tmp_path / "python"),
+        "ONLY": "64^3;Poisson, plane", "PEERS": "warp;cupy", "BUDGET": "0.5",
+    }  # fmt: skip
+    words = ["bash", str(SCRIPT), str(tmp_path / "out"), "races"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out/summary.txt").read_text(encoding="utf-8")
+    assert "--only 64^3 --only Poisson, plane --against warp --against cupy --budget 0.5" in text
+
+
+def test_a_fresh_process_writes_byte_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text("import sys\nprint(sys.dont_write_bytecode)\n")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert fresh_process.output_of("told", PYTHONPATH=str(tmp_path)) == "False"
+    with pytest.raises(RuntimeError, match="No module named no_module"):
+        fresh_process.output_of("no_module")
 
 
 def test_the_script_goes_on_after_an_unknown_part_and_keeps_its_lines(tmp_path: Path) -> None:
