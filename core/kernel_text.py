@@ -26,8 +26,8 @@ _TOKEN = re.compile(
 )
 
 
-#: Where another file begins in a program.
-_FILES = re.compile(r"^(?=[ \t]*\#[ \t]*line\b)", re.MULTILINE)
+#: The beginning of a part of a program: that is where another file begins or goes on.
+_PART = "\n#line "
 
 
 def without_comments(text: str) -> str:
@@ -43,7 +43,10 @@ def without_comments(text: str) -> str:
     >>> without_comments('int a;  // a count\n\n#line 7 "b.hpp"\nint b = 1; /* one */\n')
     'int a;\nint b = 1;'
     """
-    files = [_tokens(file) for file in _FILES.split(text)]
+    # an expression that finds the directives takes as long as all else for a program seen before
+    first, *others = text.split(_PART)
+    parts = [first, *[_PART[1:] + part for part in others]]
+    files = [_tokens(part + "\n") for part in parts[:-1]] + [_tokens(parts[-1])]
     if not all(file.ends for file in files):  # a comment or a literal goes on behind a directive
         return _tokens(text).text
     return "\n".join(file.text for file in files if file.text)

@@ -394,7 +394,7 @@ def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        pieces = _INCLUDE.split(_read(name, roots).replace("#pragma once\n", "\n"))
+        pieces = _pieces(_read(name, roots))
         out, line = f'#line 1 "{name}"\n' + pieces[0], 1 + pieces[0].count("\n")
         for included, rest in zip(pieces[1::2], pieces[2::2], strict=True):
             line += 1
@@ -403,6 +403,12 @@ def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
         return out
 
     return "".join(text(name) for name in headers)
+
+
+@cache  # the programs of a first solve take the same headers a hundred times
+def _pieces(text: str) -> tuple[str, ...]:
+    """Return the parts of a header, and the names of the headers that it includes between them."""
+    return tuple(_INCLUDE.split(text.replace("#pragma once\n", "\n")))
 
 
 @cache
