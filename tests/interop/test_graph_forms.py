@@ -54,6 +54,7 @@ def form(request):
     "make",
     [
         lambda: GraphConv(5, 4),
+        lambda: GraphConv(5, 4, norm="gcn"),
         lambda: GraphConv(5, 4, norm="mean"),
         lambda: GraphConv(5, 4, norm="none", bias=False),
         lambda: GraphAttention(5, 4, heads=2),
@@ -97,6 +98,76 @@ def test_weights_of_edges_are_in_the_order_of_the_list():
     dense = torch.zeros(N, N).index_put_((EDGES[1], EDGES[0]), weight, accumulate=True)
     for graph in (EDGES, GRAPH, wl.graph.from_edges(EDGES.numpy(), num_nodes=N)):
         torch.testing.assert_close(layer(graph, x, weight), dense @ layer.linear(x))
+
+
+def weights_in_order_of(name: str, dense: torch.Tensor) -> torch.Tensor:
+    """Return the weights of the edges in the order of a form's entries."""
+    if name == "pattern":
+        return dense[EDGES[1], EDGES[0]][GRAPH.order]
+    if name == "CSC tensor":
+        return dense.t()[adjacency().T.toarray() != 0]
+    if name in ("Csr", "Csc", "SciPy", "COO tensor", "CSR tensor"):
+        return dense[adjacency().toarray() != 0]
+    return dense[EDGES[1], EDGES[0]]
+
+
+def gcn(weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return the convolution of PyTorch Geometric; rows of the dense weights are targets."""
+    degree = weights.sum(1)
+    root = torch.where(degree == 0, 0, torch.where(degree == 0, 1, degree) ** -0.5)
+    return root[:, None] * weights * root @ x
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_weights_count_in_the_degrees_of_pytorch_geometric_for_every_form(name):
+    layer = GraphConv(5, 4, norm="gcn", bias=False).double()
+    x = torch.randn(N, 5, dtype=torch.float64, requires_grad=True)
+    dense = torch.zeros(N, N, dtype=torch.float64)
+    dense[EDGES[1], EDGES[0]] = torch.rand(EDGES.shape[1], dtype=torch.float64) + 0.1
+    dense.requires_grad_()
+    leaves = (dense, x, layer.linear.weight)
+    found = []
+    for made in (
+        gcn(dense, layer.linear(x)),
+        layer(FORMS[name](), x, weights_in_order_of(name, dense)),
+    ):
+        grads = torch.autograd.grad(made.square().sum(), leaves)
+        edges = grads[0][EDGES[1], EDGES[0]]
+        found.append((made, edges, *grads[1:]))
+    for expected, given in zip(*found, strict=True):
+        torch.testing.assert_close(given, expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_degrees_of_pytorch_geometric_count_edges_that_come_twice(weighted):
+    edges = torch.cat([EDGES, EDGES[:, :2], torch.tensor([[6], [4]])], 1)
+    weight = torch.rand(edges.shape[1]) if weighted else torch.ones(edges.shape[1])
+    weight[-1] = 0 if weighted else 1  # a degree of zero with an edge
+    weight.requires_grad_()
+    layer, x = GraphConv(5, 4, norm="gcn", bias=False), torch.randn(N, 5)
+    dense = torch.zeros(N, N).index_put((edges[1], edges[0]), weight, accumulate=True)
+    made = layer(edges, x, weight if weighted else None)
+    torch.testing.assert_close(made, gcn(dense, layer.linear(x)))
+    if weighted:
+        given = torch.autograd.grad(made.sum(), weight)[0]
+        assert given.isfinite().all()
+
+
+def test_degrees_may_be_larger_than_numbers_of_16_bits():
+    count = 70_000
+    graph = wl.graph.from_edges(torch.zeros((2, count), dtype=torch.int64), 1)
+    for norm in ("both", "gcn"):
+        layer = GraphConv(1, 1, norm=norm, bias=False).half()
+        with torch.no_grad():
+            layer.linear.weight.fill_(0.5)
+            made = layer(graph, torch.ones(1, 1, dtype=torch.float16))
+        assert 0.4 < float(made) < 0.6, norm
+
+
+def test_degrees_of_pytorch_geometric_need_one_set_of_nodes():
+    graph = wl.graph.from_edges(EDGES, num_nodes=(N, N + 1))
+    with pytest.raises(wl.errors.ShapeMismatch, match="as many targets as sources"):
+        GraphConv(5, 4, norm="gcn")(graph, torch.randn(N, 5))
 
 
 def test_a_list_of_edges_in_a_tensor_is_sorted_once(monkeypatch):

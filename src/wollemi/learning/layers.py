@@ -243,6 +243,18 @@ class SparseLinear(_OfPattern):
         )
 
 
+def _inverse_root(degree: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return one over the square roots of degrees as a column, zero for degrees of zero.
+
+    The roots are taken in 32 bits or more: degrees may be larger than the numbers of float16. The
+    gradient of a degree of zero is zero.
+    """
+    degree = degree.to(torch.promote_types(dtype, torch.float32))
+    zero = degree == 0
+    root = degree.masked_fill(zero, 1).rsqrt().masked_fill(zero, 0).to(dtype)
+    return root if root.dim() > 1 else root[:, None]
+
+
 class GraphConv(nn.Module):
     """A convolution on a graph: ``D_t^-1/2 A D_s^-1/2 X W`` (Kipf and Welling 2017, equation 2).
 
@@ -250,18 +262,37 @@ class GraphConv(nn.Module):
     ----------
     in_features, out_features : int
         Numbers of features of a node.
-    norm : {"both", "mean", "none"}
-        Divide by the square roots of the degrees at both ends, by the number of incoming edges, or
-        not at all.
+    norm : {"both", "gcn", "mean", "none"}
+        Divisors of the messages:
+
+        - ``"both"``, square roots of the number of edges that leave the source and that end at the
+          target, as DGL has them. ``edge_weight`` does not change the numbers.
+        - ``"gcn"``, square roots of the degrees of source and target, as ``GCNConv`` of PyTorch
+          Geometric has them. The degree of a node is the sum of the weights of the edges that end
+          at it, with gradients. A node of degree zero sends and receives nothing.
+        - ``"mean"``, the number of edges that end at the target.
+        - ``"none"``, no divisors.
+
+        ``"both"`` and ``"gcn"`` are equal on undirected graphs without ``edge_weight``. No
+        self-loops are added.
     bias : bool
+
+    Examples
+    --------
+    >>> import torch
+    >>> from wollemi.nn import GraphConv
+    >>> layer = GraphConv(2, 1, norm="gcn")
+    >>> edges = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 1]])
+    >>> layer(edges, torch.ones(2, 2), edge_weight=torch.tensor([1.0, 1.0, 3.0, 3.0])).shape
+    torch.Size([2, 1])
     """
 
     def __init__(
         self, in_features: int, out_features: int, *, norm: str = "both", bias: bool = True
     ) -> None:
         super().__init__()
-        if norm not in ("both", "mean", "none"):
-            raise InvalidArgument(f"norm: expected 'both', 'mean' or 'none', got {norm!r}")
+        if norm not in ("both", "gcn", "mean", "none"):
+            raise InvalidArgument(f"norm: expected 'both', 'gcn', 'mean' or 'none', got {norm!r}")
         self.norm = norm
         self.linear = nn.Linear(in_features, out_features, bias=False)
         self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
@@ -276,23 +307,42 @@ class GraphConv(nn.Module):
             target, and its values are not read. ``wl.graph.from_edges`` makes a ``Graph``.
         x : Tensor, shape (sources, in_features)
         edge_weight : Tensor, shape (edges,), optional
-            In the order of the edges; of a matrix in the order of its entries.
+            In the order of the edges; of a matrix in the order of its entries, which for a COO
+            tensor is row by row.
         """
         graph = _graph_of(graph, x, self.linear)
-        indptr, indices, shape = graph.pattern
+        indptr, indices, _ = graph.pattern
         refuse_first_call((indptr, indices), "GraphConv.forward", x, edge_weight)
         x = self.linear(x)
-        if self.norm == "both":
-            # torch.bincount waits for the device, which a CUDA graph cannot record.
-            counts = indices.new_zeros(shape[1])
-            out_degree = counts.scatter_add_(0, indices.long(), torch.ones_like(indices))
-            out_degree = out_degree.clamp(min=1)
-            x = x * out_degree.to(x.dtype).rsqrt()[:, None]
+        roots = self._roots(graph, edge_weight, x.dtype)
         op = "copy_lhs" if edge_weight is None else "mul"
-        made = gspmm(graph, op, "mean" if self.norm == "mean" else "sum", x, edge_weight)
-        if self.norm == "both":
-            made = made * indptr.diff().clamp(min=1).to(made.dtype).rsqrt()[:, None]
+        reduction = "mean" if self.norm == "mean" else "sum"
+        sent = x if roots is None else x * roots[0]
+        made = gspmm(graph, op, reduction, sent, edge_weight)
+        made = made if roots is None else made * roots[1].to(made.dtype)
         return made if self.bias is None else made + self.bias
+
+    def _roots(
+        self, graph: Graph, edge_weight: Tensor | None, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor] | None:
+        """Return the factors of sources and of targets, shapes (nodes, 1)."""
+        if self.norm not in ("both", "gcn"):
+            return None
+        indptr, indices, (targets, sources) = graph.pattern
+        if self.norm == "gcn":
+            if targets != sources:
+                raise ShapeMismatch(
+                    "graph: norm='gcn' expects as many targets as sources, got "
+                    f"{targets} targets and {sources} sources: use norm='both'"
+                )
+            weighted = edge_weight is not None
+            incoming = gspmm(graph, "copy_rhs", "sum", None, edge_weight) if weighted else None
+            root = _inverse_root(indptr.diff() if incoming is None else incoming, dtype)
+            return root, root
+        # torch.bincount waits for the device, which a CUDA graph cannot record.
+        counts = indices.new_zeros(sources)
+        outgoing = counts.scatter_add_(0, indices.long(), torch.ones_like(indices))
+        return _inverse_root(outgoing, dtype), _inverse_root(indptr.diff(), dtype)
 
     def extra_repr(self) -> str:
         """Return the settings for the module's ``repr``."""

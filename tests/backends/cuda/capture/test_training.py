@@ -147,7 +147,7 @@ def _capture_layers() -> None:
     window = wl.masks.sliding_window(N, 9, executor="reference")
     square = wl.Csr((rng.random((N, N)) < 0.1).astype("f4"), executor="reference")
     layers: dict[str, tuple[Any, Callable[[Any], Any]]] = {}
-    for conv in (GraphConv(K, 16), GraphConv(K, 16, norm="mean")):
+    for conv in (GraphConv(K, 16, norm=norm) for norm in ("both", "gcn", "mean")):
         conv = conv.cuda()
         layers[f"conv {conv.norm}"] = conv, lambda x, f=conv: f(graph, x)
     for scores in ("additive", "dot"):
