@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checksums import Checksum, checksum
 from .dtypes import NUMBER_KINDS
 from .errors import GroupMismatch, ShapeMismatch
 from .operands import OutputTarget, as_block, dimensions, is_host, like, native, no_numbers, plain
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 #: The names of vectors with the rows of an operator; others have its columns.
 _OF_ROWS = ("out", "x0")
+
+#: Vectors that ranks may have different ones of: their values do not change a solution.
+_STARTS = ("out", "x0", "v0", "X")
+
+#: What the members tell each other of their vectors: the shapes and dtypes, the other values to
+#: agree on, the checksums of whole vectors, and an error.
+Told = tuple[dict[str, Any], tuple[str, ...], dict[str, Checksum], "str | None"]
 
 
 class Edge:
@@ -85,13 +93,15 @@ class GroupEdge(Edge):
         """
         error: Exception | None = None
         arrays: dict[str, Any] = {}
+        sums: dict[str, Checksum] = {}
         try:
             for name, array in given.items():
                 arrays[name] = None if array is None else _taken(self.executor, array, name)
+            sums = self._checksums(arrays)
         except Exception as raised:  # the other members must hear of any error
             error = raised
         found = {name: _described(array) for name, array in arrays.items()}
-        told = self.links.all((found, about, None if error is None else _named(error)))
+        told = self.links.all((found, about, sums, None if error is None else _named(error)))
         if error is not None:
             raise error
         self._compare(told)
@@ -99,19 +109,39 @@ class GroupEdge(Edge):
             None if array is None else self._block(name, array) for name, array in arrays.items()
         ]
 
-    def _compare(self, told: list[tuple[dict[str, Any], tuple[str, ...], str | None]]) -> None:
-        for rank, (_, _, failed) in enumerate(told):
+    def _checksums(self, arrays: dict[str, Any]) -> dict[str, Checksum]:
+        """Return the checksums of vectors that may be whole, which are copied to the host.
+
+        The members of one process are given the same vectors, and need none.
+        """
+        found: dict[str, Checksum] = {}
+        if self.links.one_process or self.links.size == 1:
+            return found
+        for name, array in arrays.items():
+            if name in _STARTS or array is None:
+                continue
+            if tuple(array.shape[:1]) != (self.of_input.size_of_vectors,):
+                continue
+            if not isinstance(array, np.ndarray):
+                arrays[name] = np.asarray(self.executor.to_host(array))
+            found[name] = checksum(arrays[name])
+        return found
+
+    def _compare(self, told: list[Told]) -> None:
+        for rank, (_, _, _, failed) in enumerate(told):
             if failed is not None:
                 raise GroupMismatch(f"member {rank} of {self.links.size} was given: {failed}")
-        _same([about for _, about, _ in told], "the solve")
-        for name in told[0][0]:
-            _same([(str(found.get(name, (0, None))[1]),) for found, _, _ in told], name)
-        kinds = [self._is_whole(name, [found[name] for found, _, _ in told]) for name in told[0][0]]
+        _same([about for _, about, _, _ in told], "the solve")
+        names = list(told[0][0])
+        for name in names:
+            _same([(str(found.get(name, (0, None))[1]),) for found, _, _, _ in told], name)
+        kinds = [self._is_whole(name, [found[name] for found, _, _, _ in told]) for name in names]
         if len({kind for kind in kinds if kind is not None}) > 1:
-            raise GroupMismatch(
-                f"{' and '.join(told[0][0])}: all vectors are whole, or all are parts"
-            )
+            raise GroupMismatch(f"{' and '.join(names)}: all vectors are whole, or all are parts")
         self.whole = any(kind is True for kind in kinds)
+        if self.whole:
+            for name in names:
+                _agree([sums.get(name) for _, _, sums, _ in told], name)
 
     def _is_whole(self, name: str, found: list[Any]) -> bool | None:
         """Return whether the members gave whole vectors; None where both are the same."""
@@ -214,6 +244,17 @@ def _same(told: list[tuple[str, ...]], label: str) -> None:
         told = [tuple(values[at] for at in differing) for values in told]
     each = "; ".join(f"member {rank}: {', '.join(values)}" for rank, values in enumerate(told))
     raise GroupMismatch(f"{label}: the members were given different things: {each}")
+
+
+def _agree(sums: list[Checksum | None], name: str) -> None:
+    """Raise unless all members have the same whole vector."""
+    differing = [r for r, one in enumerate(sums) if one and sums[0] and not one.agrees(sums[0])]
+    if differing:
+        raise GroupMismatch(
+            f"{name}: a whole vector is the same on every rank, and the values of rank "
+            f"{_listed(differing)} differ from those of rank 0; make it on one rank and send it to "
+            f"the others, or pass each rank's own rows: A.scatter({name})"
+        )
 
 
 def _listed(numbers: list[int]) -> str:

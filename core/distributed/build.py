@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checksums import Checksum, checksum, pattern_checksum
 from ..dtypes import is_narrow, value_dtype
-from ..errors import GroupMismatch, InvalidArgument, InvalidMatrix, UnsupportedDtype
+from ..errors import (
+    GroupMismatch,
+    InvalidArgument,
+    InvalidMatrix,
+    ShapeMismatch,
+    UnsupportedDtype,
+)
 from ..executor import Executor
 from ..formats import Csr as LocalCsr
 from ..formats import Matrix, validate
@@ -21,6 +28,9 @@ from .shared import Shared
 
 HostArray = np.ndarray[Any, Any]
 Rows = tuple[HostArray, HostArray, HostArray]
+
+#: Ranks that a message names.
+_LISTED = 8
 
 
 def distribute(
@@ -148,6 +158,46 @@ def rows_of_places(places: HostArray, *rows: HostArray) -> Rows:
     return pointers, indices[entries], data[entries]
 
 
+class _Facts(NamedTuple):
+    """Facts of a matrix that the ranks compare."""
+
+    shape: tuple[int, int]
+    dtype: str
+    entries: int
+    pattern: int
+    values: Checksum
+
+    @classmethod
+    def of(cls, shape: tuple[int, int], rows: Rows) -> _Facts:
+        indptr, indices, data = rows
+        pattern = pattern_checksum(indptr, indices)
+        return cls(shape, str(data.dtype), int(indices.size), pattern, checksum(data))
+
+    def __str__(self) -> str:
+        return f"{self.shape[0]} x {self.shape[1]} {self.dtype}, {self.entries} entries"
+
+    def difference(self, other: _Facts) -> str | None:
+        """Return how another matrix differs, or None."""
+        if str(self) != str(other):
+            return str(other)
+        if self.pattern != other.pattern:
+            return "entries at other places"
+        return None if self.values.agrees(other.values) else "other values"
+
+
+def _require_one_matrix(given: list[Any]) -> None:
+    """Raise unless all ranks have the same matrix."""
+    found = [(rank, given[0].difference(facts)) for rank, facts in enumerate(given)]
+    different = [f"rank {rank}: {how}" for rank, how in found if how]
+    if different:
+        more = [f"and {len(different) - _LISTED} more ranks"] if len(different) > _LISTED else []
+        raise GroupMismatch(
+            f"distribute: the ranks have different matrices: rank 0: {given[0]}; "
+            f"{'; '.join(different[:_LISTED] + more)}. Pass the same A on every rank, A on rank 0 "
+            "and None on the others, or the rows of each rank to wollemi.distributed.Csr.from_rows"
+        )
+
+
 def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
     """Share a matrix that every rank has, or rank 0 alone."""
     links: Any = member.links
@@ -156,22 +206,22 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
         found = None if A is None else host_rows(A)
     except Exception as raised:  # the other members must hear of any error
         error = raised
-    facts = None if found is None else (found[0], str(found[1][2].dtype), found[1][1].size)
+    facts = None if found is None else _Facts.of(*found)
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
     if error is not None:
         raise error
     raise_first(told, [failed for _, failed in told])
     given = [facts for facts, _ in told]
     if all(facts is not None for facts in given):
-        if any(facts != given[0] for facts in given):
-            raise GroupMismatch(f"distribute: the ranks have different matrices: {given}")
+        _require_one_matrix(given)
         assert found is not None
         parted, other = partitions(partition, columns, found[0], links.size, links.block, found[1])
         return assembled(member, parted, other, *rows_of(parted, links.rank, *found[1]))
     if given[0] is None or any(facts is not None for facts in given[1:]):
         who = [rank for rank, facts in enumerate(given) if facts is not None]
         raise GroupMismatch(
-            f"distribute: every rank hands over the matrix, or rank 0 alone; ranks {who} did"
+            f"distribute: every rank hands over the matrix, or rank 0 alone and the others None; "
+            f"of {links.size} ranks {who} did"
         )
     return share_from_first(found, member, partition, columns)
 
@@ -254,8 +304,25 @@ def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: A
     return assembled(member, parted, other, made[0], made[1], made[2].astype(dtype, copy=False))
 
 
+def _require_width(rows: Any, columns: int, rank: int) -> None:
+    """Raise for a sparse matrix of another width, and for a list where a rank passes its rows."""
+    if hasattr(rows, "tocsr") and tuple(rows.shape)[1:] != (columns,):
+        raise ShapeMismatch(
+            f"from_rows: the rows of member {rank} have the shape {tuple(rows.shape)}, and the "
+            f"matrix has {columns} columns: give rows of shape (rows of the member, {columns}) "
+            "with the column numbers of the whole matrix"
+        )
+    if isinstance(rows, (tuple, list)) and any(hasattr(one, "tocsr") for one in rows):
+        raise InvalidMatrix(
+            f"from_rows: got a list of {len(rows)} with matrices; a list is for a group of one "
+            f"process: each rank passes its own rows alone, here item {rank} of the list"
+        )
+
+
 def _checked_rows(executor: Executor, rows: Any, columns: int) -> Rows:
     """Return pointers, columns and values; arrays of the member's device stay there."""
+    assert executor.links is not None
+    _require_width(rows, columns, executor.links.rank)
     if hasattr(rows, "tocsr"):
         rows = rows.tocsr()
         rows = (rows.data, rows.indices, rows.indptr)

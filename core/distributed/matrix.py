@@ -145,6 +145,9 @@ class Csr(LinOp):
         ------
         InvalidMatrix
             If the rows describe no matrix of this shape.
+        ShapeMismatch
+            If a sparse matrix has another number of columns than the whole matrix. Arrays do not
+            say their number of columns, so of them only the numbers of columns are checked.
 
         Examples
         --------

@@ -124,8 +124,23 @@ def test_rows_that_members_have(kind: str, rng: Any) -> None:
     np.testing.assert_array_equal(B @ x, A @ x)
     with pytest.raises(wl.errors.InvalidMatrix, match="3 \\+ 0 \\+ 19 = 22 rows"):
         wl.distributed.Csr.from_rows(group, [S[:3], S[4:4], S[4:]], S.shape)
+    arrays = [(part.data, part.indices, part.indptr) for part in (S[:4], S[4:4], S[4:])]
     with pytest.raises(wl.errors.InvalidMatrix, match="columns are numbers of the whole matrix"):
-        wl.distributed.Csr.from_rows(group, [S[:4], S[4:4], S[4:]], (23, 5))
+        wl.distributed.Csr.from_rows(group, arrays, (23, 5))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "wollemi"])
+def test_rows_with_columns_of_their_own_are_refused(kind: str, form: str) -> None:
+    S = line(20)
+    made = wl.Csr if form == "wollemi" else lambda part: part.asformat(form)
+    group = wl.distributed.Group([kind] * 2)
+    whole = [made(S[:10]), made(S[10:])]
+    A = wl.distributed.Csr.from_rows(group, whole, S.shape)
+    np.testing.assert_allclose(A @ np.ones(20), S @ np.ones(20))
+    own = [made(S[:10, :10]), made(S[10:, 10:])]
+    for rows in (own, [whole[0], own[1]], lambda member: own[member.links.rank]):
+        with pytest.raises(wl.errors.ShapeMismatch, match="the matrix has 20 columns"):
+            wl.distributed.Csr.from_rows(group, rows, S.shape)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,47 @@ def products(group: Any, kind: str, b: Any) -> None:
         assert A.nnz == S.nnz and abs(A.to_local() - S).max() == 0
 
 
+def different(group: Any) -> None:
+    """Ranks with different matrices or whole vectors, and with ones that rounding changed."""
+    S, b, mine = line(), np.random.default_rng(0).standard_normal(N), group.rank + 1.0
+    A, last, other = wl.distribute(S, group), group.size - 1, line()
+    if group.rank == last:
+        other.data[7] += 0.1
+    moved = sp.csr_array((S.data, (S.indices + group.rank) % N, S.indptr), shape=S.shape)
+    own = S[: N // 2, : N // 2] if group.rank == 0 else S[N // 2 :, N // 2 :]
+    from_rows = wl.distributed.Csr.from_rows
+    mismatch, shape = wl.errors.GroupMismatch, wl.errors.ShapeMismatch
+    for bad, error, told in (
+        (lambda: wl.distribute(S * mine, group), mismatch, "rank 1: other values. Pass the same A"),
+        (lambda: wl.distribute(other, group), mismatch, f"rank {last}: other values"),
+        (lambda: wl.distribute(moved, group), mismatch, "rank 1: entries at other places"),
+        (
+            lambda: wl.distribute(line(N + group.rank), group),
+            mismatch,
+            f"rank 0: {N} x {N} float64, {S.nnz} entries; rank 1: {N + 1} x {N + 1}",
+        ),
+        (lambda: A @ (b * mine), mismatch, "x: a whole vector is the same on every rank"),
+        (lambda: wl.solve(A, b * mine), mismatch, "b: a whole vector is the same"),
+        (lambda: wl.solve(A, np.roll(b, group.rank)), mismatch, "values of rank 1"),
+        (lambda: A @ np.stack([b, b * mine], axis=1), mismatch, "A.scatter(x)"),
+        (lambda: from_rows(group, own, S.shape), (mismatch, shape), f"the matrix has {N} columns"),
+        (lambda: from_rows(group, [own] * 3, S.shape), wl.errors.InvalidMatrix, "its own rows"),
+    ):
+        try:
+            bad()
+        except error as raised:
+            assert told in str(raised), raised
+        else:
+            raise AssertionError(f"no error: {told}")
+    rounded = b * (1 + 1e-14 * group.rank)
+    x0 = np.full(N, mine)
+    for found in (
+        wl.solvers.Cg(A, rtol=1e-9).solve(rounded, x0=x0).x,
+        wl.solvers.Cg(wl.distribute(S * (1 + 1e-14 * group.rank), group), rtol=1e-9).solve(b).x,
+    ):
+        np.testing.assert_allclose(S @ found, b, atol=1e-7)
+
+
 def mismatches(group: Any, b: Any) -> None:
     A = wl.distribute(line(), group)
     for bad in (

@@ -36,6 +36,10 @@ def test_products_solvers_and_mismatches(ranks: int, kind: str) -> None:
     require_success(run(ranks, "everything", kind))
 
 
+def test_ranks_with_different_matrices_or_vectors_are_told() -> None:
+    require_success(run(2, "different"))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="ranks share memory on Linux")
 @pytest.mark.parametrize("program", ["memory", "no_memory"])
 def test_ranks_of_one_host_share_memory_where_they_can(program: str) -> None:
