@@ -133,9 +133,20 @@ def native(executor: Executor, array: object, label: str) -> Array:
             raise no_numbers(host, label)
         return executor.from_host(host)
     if not hasattr(array, "__dlpack_device__"):
-        dense = "; make it dense with .toarray()" if hasattr(array, "toarray") else ""
-        raise InvalidArgument(f"{label}: expected an array, got {type(array).__name__}{dense}")
+        raise InvalidArgument(
+            f"{label}: expected an array, got {type(array).__name__}{_as_array(array)}"
+        )
     return aligned(executor, _adopted(executor, array, label))
+
+
+def _as_array(array: object) -> str:
+    """Return the words on how to make an array of an operand that is none, or nothing."""
+    if not hasattr(array, "toarray"):
+        return ""
+    shape: tuple[int, ...] = getattr(array, "shape", ())
+    if len(shape) == 2 and shape[1] == 1:
+        return "; .toarray()[:, 0] is its column, and wl.io.read_vector reads a file as a vector"
+    return "; make it dense with .toarray()"
 
 
 def aligned(executor: Executor, array: Array) -> Array:

@@ -92,8 +92,15 @@ def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:
     return __getattr__
 
 
-def checked_keywords(function: Callable[P, R]) -> Callable[P, R]:
+def checked_keywords(
+    remedy: Callable[[str, Any], str] = lambda name, value: "",
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Have a function name the nearest parameter where a call has a keyword that it does not take.
+
+    Parameters
+    ----------
+    remedy : callable
+        Returns the words on a name and its value, or nothing: the nearest parameter is named then.
 
     Raises
     ------
@@ -102,7 +109,7 @@ def checked_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
     Examples
     --------
-    >>> @checked_keywords
+    >>> @checked_keywords()
     ... def solve(A, b, *, rtol=1e-5):
     ...     return rtol
     >>> solve(None, None, tol=1e-8)
@@ -110,19 +117,24 @@ def checked_keywords(function: Callable[P, R]) -> Callable[P, R]:
         ...
     TypeError: solve() has no parameter 'tol'; did you mean rtol=? its parameters: A, b, rtol
     """
-    names = tuple(inspect.signature(function).parameters)
-    known = frozenset(names)
 
-    @functools.wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> R:
-        if not known.issuperset(options):
-            name = next(name for name in options if name not in known)
-            other = _SYNONYMS.get(name)
-            words = f"did you mean {other}=? " if other in known else hint(name, known, "{}=")
-            raise TypeError(
-                f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
-                f"{', '.join(names)}"
-            )
-        return function(*args, **options)
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        names = tuple(inspect.signature(function).parameters)
+        known = frozenset(names)
 
-    return call
+        @functools.wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> R:
+            if not known.issuperset(options):
+                name = next(name for name in options if name not in known)
+                other = _SYNONYMS.get(name)
+                words = f"did you mean {other}=? " if other in known else ""
+                words = words or remedy(name, options[name]) or hint(name, known, "{}=")
+                raise TypeError(
+                    f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
+                    f"{', '.join(names)}"
+                )
+            return function(*args, **options)
+
+        return call
+
+    return decorated

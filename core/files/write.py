@@ -65,9 +65,10 @@ def write(path: str | Path, matrix: Any) -> None:
     host = _on_host(matrix)
     dense = isinstance(host, np.ndarray)
     if host.ndim not in (1, 2) or host.dtype.kind not in NUMBER_KINDS:
+        solution = "; write its x" if hasattr(matrix, "x") else ""
         raise InvalidArgument(
             f"expected a matrix or a vector of numbers, got {type(matrix).__name__} of shape "
-            f"{host.shape} and dtype {host.dtype}"
+            f"{host.shape} and dtype {host.dtype}{solution}"
         )
     if kind == "npz" and not dense:
         save_npz(path, host)

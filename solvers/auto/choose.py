@@ -23,7 +23,7 @@ from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .components import solve_components
 from .dense import is_small, shortest_of_small, solve_small
-from .methods import SolveLimits, asked_method
+from .methods import SolveLimits, asked_method, belongs_to
 from .null_space import constant_null_space, solve_projected
 from .plan import Question, columns_of, planned
 from .properties import NO_HINTS, Hints
@@ -33,7 +33,7 @@ from .rectangular import solve_rectangular
 EFFORTS = ("fast", "normal", "thorough")
 
 
-@checked_keywords
+@checked_keywords(remedy=belongs_to)
 @over_groups
 def solve(
     A: Any,
@@ -167,6 +167,8 @@ def solve(
             A, b, x0, kind=asked.kind, M=asked.M, alone=solve, settings=settings, unused=unused
         )
         return made
+    if isinstance(x0, str):
+        raise InvalidArgument(f"x0: expected an array, got {x0!r}; write method={x0!r}")
     operator = as_linop(A)
     operator.executor.refuse_capture(SOLVES)
     rectangular = operator.shape[0] != operator.shape[1]

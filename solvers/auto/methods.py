@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgument
-from ...core.settings import Settings, settings_of
+from ...core.settings import Settings, option_names, settings_of
 from ...core.suggest import hint
 from ..direct import Direct
 from ..krylov.base import KrylovSolver
@@ -26,6 +26,25 @@ class SolveLimits(NamedTuple):
     atol: float
     maxiter: int | None
     stop: Any
+
+
+def belongs_to(name: str, value: Any) -> str:
+    """Return the words that say which method has an option, or nothing.
+
+    Examples
+    --------
+    >>> belongs_to("damp", 3.0)
+    'damp belongs to Lsmr: write method="lsmr:damp=3.0"; '
+    """
+    for table in (LEAST_SQUARES, SOLVERS):
+        for method in table:
+            kind: type = table[method]
+            if name in option_names(kind):
+                shown = value if isinstance(value, (bool, int, float, str)) else "..."
+                return (
+                    f'{name} belongs to {kind.__name__}: write method="{method}:{name}={shown}"; '
+                )
+    return ""
 
 
 @dataclass(frozen=True)

@@ -333,7 +333,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         """A solver of the same settings for the conjugate transpose."""
         return self._remade(self.A.H, None if self.M is None else self.M.H)
 
-    @checked_keywords
+    @checked_keywords()
     def solve(
         self,
         b: Any,

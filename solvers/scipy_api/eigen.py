@@ -19,7 +19,7 @@ from ..eigen.lobpcg import Lobpcg
 Numbers = np.ndarray[Any, Any]
 
 
-@checked_keywords
+@checked_keywords()
 def eigsh(
     A: Any,
     k: int = 6,
@@ -88,7 +88,7 @@ def eigsh(
     return tuple(result) if return_eigenvectors else result.eigenvalues
 
 
-@checked_keywords
+@checked_keywords()
 def lobpcg(
     A: Any,
     X: Any,
@@ -168,7 +168,7 @@ def lobpcg(
     return tuple(found)
 
 
-@checked_keywords
+@checked_keywords()
 def svds(
     A: Any,
     k: int = 6,

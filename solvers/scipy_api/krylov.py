@@ -178,7 +178,7 @@ def scipy_function(kind: type[KrylovSolver], method: str) -> SolverFunction:
     >>> np.round(x, 6), info
     (array([1. , 0.5]), 0)
     """
-    return checked_keywords(over_groups(solver))
+    return checked_keywords()(over_groups(solver))
 
 
 cg = scipy_function(Cg, "conjugate gradients")
@@ -186,7 +186,7 @@ bicgstab = scipy_function(Bicgstab, "BiCGSTAB")
 cgs = scipy_function(Cgs, "CGS")
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def gmres(
     A: Any,

@@ -18,7 +18,7 @@ from ..least_squares.result import LeastSquaresResult
 from .krylov import _vector
 
 
-@checked_keywords
+@checked_keywords()
 def lsqr(
     A: Any,
     b: Any,
@@ -80,7 +80,7 @@ def lsqr(
     )  # fmt: skip
 
 
-@checked_keywords
+@checked_keywords()
 def lsmr(
     A: Any,
     b: Any,

@@ -17,7 +17,7 @@ from ..krylov.lgmres import Lgmres
 from .krylov import Callback, _of_batch, _start, _vector
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def lgmres(
     A: Any,
@@ -96,7 +96,7 @@ def lgmres(
     return result.x, 0 if result.converged else _cycles(result.iterations, lengths)
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def gcrotmk(
     A: Any,

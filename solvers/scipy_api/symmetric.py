@@ -33,7 +33,7 @@ _POWER = 1.0 / 3.0
 bicg = scipy_function(Bicg, "BiCG")
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def tfqmr(
     A: Any,
@@ -79,7 +79,7 @@ def tfqmr(
     return result.x, result.info
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def qmr(
     A: Any,
@@ -120,7 +120,7 @@ def qmr(
     return _run(Qmr, operator, b, x0, M, callback, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
-@checked_keywords
+@checked_keywords()
 @over_groups
 def minres(
     A: Any,
