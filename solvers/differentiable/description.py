@@ -13,6 +13,7 @@ from ...core.formats import Csr
 from ...core.result import Result
 from ...core.settings import Settings
 from ...core.status import Stop
+from ...core.suggest import hint
 from ..auto.choose import solve as solve_by_choice
 from ..configuration import from_settings
 from ..registry import SOLVERS
@@ -53,9 +54,14 @@ def describe(solver: Any, M: Any, rtol: float | None, atol: float, maxiter: int 
         return json.dumps({"settings": solver.to_dict()})
     if solver == "direct":
         return json.dumps({"settings": {"solver": "direct"}})
-    if solver != "auto" and solver not in SOLVERS:
+    if isinstance(getattr(solver, "settings", None), Settings):
         raise InvalidArgument(
-            f"solver: expected auto, direct, {', '.join(SOLVERS)} or settings such as "
+            f"solver: this {type(solver).__name__} has a matrix already: pass solver.settings"
+        )
+    if not isinstance(solver, str) or (solver != "auto" and solver not in SOLVERS):
+        near = hint(solver, ("auto", "direct", *SOLVERS)) if isinstance(solver, str) else ""
+        raise InvalidArgument(
+            f"solver: {near}expected auto, direct, {', '.join(SOLVERS)} or settings such as "
             f"wl.solvers.Cg(rtol=1e-10), got {solver!r}"
         )
     if not isinstance(M, (str, Settings)):

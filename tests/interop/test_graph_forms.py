@@ -188,8 +188,23 @@ def test_a_list_of_edges_that_was_written_into_is_sorted_anew():
 
 
 def test_an_edge_beyond_the_nodes_of_x_is_refused():
-    with pytest.raises(wl.errors.InvalidMatrix, match=r"outside of 0\.\.2"):
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"sources\[3\] = 5 is outside of 0\.\.2"):
         GraphConv(5, 4)(EDGES, torch.randn(3, 5))
+
+
+@pytest.mark.parametrize("make", [GraphConv, GraphAttention], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("form", [GRAPH, EDGES, GRAPH.pattern, adjacency(), sparse_tensor()])
+def test_a_layer_says_that_the_graph_is_first(make, form):
+    with pytest.raises(wl.errors.InvalidArgument, match=r"layer\(graph, x\)"):
+        make(5, 4)(torch.randn(N, 5), form)
+
+
+@pytest.mark.parametrize("norm", ["both", "gcn"])
+def test_a_wrong_number_of_weights_of_edges_is_named(norm):
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"edge_weight: expected shape \(7,\)"):
+        GraphConv(5, 4, norm=norm)(GRAPH, torch.randn(N, 5), torch.ones(6))
+    with pytest.raises(wl.errors.InvalidArgument, match="edge_weight: expected a tensor"):
+        GraphConv(5, 4, norm=norm)(GRAPH, torch.randn(N, 5), [1.0] * 7)
 
 
 def test_a_dense_matrix_is_no_graph():

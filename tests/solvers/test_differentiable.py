@@ -147,6 +147,10 @@ def test_what_makes_no_system_is_refused(A: wl.Csr) -> None:
         solve(A, leaf(N), M=lambda r: r)
     with pytest.raises(InvalidArgument, match="solver: expected"):
         solve(A, leaf(N), solver="magic")
+    with pytest.raises(InvalidArgument, match="did you mean 'gmres'"):
+        solve(A, leaf(N), solver="gmre")
+    with pytest.raises(InvalidArgument, match=r"pass solver\.settings"):
+        solve(A, leaf(N), solver=wl.solvers.Cg(A))
     with pytest.raises(InvalidArgument, match="its settings say"):
         solve(A, leaf(N), solver=wl.solvers.Cg(rtol=1e-8), M="jacobi")
 

@@ -24,7 +24,7 @@ from ..interop.torch.functions import fusedmm
 from ..interop.torch.layouts import sparse_of
 from ..interop.torch.patterns import Pattern
 from .additive import attend
-from .graphs import Graph
+from .graphs import Graph, is_edge_list
 from .tensor_graphs import as_graph, gspmm
 
 P = ParamSpec("P")
@@ -119,8 +119,37 @@ def _require_dtype(x: Tensor, weight: Tensor) -> None:
         )
 
 
+def _require_features(graph: Any, x: Any) -> None:
+    """Refuse a graph in the place of the features, as layers of other libraries have it."""
+    features = isinstance(graph, Tensor) and not is_edge_list(graph)
+    swapped = features and graph.layout is torch.strided
+    if (
+        not isinstance(x, Tensor)
+        or (swapped and is_edge_list(x))
+        or (swapped and x.layout is not torch.strided)
+    ):
+        remedy = "the graph is first, layer(graph, x)" if swapped else "torch.as_tensor(x)"
+        raise InvalidArgument(f"x: expected a tensor of features, got {_named(x)}: {remedy}")
+
+
+def _named(x: Any) -> str:
+    return f"a tensor of {x.dtype}" if isinstance(x, Tensor) else f"a {type(x).__name__}"
+
+
+def _require_edge_weight(edge_weight: Any, edges: int) -> None:
+    """Refuse weights that are not a tensor with a number for each edge."""
+    if not isinstance(edge_weight, Tensor):
+        raise InvalidArgument(f"edge_weight: expected a tensor, got {_named(edge_weight)}")
+    if edge_weight.shape[:1] != (edges,):
+        raise ShapeMismatch(
+            f"edge_weight: expected shape ({edges},), a number for each edge, "
+            f"got {tuple(edge_weight.shape)}"
+        )
+
+
 def _graph_of(graph: Any, x: Tensor, linear: nn.Linear) -> Graph:
     """Return a layer's graph; refuses features that are not a row for each of its nodes."""
+    _require_features(graph, x)
     _require_dtype(x, linear.weight)
     if x.ndim != 2 or x.shape[1] != linear.in_features:
         raise ShapeMismatch(f"x: expected shape (n, {linear.in_features}), got {tuple(x.shape)}")
@@ -190,7 +219,8 @@ class SparseLinear(_OfPattern):
         ----------
         linear : torch.nn.Linear
             Its mask by ``torch.nn.utils.prune`` marks the weights; without one, the nonzero weights
-            are kept.
+            are kept. Of a layer that was not pruned these are all, and a product takes longer than
+            the dense one: see ``nnz``.
         """
         if not isinstance(linear, nn.Linear):
             raise InvalidArgument(
@@ -311,6 +341,8 @@ class GraphConv(nn.Module):
             tensor is row by row.
         """
         graph = _graph_of(graph, x, self.linear)
+        if edge_weight is not None:
+            _require_edge_weight(edge_weight, graph.pattern.nnz)
         indptr, indices, _ = graph.pattern
         refuse_first_call((indptr, indices), "GraphConv.forward", x, edge_weight)
         x = self.linear(x)
@@ -442,6 +474,22 @@ class SparseAttention(_OfPattern):
         :mod:`wollemi.masks` the buffers are its ends, ``first`` and ``last``.
     bias : bool
         Of the projections.
+
+    Examples
+    --------
+    Weights of a ``torch.nn.MultiheadAttention`` have the same shapes and order.
+
+    >>> import torch, wollemi as wl
+    >>> from wollemi.nn import SparseAttention
+    >>> dense = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> layer = SparseAttention(8, 2, wl.masks.causal(6))
+    >>> _ = layer.project_in.load_state_dict(
+    ...     {"weight": dense.in_proj_weight, "bias": dense.in_proj_bias}
+    ... )
+    >>> _ = layer.project_out.load_state_dict(dense.out_proj.state_dict())
+    >>> x, hidden = torch.rand(1, 6, 8), torch.ones(6, 6).triu(1).bool()
+    >>> torch.allclose(layer(x), dense(x, x, x, attn_mask=hidden)[0], atol=1e-5)
+    True
     """
 
     first: Tensor

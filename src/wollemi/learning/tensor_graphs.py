@@ -48,7 +48,8 @@ def graph_of_tensors(source: Tensor, target: Tensor, nodes: tuple[int, int] | No
         nodes = (count, count)
     for name, ends, count in (("sources", source, nodes[0]), ("targets", target, nodes[1])):
         if ends.numel() and not 0 <= int(ends.min()) <= int(ends.max()) < count:
-            raise InvalidMatrix(f"{name}: a node is outside of 0..{count - 1}")
+            edge = int(((ends < 0) | (ends >= count)).nonzero()[0])
+            raise InvalidMatrix(f"{name}[{edge}] = {int(ends[edge])} is outside of 0..{count - 1}")
     pattern, order, inverse = compress(target, source, (nodes[1], nodes[0]))
     if order is None or inverse is None:
         order = inverse = torch.arange(source.shape[0], device=source.device)
