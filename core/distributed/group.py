@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from functools import partial
 from typing import Any
@@ -322,6 +322,14 @@ def _end(threads: list[Worker], stage: Stage) -> None:
 
 def _executors(asked: Any) -> list[Executor]:
     """Return the executors that a group is asked for."""
+    if not isinstance(asked, (str, Executor, Iterable)):
+        raise InvalidArgument(
+            f"a group: expected a list of the members' executors, such as ['omp:1'] * 2, or "
+            f"'cuda:*'; got {asked!r}"
+        )
+    if isinstance(asked, str) and "," in asked:
+        listed = [name.strip() for name in asked.split(",")]
+        raise InvalidArgument(f"a group: {asked!r} is one name; give the list {listed}")
     if isinstance(asked, str) and asked.endswith(":*"):
         names: Any = backend(asked[:-2]).devices()
     elif isinstance(asked, (str, Executor)):

@@ -101,6 +101,10 @@ def test_groups_are_not_pickled_and_need_members(kind: str) -> None:
             pickle.dumps(thing)
     with pytest.raises(wl.errors.InvalidArgument, match="at least one member"):
         wl.distributed.Group([])
+    with pytest.raises(wl.errors.InvalidArgument, match=r"such as \['omp:1'\] \* 2"):
+        wl.distribute(line(4), 2)
+    with pytest.raises(wl.errors.InvalidArgument, match=r"give the list \['omp:1', 'omp:2'\]"):
+        wl.distribute(line(4), "omp:1, omp:2")
     with pytest.raises(wl.errors.InvalidArgument, match="not a member of another"):
         wl.distributed.Group([group.members[0]])
 

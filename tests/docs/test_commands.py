@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg
 import typer.main
 
 import wollemi as wl
@@ -240,9 +241,22 @@ def test_the_program_for_clusters_runs_on_two_ranks(tmp_path: Path) -> None:
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
     S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(60, 60)).tocsr()
     wl.write(tmp_path / "A.mtx", S)
-    (program,) = plain_programs("distributed.md")
+    _, program = plain_programs("distributed.md")
     check_x = 'print(f"<{np.abs(x).max()}><{np.abs(y).max()}>")'  # lines of ranks may join
     said = run(f"{program}\n{check_x}\n", tmp_path, mpiexec, "-n", "2")
     largest = np.array(re.findall("<(.*?)>", said), float)
     assert len(largest) == 4
     np.testing.assert_allclose(largest, np.linalg.solve(S.toarray(), np.ones(60)).max(), rtol=1e-4)
+
+
+def test_the_program_of_ranks_that_assemble_their_rows_runs_on_two(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="make test installs it")
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    program, _ = plain_programs("distributed.md")
+    check = 'print(f"<{np.abs(x).max()}>")'
+    said = run(f"{program}\n{check}\n", tmp_path, mpiexec, "-n", "2")
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(60, 60))
+    x = scipy.sparse.linalg.spsolve(sp.kronsum(line, line, format="csc"), np.ones(3600))
+    assert "converged" in said and "(3600,)" in said
+    largest = np.array(re.findall("<(.*?)>", said), float)
+    np.testing.assert_allclose(largest, [x.max()] * 2, rtol=1e-6)
