@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .checksums import Checksum, checksum
+from .checksums import Checksum, checksum, compared_parts
 from .dtypes import NUMBER_KINDS
 from .errors import GroupMismatch, ShapeMismatch
 from .operands import OutputTarget, as_block, dimensions, is_host, like, native, no_numbers, plain
@@ -110,7 +110,7 @@ class GroupEdge(Edge):
         ]
 
     def _checksums(self, arrays: dict[str, Any]) -> dict[str, Checksum]:
-        """Return the checksums of vectors that may be whole, which are copied to the host.
+        """Return the checksums of vectors that may be whole.
 
         The members of one process are given the same vectors, and need none.
         """
@@ -122,9 +122,10 @@ class GroupEdge(Edge):
                 continue
             if tuple(array.shape[:1]) != (self.of_input.size_of_vectors,):
                 continue
+            parts = compared_parts(array)
             if not isinstance(array, np.ndarray):
-                arrays[name] = np.asarray(self.executor.to_host(array))
-            found[name] = checksum(arrays[name])
+                parts = [self.executor.to_host(self.executor.copy(part)) for part in parts]
+            found[name] = checksum(*parts)
         return found
 
     def _compare(self, told: list[Told]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checksums import Checksum, checksum, pattern_checksum
+from ..checksums import Checksum, checksum, compared_parts, pattern_checksum
 from ..dtypes import is_narrow, value_dtype
 from ..errors import (
     GroupMismatch,
@@ -171,7 +171,8 @@ class _Facts(NamedTuple):
     def of(cls, shape: tuple[int, int], rows: Rows) -> _Facts:
         indptr, indices, data = rows
         pattern = pattern_checksum(indptr, indices)
-        return cls(shape, str(data.dtype), int(indices.size), pattern, checksum(data))
+        values = checksum(*compared_parts(data))
+        return cls(shape, str(data.dtype), int(indices.size), pattern, values)
 
     def __str__(self) -> str:
         return f"{self.shape[0]} x {self.shape[1]} {self.dtype}, {self.entries} entries"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wollemi.core.checksums import checksum, pattern_checksum
+from wollemi.core.checksums import checksum, compared_parts, pattern_checksum
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
@@ -40,3 +40,12 @@ def test_a_pattern_has_one_number() -> None:
     one, other = np.array([0, 2, 4]), np.array([0, 1, 4])
     assert pattern_checksum(one, other) == pattern_checksum(one.copy(), other)
     assert pattern_checksum(one, other) != pattern_checksum(other, one)
+
+
+def test_large_arrays_are_compared_by_parts(rng: Any) -> None:
+    v = rng.standard_normal((100_000, 2))
+    parts = compared_parts(v)
+    assert sum(part.shape[0] for part in parts) == 16_384
+    assert np.array_equal(parts[0][0], v[0]) and np.array_equal(parts[-1][-1], v[-1])
+    assert not checksum(*parts).agrees(checksum(*compared_parts(v * 1.001)))
+    assert len(compared_parts(v[:16_384])) == 1
