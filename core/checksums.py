@@ -32,7 +32,7 @@ class Checksum(NamedTuple):
     rounding: float
 
     def agrees(self, other: Checksum) -> bool:
-        """Return whether arrays may have the same numbers; those that are not finite may."""
+        """Return whether arrays may have the same numbers; sums that are not finite may."""
         finite = np.isfinite([self.total, other.total])
         if not finite.all():
             return not finite.any()

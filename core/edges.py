@@ -26,7 +26,7 @@ _OF_ROWS = ("out", "x0")
 #: Vectors that ranks may have different ones of: their values do not change a solution.
 _STARTS = ("out", "x0", "v0", "X")
 
-#: What the members tell each other of their vectors: the shapes and dtypes, the other values to
+#: A message of a member about its vectors: the shapes and dtypes, the other values to
 #: agree on, the checksums of whole vectors, and an error.
 Told = tuple[dict[str, Any], tuple[str, ...], dict[str, Checksum], "str | None"]
 

@@ -190,7 +190,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         Parameters
         ----------
         *arrays : array
-            Those that :meth:`Transfer.read` reads.
+            The arrays that :meth:`Transfer.read` reads.
         written : sequence of arrays
             Small ones that :meth:`Transfer.write` overwrites.
 

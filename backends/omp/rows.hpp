@@ -123,7 +123,7 @@ void with_words(const rows_between<T, I>& f, i64, i64, bool&, const Use& use) {
   with_between_words(f, use);
 }
 
-// store_entry(f, to, e) copies an entry, or writes what stands for it in the new matrix.
+// store_entry(f, to, e) copies an entry, or writes the entry of the new matrix in its place.
 
 template <class T, class I>
 void store_entry(const rows_compare_number<T, I>& f, i64 to, i64 e) {

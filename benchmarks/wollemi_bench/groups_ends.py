@@ -45,7 +45,7 @@ _SIZE = "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"
 
 
 def launchers() -> dict[str, list[str]]:
-    """Return the commands that run a module on two members, by name: those that work here."""
+    """Return the commands that run a module on two members, by name, as far as they work here."""
     found = {"one process": [sys.executable]}
     ranks = mpiexec()
     if ranks:

@@ -59,7 +59,7 @@ def _as_narrow(made: Csr, left: Matrix | Assembled, right: Matrix | Assembled) -
 
 
 def in_double_if_long_rows(a: Csr, b: Csr) -> tuple[Csr, Csr]:
-    """Return the factors of a product; those of single precision in double if ``a`` has long rows.
+    """Return the factors of a product, single ones in double where ``a`` has long rows.
 
     The entries of a row of ``a`` are the terms of a sum.
     """

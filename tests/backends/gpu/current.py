@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ..lockstep.build import compiler
@@ -17,11 +19,13 @@ class Current(LockstepExecutor):
         return self._mine.capture is None and self._observer is None
 
 
-EXECUTORS = [
-    pytest.param(
-        lambda: Current(32),
-        id="waves",
-        marks=tool(compiler() is not None, "no C++ compiler: install g++, or set CXX"),
-    ),
-    pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
-]
+def emulated_and_real(emulated: type[LockstepExecutor] = LockstepExecutor) -> list[Any]:
+    """Return the parameters of a test: an emulated GPU, and the GPU of the machine."""
+    compiles = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
+    return [
+        pytest.param(lambda: emulated(32), id="waves", marks=compiles),
+        pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
+    ]
+
+
+EXECUTORS = emulated_and_real(Current)

@@ -17,19 +17,10 @@ from wollemi.backends.gpu.spmv.measured import Measured
 from wollemi.core.algorithm import Plan
 from wollemi.core.operations import matrix as operations
 
-from ..lockstep.build import compiler
-from ..lockstep.executor import LockstepExecutor
-from ..needs import cuda, tool
+from .current import emulated_and_real
 
 KERNELS = ("sell", "sell-near", "sell-pattern", "csr-adaptive", "row-segments", CachedColumns.name)
-EXECUTORS = [
-    pytest.param(
-        lambda: LockstepExecutor(32),
-        id="waves",
-        marks=tool(compiler() is not None, "no C++ compiler: install g++, or set CXX"),
-    ),
-    pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
-]
+EXECUTORS = emulated_and_real()
 
 
 def stencil() -> sp.csr_matrix:

@@ -10,18 +10,9 @@ import pytest
 from wollemi.backends.gpu.spmv import on_device, packed, row_blocks
 from wollemi.core.statistics import lengths_in_numbers
 
-from ...lockstep.build import compiler
-from ...lockstep.executor import LockstepExecutor
-from ...needs import cuda, tool
+from ..current import emulated_and_real
 
-EXECUTORS = [
-    pytest.param(
-        lambda: LockstepExecutor(32),
-        id="waves",
-        marks=tool(compiler() is not None, "no C++ compiler: install g++, or set CXX"),
-    ),
-    pytest.param(cuda, id="cuda", marks=pytest.mark.gpu),
-]
+EXECUTORS = emulated_and_real()
 INDICES = ("int32", "int64")
 
 
