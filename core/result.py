@@ -102,6 +102,10 @@ class Result:
     explained : dict of Stop to str
         Sentences on this solve, which replace the sentences of its stops in
         :attr:`reason`.
+    setup_before : float
+        Wall time in which a solver that you made was set up, with its preconditioner or factors,
+        before the solve: of its last ``update`` if it had one. No part of ``seconds``; 0 of
+        ``wl.solve``, which has set-ups in :attr:`attempts`.
 
     Examples
     --------
@@ -131,6 +135,7 @@ class Result:
     M: str | None = None
     is_shortest: bool = False
     explained: dict[Stop, str] = field(default_factory=dict)
+    setup_before: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -151,7 +156,13 @@ class Result:
 
     @property
     def setup_seconds(self) -> float:
-        """Wall time of the set-ups of all attempts, a part of :attr:`seconds`."""
+        """Wall time of set-ups.
+
+        Of ``wl.solve`` that of all attempts, a part of :attr:`seconds`. Of a solver that you made
+        the time before the solve, :attr:`setup_before`, which is no part of it.
+        """
+        if not self.attempts:
+            return self.setup_before
         return sum(attempt.setup_seconds for attempt in self.attempts)
 
     def rows_of_attempts(self) -> list[tuple[str, ...]]:
@@ -238,8 +249,15 @@ class Result:
         return (
             f"<Result of {self.method} on {self.executor}: {self.reason}; "
             f"{counted(self.iterations, 'iteration')}, residual norm {self._size_of_residual()}, "
-            f"{self.seconds:.3g} s>"
+            f"{self._time()}>"
         )
+
+    def _time(self) -> str:
+        """Return the time of the solve, and that of set-ups."""
+        setup = f"{self.setup_seconds:.3g} s"
+        if self.attempts:
+            return f"{self.seconds:.3g} s, of which {setup} for set-up"
+        return f"{self.seconds:.3g} s" + (f", after {setup} of set-up" if self.setup_before else "")
 
     def _size_of_residual(self) -> str:
         """Return the largest residual norm, and the largest part of b that is left."""
@@ -255,7 +273,7 @@ class Result:
             "solver": f"{self.method} on {self.executor}",
             "iterations": f"{self.iterations:,}",
             "residual norm": f"{self._size_of_residual()}, tolerance {limit:.3g}",
-            "time": f"{self.seconds:.3g} s",
+            "time": self._time(),
         }
         if self.condition is not None:
             facts["condition number"] = f"at least {self.condition:.1g}"
@@ -263,8 +281,6 @@ class Result:
             facts["estimated error"] = f"{self.error:.1g}, relative to x"
         if len(self.attempts) > 1:
             facts["iterations"] += f" ({self.total_iterations:,} over all attempts)"
-        if self.attempts:
-            facts["time"] += f", of which {self.setup_seconds:.3g} s for set-up"
         facts |= {f"note {number}": note for number, note in enumerate(self.notes, 1)}
         attempts = ""
         if len(self.attempts) > 1:

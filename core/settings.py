@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import cache
+from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ from .errors import InvalidArgument, UnsupportedOperation
 from .hooks import is_of_wollemi
 from .operator_type import OperatorType
 from .provided import Provided
+from .setup_time import record_setup
 from .suggest import hint
 
 #: Parameters of a constructor that name operands and executors, not options.
@@ -171,9 +173,12 @@ class Configurable(OperatorType):
             )
         if group is not None:
             return on_every_member(group, cls, arguments, options)
+        began = perf_counter()
         with guarded(arguments, options), explained(cls, options):
             made = super().__call__(*arguments, **options)
         require_begun(made)
+        M = options.get("M", arguments[1] if len(arguments) > 1 else None)
+        record_setup(made, began, *([M] if isinstance(type(M), Configurable) else ()))
         made.__dict__["_options"] = _given(cls, arguments, options)
         return made
 

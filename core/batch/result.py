@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ Numbers = np.ndarray[Any, Any]
 #: The codes that SciPy's ``info`` tells as a breakdown.
 _BROKEN = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.UNPREPARED)
 _BREAKDOWN_INFO = -10
+
+#: Reasons of failed systems that one message has at most.
+MOST_REASONS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,27 +141,97 @@ class BatchResult:
         Raises
         ------
         SystemNotSolved
-            If one is not: the message counts them and has the first reason.
+            If one is not: the message counts them, and has each reason with its first system.
         """
-        failed = np.flatnonzero(~self.converged.ravel())
-        if failed.size:
-            first = np.unravel_index(int(failed[0]), self.batch_shape)
-            place = ", ".join(map(str, first))
-            raise SystemNotSolved(
-                f"{failed.size} of {self.converged.size} systems were not solved; system {place}: "
-                f"{self.reason.ravel()[failed[0]]}"
-            )
+        require_solved(*self._listed(), self._place)
         return self
+
+    def _listed(self) -> tuple[list[bool], list[str]]:
+        """Return whether systems are solved, and their reasons, without axes."""
+        return self.converged.ravel().tolist(), self.reason.ravel().tolist()
+
+    def _place(self, k: int) -> str:
+        """Return the indices of system ``k`` of all."""
+        return ", ".join(map(str, np.unravel_index(k, self.batch_shape)))
 
     def __iter__(self) -> Iterator[Any]:
         yield self.x
         yield self.info
 
     def __repr__(self) -> str:
-        solved = int(np.count_nonzero(self.converged))
         most = int(self.iterations.max(initial=0))
+        said = summary(*self._listed(), self._place)
         return (
-            f"<BatchResult of {self.solver} on {self.executor}: {solved} of "
-            f"{self.converged.size} systems converged; {counted(most, 'iteration')} at most, "
-            f"{self.seconds:.3g} s>"
+            f"<BatchResult of {self.solver} on {self.executor}: {said}; "
+            f"{counted(most, 'iteration')} at most, {self.seconds:.3g} s>"
         )
+
+
+def summary(
+    converged: Sequence[bool], reasons: Sequence[str], place: Callable[[int], str] = str
+) -> str:
+    """Return how many systems converged, and the most frequent reason of failures.
+
+    Parameters
+    ----------
+    converged, reasons : sequence
+        Of all systems.
+    place : callable
+        Returns the indices of a system as text.
+
+    Examples
+    --------
+    >>> from wollemi.core.batch.result import summary
+    >>> summary([True, False], ["converged", "breakdown"])
+    '1 of 2 systems converged; system 1: breakdown'
+    """
+    said = f"{sum(map(bool, converged))} of {len(converged)} systems converged"
+    found = _failures(converged, reasons)
+    return f"{said}; system {place(found[0].first)}: {found[0].reason}" if found else said
+
+
+def require_solved(
+    converged: Sequence[bool], reasons: Sequence[str], place: Callable[[int], str] = str
+) -> None:
+    """Raise an error with the reasons if a system is not solved.
+
+    The parameters are those of :func:`summary`.
+
+    Raises
+    ------
+    SystemNotSolved
+        It counts the systems, and has each reason with the first system.
+    """
+    found = _failures(converged, reasons)
+    if not found:
+        return
+    said = [
+        f"{counted(f.systems, 'system')}, first {place(f.first)}: {f.reason}"
+        if len(found) > 1
+        else f"system {place(f.first)}: {f.reason}"
+        for f in found[:MOST_REASONS]
+    ]
+    if len(found) > MOST_REASONS:
+        said.append(counted(len(found) - MOST_REASONS, "further reason"))
+    failed = sum(f.systems for f in found)
+    raise SystemNotSolved(
+        f"{failed} of {len(converged)} systems were not solved; {'; '.join(said)}"
+    )
+
+
+class _Failure(NamedTuple):
+    """A reason of failures, the number of systems that it has, and the first of them."""
+
+    reason: str
+    systems: int
+    first: int
+
+
+def _failures(converged: Sequence[bool], reasons: Sequence[str]) -> list[_Failure]:
+    """Return the reasons of failures, the most frequent first."""
+    found: dict[str, list[int]] = {}
+    for k, met in enumerate(converged):
+        if not met:
+            found.setdefault(reasons[k], []).append(k)
+    made = [_Failure(reason, len(systems), systems[0]) for reason, systems in found.items()]
+    return sorted(made, key=lambda failure: -failure.systems)

@@ -11,7 +11,7 @@ from ...core.formats import Matrix
 from ...core.notes import Note, Topic
 from ...core.operands import as_block
 from ...core.wording import percentage
-from ..driver.hermitian import outside_of_range
+from ..driver.constants import outside_of_range
 from .kept import facts_of
 
 if TYPE_CHECKING:

@@ -382,6 +382,7 @@ class Attempts:
             notes=self._told_notes(),
             seconds=seconds,
             attempts=list(self.tried),
+            setup_before=0.0,
         )
 
     def _told_notes(self) -> list[str]:
@@ -510,7 +511,8 @@ class Attempts:
 
     def _pass_over(self, attempt: Candidate, error: Exception, seconds: float) -> None:
         """Note that a preconditioner or factors cannot be made, or have no effect."""
-        self._record(attempt, seconds, 0, 0.0, f"failed: {error}")
+        cause = str(error).partition("; ")[0]  # a remedy is for direct calls
+        self._record(attempt, seconds, 0, 0.0, f"failed: {cause}")
         self.done[attempt.key] = None
         if attempt.kind is not None:
             self.notes.append(f"without {attempt.label}: {error}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ...core.batch import BatchResult
+from ...core.batch.result import require_solved, summary
+from ...core.wording import counted
 
 if TYPE_CHECKING:
     from ...core.batch import MixedBatch
@@ -40,6 +42,9 @@ class MixedSolver:
         self.A = A
         chosen = options if M is None else {"M": M, **options}
         self.solvers = [make(batch, **chosen) for _, batch in A.groups]
+
+    def __repr__(self) -> str:
+        return f"<solvers of {self.A!r}: {', '.join(map(repr, self.solvers))}>"
 
     def __matmul__(self, b: Sequence[Any]) -> list[Any]:
         """Return the solutions alone."""
@@ -110,3 +115,20 @@ class MixedResult:
     def reason(self) -> list[str]:
         """Why each system ended."""
         return self._spread("reason")
+
+    def require_converged(self) -> Self:
+        """Return this result if every system is solved.
+
+        Raises
+        ------
+        SystemNotSolved
+            If one is not: the message counts them, and has each reason with its first system.
+        """
+        require_solved(self.converged, self.reason)
+        return self
+
+    def __repr__(self) -> str:
+        said = summary(self.converged, self.reason)
+        most = counted(max(self.iterations, default=0), "iteration")
+        seconds = sum(result.seconds for result in self.results)
+        return f"<{type(self).__name__}: {said}; {most} at most, {seconds:.3g} s>"

@@ -13,6 +13,7 @@ from ...core.errors import ShapeMismatch
 from ...core.result import Result
 from ...core.status import Stop
 from .operands import Operands
+from .reasons import Reasons
 
 
 class BatchRun:
@@ -63,7 +64,7 @@ class BatchRun:
             batch_shape=solver.batch_shape,
             columns=given.columns,
             notes=self.notes,
-            explained=self.explained,
+            explained=Reasons(self.explained, self.verdicts, solver.kind, solver.A),
         )
 
 

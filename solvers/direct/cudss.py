@@ -14,7 +14,7 @@ from ...core.operations import vector
 from ..auto.facts import is_hermitian
 from ..driver.scaling import column_values
 from .cudss_analysis import Analysis, Refused
-from .engine import Engine, EngineFactors
+from .engine import Engine, EngineFactors, singular
 
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
@@ -133,10 +133,7 @@ class CuDss(Engine):
 
 
 def _singular(reason: Refused) -> InvalidMatrix:
-    return InvalidMatrix(
-        f"Direct: cuDSS {reason}: the matrix is singular to working precision; use gmres, or least "
-        "squares"
-    )
+    return singular(f"cuDSS {reason}")
 
 
 class CuDssFactors(EngineFactors):

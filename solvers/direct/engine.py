@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from ...core.errors import InvalidArgument, UnsupportedOperation
+from ...core.errors import InvalidArgument, InvalidMatrix, UnsupportedOperation
 from ...core.registry import entry_points
 from ...core.registry import executor as executor_by_name
 from .shared_library import shared_library
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 #: Packages add engines here: the name, and a class derived from :class:`Engine`.
 ENTRY_POINT_GROUP = "wollemi.direct"
+
+
+def singular(said: str) -> InvalidMatrix:
+    """Return the error of a matrix without factors; ``said`` is the statement of the library."""
+    return InvalidMatrix(
+        f"Direct: {said}: the matrix is singular to working precision; wl.solve(A, b) finds a "
+        "solution, or the least squares solution"
+    )
 
 
 class LogDeterminant(NamedTuple):

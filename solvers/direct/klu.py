@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, EngineFactors
+from .engine import Engine, EngineFactors, singular
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
@@ -131,10 +131,7 @@ def _free(function: Any, value: ctypes.c_void_p, common: _Common) -> None:
 
 def _check(status: int, n: int) -> None:
     if status == _SINGULAR:
-        raise InvalidMatrix(
-            "Direct: KLU met a pivot of zero: the matrix is singular to working precision; use "
-            "gmres, or least squares"
-        )
+        raise singular("KLU met a pivot of zero")
     if status in (_OUT_OF_MEMORY, _TOO_LARGE):
         raise InvalidMatrix(
             f"Direct: KLU has no memory for the factors of {n} rows; use an iterative solver"

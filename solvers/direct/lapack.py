@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, EngineFactors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant, singular
 
 if TYPE_CHECKING:
     from ...core.executor import Array
@@ -154,7 +154,4 @@ class DenseFactors(_Pivoted):
 
 def _check(info: int) -> None:
     if info > 0:
-        raise InvalidMatrix(
-            f"Direct: pivot {info} is zero: the matrix is singular to working precision; use "
-            "gmres, or least squares"
-        )
+        raise singular(f"pivot {info} is zero")

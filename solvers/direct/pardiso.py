@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, EngineFactors
+from .engine import Engine, EngineFactors, singular
 from .shared_library import pointer, shared_library
 
 if TYPE_CHECKING:
@@ -134,10 +134,7 @@ class _Pattern:
                 "Direct: the factors do not fit into memory; use an iterative solver"
             )
         if status in (-4, -7):
-            raise InvalidMatrix(
-                "Direct: PARDISO met a pivot of zero: the matrix is singular to working precision; "
-                "use gmres, or least squares"
-            )
+            raise singular("PARDISO met a pivot of zero")
         if status != 0:
             raise InvalidMatrix(f"Direct: PARDISO failed with status {status}")
         return parameters
@@ -163,10 +160,7 @@ class PardisoFactors(EngineFactors):
         for _ in range(2):
             x = x + self.solve(b - S @ x, "N")
         if not np.linalg.norm(b - S @ x) <= _USABLE * np.linalg.norm(b):
-            raise InvalidMatrix(
-                f"Direct: PARDISO met {replaced} pivots of about zero: the matrix is singular to "
-                "working precision; use gmres, or least squares"
-            )
+            raise singular(f"PARDISO met {replaced} pivots of about zero")
         self.notes.append(f"direct: pardiso replaced {replaced} tiny pivots")
 
     def solve(self, b: Array, transposed: str) -> Array:

@@ -18,9 +18,11 @@ from ...core.operator import as_linop
 from ...core.registry import executor as executor_by_name
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.setup_time import sets_up, setup_seconds
 from ...core.small_values import as_dtype, values_times
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, Criterion, Norms, RelativeResidual
+from ..driver.constants import why_unsolved
 from ..driver.residual import ResidualOfWorkspace
 from ..driver.scaling import (
     Numbers,
@@ -194,6 +196,7 @@ class Direct(LinOp, metaclass=Configurable):
         """The class and the options that this solver was made with, without the matrix."""
         return settings_of(self)
 
+    @sets_up
     def update(self, A: Any = None) -> None:
         """Factorize again for new values in the same pattern, without analysing it again.
 
@@ -316,7 +319,21 @@ class Direct(LinOp, metaclass=Configurable):
             executor=self.executor.name,
             notes=list(self.notes),
             error=error,
+            setup_before=setup_seconds(self),
+            explained=self._explained(stops, b),
         )
+
+    def _explained(self, stops: list[Stop], b: Any) -> dict[Stop, str]:
+        """Return sentences on failures, where the matrix has constants in its null space."""
+        failed = {Stop.STAGNATED, Stop.NOT_FINITE}.intersection(stops)
+        if not failed or self.A.partition is not None:
+            return {}
+
+        def block() -> Numbers:
+            return np.asarray(self.executor.to_host(as_block(self.executor, b, self.shape[0], "b")))
+
+        why = why_unsolved(block, lambda _, test: test(self.A))
+        return {} if why is None else {s: f"{s.sentence.partition(':')[0]}: {why}" for s in failed}
 
     def _start(self, x0: Any, sides: RightHandSides) -> Array:
         """Return where refinement starts, in the units of the scaled system."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, EngineFactors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant, singular
 from .row_scaling import scale_of_rows
 
 if TYPE_CHECKING:
@@ -109,10 +109,7 @@ class SuperLU(Engine):
             order = self._chosen if known is None else "NATURAL"
             lu = self._call(splu, self._ordered(rows), order)
         except RuntimeError as error:
-            raise InvalidMatrix(
-                f"Direct: SuperLU says {str(error).lower()!r}: the matrix is singular to working "
-                "precision; use gmres, or least squares"
-            ) from None
+            raise singular(f"SuperLU says {str(error).lower()!r}") from None
         except MemoryError:
             raise InvalidMatrix(
                 "Direct: the factors do not fit into memory; use an iterative solver"

@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from ...core.errors import InvalidMatrix
-from .engine import Engine, EngineFactors, LogDeterminant
+from .engine import Engine, EngineFactors, LogDeterminant, singular
 from .shared_library import columns_of, pointer, shared_library
 
 if TYPE_CHECKING:
@@ -162,10 +162,7 @@ def _free(call: _Calls, function: str, value: ctypes.c_void_p) -> None:
 
 def _check(status: int) -> None:
     if status == _SINGULAR:
-        raise InvalidMatrix(
-            "Direct: UMFPACK met a pivot of zero: the matrix is singular to working precision; use "
-            "gmres, or least squares"
-        )
+        raise singular("UMFPACK met a pivot of zero")
     if status == _OUT_OF_MEMORY:
         raise InvalidMatrix("Direct: the factors do not fit into memory; use an iterative solver")
     if status != 0:

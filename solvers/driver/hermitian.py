@@ -1,4 +1,4 @@
-"""Why a method that needs a Hermitian operator has failed: it has none, or one that is singular."""
+"""Why a method has failed: its operator is not Hermitian, or singular."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import numpy as np
 from ...core.operands import as_block
 from ...core.result import Result
 from ...core.status import Stop
-from ...core.wording import percentage
+from .constants import why_unsolved
 
 if TYPE_CHECKING:
     from ...core.linop import LinOp
     from ..krylov.base import KrylovSolver
+
+    Numbers = np.ndarray[Any, Any]
 
 
 class Answer(NamedTuple):
@@ -31,6 +33,12 @@ class Asymmetry(NamedTuple):
 
     cause: str
     remedy: str
+
+    @classmethod
+    def of(cls, name: str) -> Asymmetry:
+        """Return the sentence on ``A`` or on ``M``."""
+        another = ", or another M" if name == "M" else ""
+        return cls(f"{name} is not Hermitian, as the method needs it", f"use gmres{another}")
 
 
 #: The ends of a solve for which an operator that is not Hermitian may be the reason.
@@ -54,9 +62,6 @@ MATERIAL = 0.1
 
 #: Units of rounding, times the root of the rows, by which products of a Hermitian operator differ.
 SLACK = 64.0
-
-#: The part of a right-hand side along the constants from which on it is out of the range.
-OUTSIDE = 1e-6
 
 
 def is_hermitian_in_products(operator: LinOp) -> bool:
@@ -153,7 +158,7 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
         Its result.
     """
     stops = MAY_BE_OF_SYMMETRY.intersection(result.stops)
-    if not solver.HERMITIAN or not stops or not result.iterations:
+    if not stops or not result.iterations:
         return result
     if solver.partition is not None:
         return result  # members of a group have rows of their own
@@ -167,44 +172,25 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
 
 
 def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> str | None:
-    """Return why a solve of a Hermitian matrix that maps constants to zero failed.
+    """Return why a solve failed of a matrix with constants in its null space.
 
-    None for other matrices, for operators without entries, and where the method takes singular
-    ones. A solve that ended at its limit may have a solution if ``b`` adds up to zero.
+    None of other matrices. Operators without entries are asked where the method needs a Hermitian
+    one: their products may take long, and nothing keeps the answer.
     """
-    A = solver.A
-    if solver.TAKES_SINGULAR or not hasattr(A, "_values_version"):
+    A, hermitian = solver.A, bool(solver.HERMITIAN)
+    if not hermitian and not hasattr(A, "_values_version"):
         return None
-    if not _holds(solver, "constants", A, maps_constants_to_zero):
-        return None
-    block = np.asarray(solver.executor.to_host(as_block(solver.executor, b, A.shape[0], "b")))
-    part = outside_of_range(block)
-    if part > OUTSIDE:
-        return (
-            f"A maps constants to zero and b does not add up to zero ({percentage(part)} of "
-            "its length lies outside of the range of A), so that no x solves the system; "
-            "wl.solve(A, b) or minres gives a least squares solution"
-        )
-    if stops == {Stop.MAX_ITERATIONS}:
-        return None
-    return "A maps constants to zero, so that it is singular; use wl.solve(A, b) or minres"
 
+    def block() -> Numbers:
+        return np.asarray(solver.executor.to_host(as_block(solver.executor, b, A.shape[0], "b")))
 
-def outside_of_range(block: np.ndarray[Any, Any]) -> float:
-    """Return the largest part of columns along the constants, relative to their lengths."""
-    with np.errstate(all="ignore"):
-        part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * block.shape[0] ** 0.5)
-    return float(np.nan_to_num(part).max(initial=0.0))
-
-
-def maps_constants_to_zero(operator: LinOp) -> bool:
-    """Return whether ``A @ 1`` is zero to rounding, beside the product with random signs."""
-    n = operator.shape[0]
-    dtype = np.dtype(operator.dtype)
-    signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(dtype)
-    image, other = (_length(np.asarray(operator @ x)) for x in (np.ones(n, dtype), signs))
-    eps = float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-7
-    return bool(n > 1 and image <= SLACK * eps * other)
+    return why_unsolved(
+        block,
+        lambda name, test: _holds(solver, name, A, test),
+        hermitian=hermitian,
+        at_limit=stops == {Stop.MAX_ITERATIONS},
+        kin=" or minres" if hermitian and not solver.TAKES_SINGULAR else "",
+    )
 
 
 def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
@@ -216,9 +202,7 @@ def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
             continue
         if _holds(solver, name, operator, is_hermitian_in_products):
             continue
-        another = ", or another M" if name == "M" else ""
-        said = f"{name} is not Hermitian, as the method needs it"
-        found.append(Asymmetry(said, f"use gmres{another}"))
+        found.append(Asymmetry.of(name))
     return found
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.operations import vector
 from ...core.result import Result
+from ...core.setup_time import setup_seconds
 from ...core.status import Stop
 from .scaling import LEAST_NORM, RightHandSides, column, largest_values, norms, scale_columns
 
@@ -480,4 +481,5 @@ def made_result(
         solver=type(solve.solver).__name__,
         executor=solve.executor.name,
         notes=solve.solver.notes_of(solve.solver.M),
+        setup_before=setup_seconds(solve.solver),
     )

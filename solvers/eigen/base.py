@@ -17,6 +17,7 @@ from ...core.notes import Note, Topic
 from ...core.operands import is_host
 from ...core.operator import as_linop
 from ...core.settings import Settings, settings_of
+from ...core.setup_time import setup_seconds
 from ...core.status import Stop
 from ..driver.scaling import largest_values
 from .pencil import Pencil
@@ -163,6 +164,7 @@ class EigenSolver(Described):
             stops=stops,
             solver=type(self).__name__,
             executor=self.executor.name,
+            setup_seconds=setup_seconds(self),
             **report,
         )
 

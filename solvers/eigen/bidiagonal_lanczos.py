@@ -13,6 +13,7 @@ from ...core.edges import GroupEdge, edge_of
 from ...core.errors import InvalidArgument
 from ...core.operator import as_linop
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.setup_time import setup_seconds
 from ...core.status import Stop
 from . import residual, tall
 from .base import agreement_of, basis_size, left_at, require_tolerances, started
@@ -174,6 +175,7 @@ class SingularValues(Described, metaclass=Configurable):
             seconds=time.perf_counter() - began,
             solver=type(self).__name__,
             executor=self.executor.name,
+            setup_seconds=setup_seconds(self),
         )
 
     def _iterate(self, process: _Process) -> tuple[Numbers, Numbers, Numbers, int]:

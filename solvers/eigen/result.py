@@ -72,6 +72,9 @@ class EigenResult:
         The solver and its executor.
     notes : list of str
         The choices on the way, and their reasons.
+    setup_seconds : float
+        Wall time in which the solver was made before, with its preconditioner or factors; no part
+        of ``seconds``.
     """
 
     eigenvalues: Numbers
@@ -87,6 +90,7 @@ class EigenResult:
     solver: str
     executor: str
     notes: list[str] = field(default_factory=list)
+    setup_seconds: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -111,7 +115,7 @@ class EigenResult:
             {
                 "solver": f"{self.solver} on {self.executor}",
                 "iterations": f"{self.iterations}, {self.products} products with A",
-                "time": f"{self.seconds:.3g} s",
+                "time": f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up",
                 "verdict": self.reason,
                 **{f"note {number}": note for number, note in enumerate(self.notes, 1)},
             },
@@ -127,7 +131,7 @@ class EigenResult:
             f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
             f"{len(self.stops)} pairs converged, "
             f"{counted(self.iterations, 'iteration')}, largest residual norm {worst:.3g}, "
-            f"{self.seconds:.3g} s>"
+            f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up>"
         )
 
 
@@ -148,7 +152,7 @@ class SingularResult:
         thresholds.
     stops : list of Stop
         Why each triplet stopped.
-    iterations, products, seconds, solver, executor
+    iterations, products, seconds, solver, executor, setup_seconds
         As for :class:`EigenResult`.
     """
 
@@ -163,6 +167,7 @@ class SingularResult:
     seconds: float
     solver: str
     executor: str
+    setup_seconds: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -189,7 +194,7 @@ class SingularResult:
             f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
             f"{len(self.stops)} triplets converged, "
             f"{counted(self.iterations, 'restart')}, largest residual norm {worst:.3g}, "
-            f"{self.seconds:.3g} s>"
+            f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up>"
         )
 
     def _repr_html_(self) -> str:
@@ -198,7 +203,7 @@ class SingularResult:
             {
                 "solver": f"{self.solver} on {self.executor}",
                 "restarts": f"{self.iterations}, {self.products} products with A and A.H",
-                "time": f"{self.seconds:.3g} s",
+                "time": f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up",
                 "verdict": self.reason,
             },
             "singular value",

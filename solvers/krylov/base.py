@@ -25,6 +25,7 @@ from ...core.precision import in_precision
 from ...core.progress import Progress
 from ...core.result import Result
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.setup_time import sets_up
 from ...core.status import Stop
 from ...core.stopping import (
     AbsoluteResidual,
@@ -266,6 +267,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     def _savepoint(self) -> Callable[[], None]:
         return savepoint([self], self.A)
 
+    @sets_up
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, with the plans and the set-up of the pattern kept.
 

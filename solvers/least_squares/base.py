@@ -23,6 +23,7 @@ from ...core.operator import as_linop
 from ...core.precision import in_double, in_precision
 from ...core.progress import Progress
 from ...core.settings import Configurable, Settings, settings_of
+from ...core.setup_time import sets_up
 from ..driver.as_preconditioner import as_preconditioner
 from ..driver.residual import NormalResidual
 from ..driver.scaling import Scales, power_of_two, scale_for, times
@@ -190,6 +191,7 @@ class LeastSquaresSolver(LinOp, metaclass=Configurable):
     def _savepoint(self) -> Callable[[], None]:
         return savepoint([self], self.A)
 
+    @sets_up
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix, or take another operator of the same shape.
 

@@ -21,6 +21,7 @@ from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.formats import Matrix
 from ...core.loggers import Logger, Snapshot
 from ...core.operations import vector
+from ...core.setup_time import setup_seconds
 from ...core.small_values import as_dtype
 from ...core.status import Stop
 from ..driver.applications import applications_required
@@ -419,6 +420,7 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             seconds=self.watchers.elapsed,
             solver=type(self.solver).__name__,
             executor=executor.name,
+            setup_before=setup_seconds(self.solver),
             normal_residual_norm=shaped(normal),
             damped_norm=shaped(given(self.norm_r)),
             operator_norm=shaped(self.norm_a / self._norm_scale()),

@@ -27,9 +27,8 @@ RULES = {
 class LeastSquaresResult(Result):
     """The outcome of a least squares solve; unpacks into ``x, info``.
 
-    The attributes of :class:`Result`, and these; norms are true ones, computed from ``x``. For one
-    right-hand side they are numbers, else arrays of shape (k,). Of one right-hand side they are
-    numbers, else arrays of shape (k,).
+    The attributes of :class:`Result`, and these. Norms are true ones, computed from ``x``; for one
+    right-hand side they are numbers, else arrays of shape (k,).
 
     Attributes
     ----------

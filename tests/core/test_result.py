@@ -8,6 +8,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.core.result import Result, changed
+from wollemi.core.setup_time import setup_seconds
 from wollemi.core.status import Stop
 
 
@@ -116,3 +117,21 @@ def test_a_solve_of_zero_is_drawn_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result.plot().canvas.draw()
+
+
+def test_a_result_tells_the_set_up_of_a_solver_that_was_made_before():
+    A = wl.Csr(np.diag(np.arange(1.0, 9.0)))
+    M = wl.preconditioners.Jacobi(A)
+    for solver in (wl.solvers.Cg(A, M), wl.solvers.Direct(A), wl.solvers.Lsmr(A)):
+        first = solver.solve(np.ones(8))
+        assert first.setup_seconds == first.setup_before > 0
+        assert f"after {first.setup_before:.3g} s of set-up" in repr(first)
+        solver.update()
+        assert 0 < solver.solve(np.ones(8)).setup_seconds != first.setup_seconds
+    own, whole = wl.solvers.Cg(A, M=M), wl.preconditioners.Jacobi(A)
+    assert own.solve(np.ones(8)).setup_seconds > setup_seconds(M) > 0 < setup_seconds(whole)
+    chosen = wl.solve(A, np.ones(8), maxiter=20)
+    assert chosen.setup_before == 0 and "of which" in repr(chosen)
+    assert chosen.setup_seconds == sum(a.setup_seconds for a in chosen.attempts)
+    assert wl.solvers.Lobpcg(A, k=2, M="jacobi").solve().setup_seconds > 0
+    assert wl.solvers.Lanczos(A, k=2).solve().setup_seconds > 0

@@ -228,3 +228,45 @@ def test_factors_of_a_singular_matrix_come_with_the_part_of_b_outside_its_range(
     assert any(note.startswith(said) for note in result.notes)
     reason = wl.solve(wl.Csr(S, executor=on), b + 0.5, method="cg").reason
     assert "% of its length lies outside of the range of A" in reason
+
+
+def random_walk(n: int, rng: np.random.Generator) -> sp.csr_array:
+    """Return the generator of a Markov chain: its rows add up to zero, its columns do not."""
+    S = sp.random_array((n, n), density=0.1, rng=rng, format="csr")
+    S = S + sp.diags_array(np.ones(n - 1), offsets=1, shape=(n, n))
+    return sp.csr_array(sp.diags_array(S.sum(axis=1)) - S)
+
+
+NAMED = ["Gmres", "Bicgstab", "Minres", "Idr", "Qmr", "Direct"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_named_method_says_that_no_x_solves_the_system(on, rng, name):
+    A, b = wl.Csr(neumann(12), executor=on), rng.standard_normal(144) + 1.0
+    limit = {} if name == "Direct" else {"maxiter": 300}
+    try:
+        result = getattr(wl.solvers, name)(A, rtol=1e-8, **limit).solve(b)
+    except wl.errors.InvalidMatrix as error:
+        assert "wl.solve(A, b) finds a solution" in str(error)
+        return
+    if Stop.LEAST_SQUARES in result.stops:
+        return
+    assert "A maps constants to zero and b does not add up to zero" in result.reason
+    assert "wl.solve(A, b) gives a least squares solution" in result.reason
+
+
+@pytest.mark.parametrize("name", ["gmres", "bicgstab"])
+def test_columns_that_add_up_to_zero_are_named(on, rng, name):
+    A, b = wl.Csr(random_walk(60, rng).T.tocsr(), executor=on), rng.standard_normal(60) + 1.0
+    result = wl.solve(A, b, method=name, rtol=1e-8, maxiter=200)
+    assert "the columns of A add up to zero and b does not (" in result.reason
+    assert wl.solve(A, b - b.mean(), method=name, rtol=1e-8).converged
+
+
+def test_a_limit_of_iterations_is_told_with_the_null_space(on, rng):
+    A, b = wl.Csr(random_walk(60, rng), executor=on), rng.standard_normal(60)
+    reason = wl.solve(A, b, method="gmres", maxiter=5, rtol=1e-8).reason
+    assert reason.startswith("not converged: the iteration limit was reached; A maps constants")
+    S = sp.diags_array([-1.0, 3.0, -1.5], offsets=[-1, 0, 1], shape=(60, 60))
+    regular = wl.solve(wl.Csr(S, executor=on), b, method="gmres", maxiter=2, rtol=1e-8)
+    assert regular.reason == Stop.MAX_ITERATIONS.sentence

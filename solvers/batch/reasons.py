@@ -1,0 +1,127 @@
+"""Why systems of a batch failed that were solved together: reasons of their matrices.
+
+The solver of one matrix asks ``A`` after a failure. Here all failed systems are asked at once, by a
+few products of the batch, when a reason is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.status import Stop
+from ..driver.constants import SLACK as SLACK_OF_CONSTANTS
+from ..driver.constants import why_unsolved
+from ..driver.hermitian import MAY_BE_OF_SYMMETRY, SLACK, Asymmetry
+
+if TYPE_CHECKING:
+    from ...core.batch import BatchMatrix
+    from ...core.batch.verdicts import Verdicts
+
+Numbers = np.ndarray[Any, Any]
+
+
+class Reasons(Mapping[int, str]):
+    """Reasons of failures by the number of a system.
+
+    Parameters
+    ----------
+    told : dict of int to str
+        The reasons of systems that were solved alone.
+    verdicts : Verdicts
+        The verdict on each solve.
+    kind : type
+        The class of the solver.
+    A : BatchMatrix
+        The matrices; nothing is said of them if their values have changed before a reason is read.
+    """
+
+    def __init__(
+        self, told: Mapping[int, str], verdicts: Verdicts, kind: type, A: BatchMatrix
+    ) -> None:
+        self._told, self._verdicts, self._kind, self._A = told, verdicts, kind, A
+        self._version = A._changes
+
+    @cached_property
+    def _all(self) -> dict[int, str]:
+        codes, count = self._verdicts.codes, self._A.count
+        codes = codes.reshape(count, codes.size // max(count, 1))
+        may_be = np.isin(codes, list(map(int, MAY_BE_OF_SYMMETRY)))
+        failed = [int(k) for k in np.flatnonzero(may_be.any(axis=1)) if int(k) not in self._told]
+        if not failed or self._A._changes != self._version:
+            return dict(self._told)
+        stops = [Stop(int(codes[k][codes[k] != Stop.CONVERGED][0])) for k in failed]
+        return {**self._told, **self._found(np.array(failed), stops)}
+
+    def _found(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
+        """Return the reasons that the matrices of some systems give."""
+        A, on = self._A, self._A.executor
+        chosen = A._from_values(A._one, (systems.size,), A._values[on.from_host(systems)])
+        needs_hermitian = bool(getattr(self._kind, "HERMITIAN", ()))
+        hermitian = _are_hermitian(chosen) if needs_hermitian else np.zeros(systems.size, bool)
+        constants = _map_constants_to_zero(chosen)
+        columns = constants if needs_hermitian else _map_constants_to_zero(chosen.H)
+        found = {}
+        for place, (k, stop) in enumerate(zip(systems.tolist(), stops, strict=True)):
+            if needs_hermitian and not hermitian[place]:
+                why: str | None = "; ".join(Asymmetry.of("A"))
+            else:
+                holds = {"constants": bool(constants[place]), "columns": bool(columns[place])}
+                at_limit = stop == Stop.MAX_ITERATIONS
+                why = why_unsolved(None, _looked_up(holds), at_limit=at_limit)
+            if why is not None:
+                found[k] = f"{stop.sentence.partition(':')[0]}: {why}"
+        return found
+
+    def __getitem__(self, system: int) -> str:
+        return self._all[system]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return repr(self._all)
+
+    def __reduce__(self) -> Any:
+        return dict, (self._all,)
+
+
+def _looked_up(holds: Mapping[str, bool]) -> Callable[[str, Any], bool]:
+    """Return a function that has the answers to questions by their names."""
+    return lambda name, _: holds[name]
+
+
+def _are_hermitian(A: BatchMatrix) -> Numbers:
+    """Return of each matrix whether ``<u, A v>`` equals ``<A u, v>`` to rounding."""
+    n, eps = A.shape[0], _rounding(A.dtype)
+    u, v = np.random.default_rng(n).uniform(-1, 1, (2, n)).astype(A.dtype)
+    with np.errstate(all="ignore"):
+        of_u, of_v = (_product(A, x) for x in (u, v))
+        apart = np.abs(of_v @ u.conj() - of_u.conj() @ v)
+        size = np.linalg.norm(u) * np.linalg.norm(of_v, axis=1)
+        size += np.linalg.norm(v) * np.linalg.norm(of_u, axis=1)
+    return np.asarray(~np.isfinite(apart) | (apart <= SLACK * eps * n**0.5 * size))
+
+
+def _map_constants_to_zero(A: BatchMatrix) -> Numbers:
+    """Return of each matrix whether ``A @ 1`` is zero, beside the product with random signs."""
+    n, eps = A.shape[0], _rounding(A.dtype)
+    signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(A.dtype)
+    with np.errstate(all="ignore"):
+        ones, other = (np.linalg.norm(_product(A, x), axis=1) for x in (np.ones(n, A.dtype), signs))
+    return np.asarray((n > 1) & (ones <= SLACK_OF_CONSTANTS * eps * other))
+
+
+def _product(A: BatchMatrix, x: Numbers) -> Numbers:
+    wide = np.complex128 if A.dtype.kind == "c" else np.float64
+    return np.asarray(A @ x).astype(wide)
+
+
+def _rounding(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-7

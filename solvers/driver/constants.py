@@ -1,0 +1,103 @@
+"""Why a solve of a matrix failed that maps constants to zero, or has columns that add up to zero.
+
+Such a matrix is singular: a Laplacian without boundary values, a Markov chain, a graph. If its
+columns add up to zero, each right-hand side with a solution adds up to zero as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import UnsupportedOperation
+from ...core.wording import percentage
+
+if TYPE_CHECKING:
+    from ...core.linop import LinOp
+
+    Numbers = np.ndarray[Any, Any]
+
+#: Units of rounding, times the product with random signs, by which a product with ones is zero.
+SLACK = 64.0
+
+#: The part of a right-hand side along the constants from which on it is out of the range.
+OUTSIDE = 1e-6
+
+#: The remedy for a right-hand side without a solution.
+LEAST_SQUARES = "gives a least squares solution"
+
+
+def outside_of_range(block: Numbers) -> float:
+    """Return the largest part of columns along the constants, relative to their lengths."""
+    with np.errstate(all="ignore"):
+        part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * block.shape[0] ** 0.5)
+    return float(np.nan_to_num(part).max(initial=0.0))
+
+
+def maps_constants_to_zero(operator: LinOp) -> bool:
+    """Return whether ``A @ 1`` is zero to rounding, beside the product with random signs."""
+    n = operator.shape[0]
+    dtype = np.dtype(operator.dtype)
+    signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(dtype)
+    image, other = (
+        float(np.linalg.norm(np.asarray(operator @ x))) for x in (np.ones(n, dtype), signs)
+    )
+    eps = float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-7
+    return bool(n > 1 and image <= SLACK * eps * other)
+
+
+def columns_add_up_to_zero(operator: LinOp) -> bool:
+    """Return whether ``A^H @ 1`` is zero to rounding; False for operators without a transpose."""
+    try:
+        return maps_constants_to_zero(operator.H)
+    except UnsupportedOperation:
+        return False
+
+
+def why_unsolved(
+    block: Callable[[], Numbers] | None,
+    holds: Callable[[str, Callable[[LinOp], bool]], bool],
+    *,
+    hermitian: bool = False,
+    at_limit: bool = False,
+    kin: str = "",
+) -> str | None:
+    """Return why a system has no solution, or a singular matrix; None of other systems.
+
+    Parameters
+    ----------
+    block : callable or None
+        Returns the right-hand sides on the host, shape (n, k); None if they are not at hand.
+    holds : callable
+        Returns whether the operator has a property, by the name of the property and its test.
+    hermitian : bool
+        Whether the operator is known to be Hermitian.
+    at_limit : bool
+        Whether the solve ended at its number of iterations: where a solution may exist, that is
+        reason enough.
+    kin : str
+        Words on another method that takes such systems, such as ``" or minres"``.
+    """
+    constants = holds("constants", maps_constants_to_zero)
+    columns = constants if hermitian else holds("columns", columns_add_up_to_zero)
+    if not constants and not columns:
+        return None
+    said = "A maps constants to zero" if constants else "the columns of A add up to zero"
+    part = outside_of_range(block()) if columns and block is not None else 0.0
+    if part > OUTSIDE:
+        which = f"{said} and b does not{' add up to zero' if constants else ''}"
+        return (
+            f"{which} ({percentage(part)} of its length lies outside of the range of A), so that "
+            f"no x solves the system; wl.solve(A, b){kin} {LEAST_SQUARES}"
+        )
+    said = f"{said}, so that it is singular" if constants else f"{said}, so that A is singular"
+    if not at_limit:
+        return f"{said}; use wl.solve(A, b){kin}"
+    if columns and block is not None:
+        return None
+    return (
+        f"the iteration limit was reached; {said}: unless b is in its range no x solves the "
+        f"system, and wl.solve(A, b) {LEAST_SQUARES}"
+    )
