@@ -34,8 +34,7 @@ LAUNCHED: dict[str, tuple[Used, ...]] = {
     "csr.plan": (
         Used(plans.measure_rows),
         Used(plans.examine_rows),
-        Used(plans.collect_patterns),
-        Used(plans.number_patterns),
+        Used(plans.find_patterns),
         Used(plans.write_patterns),
         Used(plans.check_patterns),
         Used(plans.write_offsets),

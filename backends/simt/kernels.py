@@ -108,8 +108,9 @@ csr_diagonal = SimtKernel(
 sell_fill = SimtKernel(
     "sell_fill",
     "simt/structure.hpp",
-    "lanes: i64, slice_ptr: in i64[l], start: in i64[l], length: in i32[l], target: in i32[l], "
-    "column: in i32[l], indices: in I[z], data: in S[z], codes: out u8[l], values: out S[l]",
+    "lanes: i64, slice_ptr: in i64[l], indptr: in I[l], start: in i64[l], length: in i32[l], "
+    "target: in i32[l], column: in i32[l], indices: in I[z], data: in S[z], codes: out u8[l], "
+    "values: out S[l]",
     "{CODE}, {T}, {I}",
     variants=tuple({"CODE": code} for code in range(3)),
 )

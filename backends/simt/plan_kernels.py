@@ -11,8 +11,6 @@ _ROWS = "m: i64, indptr: in I[l]"
 _INDICES = "indices: in I[z]"
 #: Slots of a hash table of patterns: four times the number of patterns that a byte can index.
 SLOTS = 1024
-_TABLE = "table: inout i64[l]"
-_FOUND = "most: i64, found: in i32[l]"
 measure_rows = SimtKernel(
     "measure_rows",
     "simt/row_plans.hpp",
@@ -50,31 +48,25 @@ examine_rows = SimtKernel(
     f"{_ROWS}, {_INDICES}, hash: out i64[l], reach: inout i32[l]",
     "{I}",
 )
-collect_patterns = SimtKernel(
-    "collect_patterns",
+find_patterns = SimtKernel(
+    "find_patterns",
     "simt/row_patterns.hpp",
-    f"m: i64, hashes: in i64[l], most: i64, {_TABLE}, model: inout i64[l], found: inout i32[l]",
-    "{SLOTS}, {I}",
-    variants=({"SLOTS": SLOTS},),
-)
-number_patterns = SimtKernel(
-    "number_patterns",
-    "simt/row_patterns.hpp",
-    f"{_FOUND}, {_TABLE}, model: in i64[l], codes: out u8[l], models: out i64[l]",
+    f"{_ROWS}, {_INDICES}, most: i64, table: inout i64[l], slots: out u8[l], codes: out u8[l], "
+    "models: out i64[l], counter: inout i32[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )
 write_patterns = SimtKernel(
     "write_patterns",
     "simt/row_patterns.hpp",
-    f"m: i64, hashes: in i64[l], {_FOUND}, {_TABLE}, codes: in u8[l], pattern: out u8[l]",
-    "{SLOTS}, {I}",
+    "m: i64, most: i64, table: in i64[l], slots: in u8[l], codes: in u8[l], pattern: out u8[l]",
+    "{SLOTS}",
     variants=({"SLOTS": SLOTS},),
 )
 check_patterns = SimtKernel(
     "check_patterns",
     "simt/row_patterns.hpp",
-    f"{_ROWS}, {_INDICES}, {_FOUND}, pattern: in u8[l], model: in i64[l], wrong: inout i32[l]",
+    f"{_ROWS}, {_INDICES}, pattern: in u8[l], model: in i64[l], wrong: inout i32[l]",
     "{I}",
 )
 write_offsets = SimtKernel(

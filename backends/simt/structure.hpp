@@ -35,17 +35,23 @@ WL_DEVICE void csr_diagonal(const item& it, i64 count, const I* indptr, const I*
     d[i] = diagonal_entry(i, indptr, indices, data);
 }
 
-// Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v].
+// Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v], or
+// those of row v where `start` is null.
 // `column` maps columns to codes where it is not null. CODE < 0 fills the values alone.
 template <int CODE, class T, class I, class S>
-WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const i64* start,
-                         const i32* length, const i32* target, const i32* column, const I* indices,
-                         const S* data, u8* codes, S* values) {
+WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const I* indptr,
+                         const i64* start, const i32* length, const i32* target, const i32* column,
+                         const I* indices, const S* data, u8* codes, S* values) {
   const i64 step = it.blocks() * WL_BLOCK, padded = (lanes + WL_WARP - 1) / WL_WARP * WL_WARP;
   for (i64 v = it.block() * WL_BLOCK + it.thread(); v < padded; v += step) {
-    const i64 base = slice_ptr[v / WL_WARP], first = v < lanes ? start[v] : 0;
+    const i64 base = slice_ptr[v / WL_WARP];
     const int width = int((slice_ptr[v / WL_WARP + 1] - base) / WL_WARP);
-    const int filled = v < lanes ? length[v] : 0;
+    i64 first = 0;
+    int filled = 0;
+    if (v < lanes) {
+      first = start ? start[v] : i64(indptr[v]);
+      filled = start ? length[v] : int(indptr[v + 1] - indptr[v]);
+    }
     const i64 row = v >= lanes ? 0 : target ? target[v] : v;
     for (int j = 0; j < width; ++j) {
       const i64 at = base + i64(j) * WL_WARP + v % WL_WARP;

@@ -62,13 +62,13 @@ class OtherPrograms:
 
 
 def _ticks(process: int) -> int:
-    """Return the user and system time of a process; 0 if it is gone."""
+    """Return the user and system time of a process and of its ended children; 0 if it is gone."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return 0
     fields = text.rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    return sum(map(int, fields[11:15]))
 
 
 @contextmanager

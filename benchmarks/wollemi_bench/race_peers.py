@@ -522,4 +522,4 @@ def race_peers(executor: Executor) -> list[RacePeer]:
     ]
     if executor.backend == "cuda":
         return [Warp(), TorchSla(), Jax(), CuPy(), *hosts]
-    return [SciPy(), TorchSla("cpu"), Jax(), *hosts, Pardiso()]
+    return [SciPy(), Warp("cpu"), TorchSla("cpu"), Jax(), *hosts, Pardiso()]

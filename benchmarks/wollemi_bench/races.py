@@ -8,6 +8,7 @@ precision; a library that misses the tolerance tenfold is recorded as wrong.
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 from wollemi.core.errors import InvalidArgument, WollemiError
 from wollemi.core.executor import Executor
 
+from .load import OtherPrograms
 from .peers import Absent
 from .race_peers import METHODS, RacePeer, Solved, Wollemi, race_peers
 from .race_systems import RaceSystem, files, systems
@@ -103,7 +105,10 @@ def record_of(
     }
     try:
         peer.version()
-        first, found = timed(peer.entry(method, S, b, system.rtol), budget)
+        entry = peer.entry(method, S, b, system.rtol)
+        others = OtherPrograms([os.getpid()])
+        first, found = timed(entry, budget)
+        cores = others.cores()
         reached = residual(S, b, found[-1].x())
     except Absent as error:
         return Record(**about, trouble=f"absent: {error}")
@@ -125,6 +130,7 @@ def record_of(
         setup_seconds=float(np.median([one.setup for one in found])),
         iterations=found[-1].iterations,
         residual=reached,
+        other_cores=None if cores is None else round(cores, 2),
         notes=[f"first call {first.seconds:.4g} s", f"to {system.rtol:g}"],
     )
 

@@ -108,6 +108,8 @@ class Record:
         The median per call or iteration in these rounds.
     busy_samples : list of float
         All batches of them, in seconds.
+    other_cores : float or None
+        How many cores other programs used on average meanwhile; None if that is not known.
     paper : dict or None
         The figure of the suite's paper: ``value`` and ``unit`` (of ``figure``, in words),
         ``hardware`` and ``source``.
@@ -152,6 +154,7 @@ class Record:
     busy: int = 0
     busy_seconds: float | None = None
     busy_samples: list[float] = field(default_factory=list)
+    other_cores: float | None = None
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Record:

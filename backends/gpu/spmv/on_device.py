@@ -194,25 +194,22 @@ def row_patterns(
 ) -> FoundRowPatterns:
     """Return the patterns of rows, if they are at most ``most``.
 
-    All is launched before the host waits: the numbering of patterns does nothing where these are
-    too many.
+    One pass over the entries, and one wait: numbers are written where patterns are not too many.
     """
-    m, index, slots = int(indptr.size) - 1, indptr.dtype, simt.SLOTS
-    numbers = executor.zeros((3,), np.int32)
-    reach, found, wrong = numbers[:1], numbers[1:2], numbers[2:]
-    hashes = examine(executor, indptr, indices, reach)
-    table, codes = executor.zeros((slots,), np.int64), executor.zeros((slots,), np.uint8)
-    first = executor.from_host(np.full(slots, m, np.int64))
-    given: tuple[Any, ...] = (m, hashes, most, table, first, found)
-    rows = min(m, 2 * executor.device.multiprocessors * simt.collect_patterns.block)
-    _launch(executor, simt.collect_patterns, rows, index, *given, SLOTS=slots)
-    of_row, model = executor.allocate((m,), np.uint8), executor.zeros((most,), np.int64)
-    given = (most, found, table, first, codes, model)
-    _launch(executor, simt.number_patterns, 1, index, *given, SLOTS=slots)
-    given = (m, hashes, most, found, table, codes, of_row)
-    _launch(executor, simt.write_patterns, m, index, *given, SLOTS=slots)
-    check_patterns(executor, indptr, indices, of_row, model, wrong, found, most)
-    far, count, differ = (int(n) for n in _brought(executor, numbers))
+    m, slots = int(indptr.size) - 1, simt.SLOTS
+    table = executor.zeros((2 * slots + 2,), np.int64)
+    slot, of_row = executor.allocate((2 * m,), np.uint8), executor.allocate((m,), np.uint8)
+    codes, model = executor.allocate((slots,), np.uint8), executor.allocate((most,), np.int64)
+    _, counter = executor.scratch(0)
+    resident = executor.device.multiprocessors * launch.RESIDENT
+    blocks = min(launch.row_blocks(m, simt.find_patterns.block), resident)
+    given = (m, indptr, indices, most, table, slot, codes, model, counter)
+    executor.launch_simt(
+        simt.find_patterns, blocks, given, np.float32, indptr.dtype, SLOTS=slots
+    )
+    given = (m, most, table, slot, codes, of_row)
+    _launch(executor, simt.write_patterns, m, indptr.dtype, *given, SLOTS=slots)
+    far, count, differ, _ = (int(n) for n in _brought(executor, table[2 * slots :]).view(np.int32))
     if count > most or differ:
         return FoundRowPatterns(far)
     return FoundRowPatterns(far, of_row, model[:count])
@@ -225,12 +222,10 @@ def check_patterns(
     of_row: Array,
     model: Array,
     wrong: Array,
-    found: Array | None = None,
-    most: int = 0,
 ) -> None:
-    """Count in ``wrong`` the rows that differ from their model; none where ``found > most``."""
+    """Count in ``wrong`` the rows that differ from their model."""
     m = int(indptr.size) - 1
-    given = (m, indptr, indices, most, found, of_row, model, wrong)
+    given = (m, indptr, indices, of_row, model, wrong)
     _launch(executor, simt.check_patterns, m, indptr.dtype, *given)
 
 

@@ -54,8 +54,8 @@ class Packed:
         Of all slices, if the kernel is made for it; 0 if slices differ or are wide.
     slice_ptr, codes, values, target, offsets : array
         As the kernel ``sell_packed`` takes them.
-    start, length : array
-        Which entries of the matrix each lane has.
+    start, length : array or None
+        Which entries of the matrix each lane has; None where lane i has the row i.
     cut_rows, cut_first, cut_last : array or None
         The rows that were cut, and their segments; rows with many segments come first.
     empty_rows : array or None
@@ -65,8 +65,8 @@ class Packed:
     """
 
     width = 0
-    start: Array
-    length: Array
+    start: Array | None = None
+    length: Array | None = None
     target: Array | None = None
     offsets: Array | None = None
     pattern_width = 0
@@ -87,24 +87,26 @@ class Packed:
         self.code = code
         self.dtype = matrix.data.dtype
 
-    def pack(self, matrix: Csr, numbers: on_device.Numbers | None = None) -> Packed:
-        """Lay out the slices of ``length`` and fill them.
+    def pack(self, matrix: Csr, lanes: int, numbers: on_device.Numbers | None = None) -> Packed:
+        """Lay out the slices of lanes and fill them.
 
         Parameters
         ----------
         matrix : Csr
+        lanes : int
+            How many there are.
         numbers : Numbers, optional
-            The statistics of ``length``, where they are known.
+            The statistics of their lengths, where they are known.
 
         Raises
         ------
         Unsuited
             If there are none.
         """
-        if not self.length.size:
+        if not lanes:
             raise Unsuited("it has no entries to lay out")
         executor, xp, device = self.executor, self.executor.xp, self.executor.device
-        self.lanes = int(self.length.size)
+        self.lanes = lanes
         if numbers is None:
             laid_out = executor.planned(
                 self.lanes,
@@ -115,7 +117,7 @@ class Packed:
                 known_width=device.known_width,
             )
         else:
-            laid_out = layout_of(executor, self.length, numbers)
+            laid_out = layout_of(executor, lanes, self.length, numbers)
         self.slice_ptr, total, self.width = laid_out
         self.values = xp.empty(total, self.dtype)
         if self.code != PATTERN:
@@ -150,7 +152,8 @@ class Packed:
     def update_values(self, matrix: Csr) -> None:
         """Copy the new values of the matrix to their positions; repeats reuse the launch."""
         executor = self.executor
-        key = (matrix.dtype, *map(address, (matrix.data, matrix.indices, self.values, self.start)))
+        read = (matrix.data, matrix.indices, matrix.indptr, self.values, self.start)
+        key = (matrix.dtype, *map(address, read))
         if self._refill is None or self._refill[0] != key:
             function, blocks, values = self._filling(matrix, PATTERN)
             self._refill = (key, function, blocks, values)
@@ -165,8 +168,8 @@ class Packed:
         """Return the kernel that fills the slices, its blocks and its arguments."""
         codes = self.codes if code != PATTERN else None
         arguments = (
-            self.lanes, self.slice_ptr, self.start, self.length, self.target, self.column,
-            matrix.indices, matrix.data, codes, self.values,
+            self.lanes, self.slice_ptr, matrix.indptr, self.start, self.length, self.target,
+            self.column, matrix.indices, matrix.data, codes, self.values,
         )  # fmt: skip
         function = self.executor.simt_function(
             simt.sell_fill, matrix.dtype, matrix.indices.dtype, self.dtype, {"CODE": code}
@@ -226,15 +229,18 @@ def layout_here(
     return _equal(executor, slices, width) if width else (pointers, total, 0)
 
 
-def layout_of(
-    executor: GpuExecutor, length: Array, numbers: on_device.Numbers
-) -> tuple[Any, int, int]:
-    """Return the same for lanes with known lengths."""
+def width_of(executor: GpuExecutor, lanes: int, numbers: on_device.Numbers) -> int:
+    """Return the width that all slices of lanes have, or 0."""
     warp, known_width = executor.device.warp, executor.device.known_width
-    slices = -(-int(length.size) // warp)
-    width = one_width(numbers.slices, slices, numbers.longest, warp, known_width)
-    if width:
-        return _equal(executor, slices, width)
+    return one_width(numbers.slices, -(-lanes // warp), numbers.longest, warp, known_width)
+
+
+def layout_of(
+    executor: GpuExecutor, lanes: int, length: Array | None, numbers: on_device.Numbers
+) -> tuple[Any, int, int]:
+    """Return the same for lanes with known numbers; ``length`` where widths differ."""
+    if width := width_of(executor, lanes, numbers):
+        return _equal(executor, -(-lanes // executor.device.warp), width)
     return on_device.slice_pointers(executor, length), numbers.slices, 0
 
 
@@ -313,11 +319,12 @@ def pack_rows(
     else:
         numbers = lengths.as_they_come if in_order else lengths.in_windows
         made.target, longest = None if in_order else lengths.order, numbers.longest
-        made.start, made.length = on_device.lanes_of_rows(executor, matrix.indptr, made.target)
+        if made.target is not None or not width_of(executor, m, numbers):
+            made.start, made.length = on_device.lanes_of_rows(executor, matrix.indptr, made.target)
     if code == PATTERN:
         given = patterns or row_patterns(executor, matrix.indptr, matrix.indices, MOST_PATTERNS)
         made._tell_columns(matrix, given, longest)
-    return made.pack(matrix, numbers)
+    return made.pack(matrix, m, numbers)
 
 
 def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
@@ -363,7 +370,7 @@ def pack_pieces(executor: GpuExecutor, matrix: Csr, cached: int = 0) -> Packed:
     if cached:
         made.gathered, made.column = by_count(executor, matrix)
         made.cached = cached
-    return made.pack(matrix)
+    return made.pack(matrix, int(made.length.size))
 
 
 def _order(xp: ModuleType, size: Array, cut: Array, warp: int) -> Array:

@@ -133,19 +133,52 @@ def test_patterns(gpu: Any, count: int, index: Any) -> None:
             assert np.all(line[named.size :] == -7)
 
 
-def test_hashes_of_zero_and_of_one_place(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+#: Multipliers of the hash of a row, and 2^64.
+STEP, FIRST, SECOND, MOD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 2**64
+
+
+def scattered(v: int) -> int:
+    """Return the bits of a number as the kernels scatter them."""
+    v = (v ^ v >> 30) * FIRST % MOD
+    v = (v ^ v >> 27) * SECOND % MOD
+    return v ^ v >> 31
+
+
+def gathered(v: int) -> int:
+    """Return the number that is scattered to ``v``."""
+    v = v ^ v >> 31 ^ v >> 62
+    v = v * pow(SECOND, -1, MOD) % MOD
+    v = v ^ v >> 27 ^ v >> 54
+    v = v * pow(FIRST, -1, MOD) % MOD
+    return v ^ v >> 30 ^ v >> 60
+
+
+def rows_with(gpu: Any, offsets: list[list[int]]) -> tuple[Any, Any]:
+    """Return rows with these offsets from the diagonal, modulo 2^64."""
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in offsets])]).astype(np.int64)
+    columns = [(i + offset) % MOD for i, row in enumerate(offsets) for offset in row]
+    return gpu.from_host(indptr), gpu.from_host(np.array(columns, np.uint64).view(np.int64))
+
+
+def test_hashes_of_zero_and_of_one_place(gpu: Any) -> None:
     hashes = np.array([0, 1024, 2048, 5, 0, 1024, -1024], np.int64)
-    monkeypatch.setattr(on_device, "examine", lambda *_: gpu.from_host(hashes))
-    monkeypatch.setattr(on_device, "check_patterns", lambda *_: None)
-    indptr = gpu.from_host(np.zeros(hashes.size + 1, np.int32))
-    found = on_device.row_patterns(gpu, indptr, indptr[:0], 256)
+    rows = [[(gathered(int(h) % MOD) - STEP) % MOD] for h in hashes]
+    given = rows_with(gpu, rows)
+    np.testing.assert_array_equal(
+        on_host(gpu, on_device.examine(gpu, *given, gpu.zeros((1,), np.int32))), hashes
+    )
+    found = on_device.row_patterns(gpu, *given, 256)
     of_row, model = on_host(gpu, found.of_row), on_host(gpu, found.model)
     assert np.array_equal(hashes[model][of_row], hashes) and np.array_equal(model, [6, 0, 3, 1, 2])
 
 
-def test_rows_with_one_hash_that_differ(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    indptr, indices = drawn_rows(3, np.int32)
-    given = gpu.from_host(indptr), gpu.from_host(indices)
-    same = gpu.from_host(np.zeros(indptr.size - 1, np.int64))
-    monkeypatch.setattr(on_device, "examine", lambda *_: same)
+@pytest.mark.parametrize("apart", [1, 3000])
+def test_rows_with_one_hash_that_differ(gpu: Any, apart: int) -> None:
+    """They may be in one block or in two."""
+    first, other = (scattered((2 * STEP + k) % MOD) * STEP % MOD for k in (0, 1))
+    rows = [[0, 3], *[[5]] * (apart - 1), [1, (3 + first - other) % MOD]]
+    given = rows_with(gpu, rows)
+    hashes = on_host(gpu, on_device.examine(gpu, *given, gpu.zeros((1,), np.int32)))
+    assert hashes[0] == hashes[-1]
     assert on_device.row_patterns(gpu, *given, 256).model is None
+    assert packed.row_patterns(gpu, *given, 256).model is None
