@@ -52,7 +52,7 @@ find_patterns = SimtKernel(
     "find_patterns",
     "simt/row_patterns.hpp",
     f"{_ROWS}, {_INDICES}, most: i64, table: inout i64[l], slots: out u8[l], codes: out u8[l], "
-    "models: out i64[l], counter: inout i32[l]",
+    "models: out i64[l], lengths: in i64[l], longest: i64, slices: i64, counter: inout i32[l]",
     "{SLOTS}, {I}",
     variants=({"SLOTS": SLOTS},),
 )

@@ -84,16 +84,21 @@ WL_DEVICE i64 raise_cell(i64* cell, i64 value) {
 // codes[s] = the number of slot s, by the size of hashes, models[number] = the least row of a
 // pattern. `table` has SLOTS hashes, as many cells of m minus the least row, and the numbers
 // `reach`, `found` and `wrong`, all of them 0 at first. Leaves off when there are more than `most`.
+// Does nothing where `lengths`, the numbers of measure_rows, has more than `longest` or `slices`;
+// `lengths` may be null.
 //
-// A block has a table of its own first: one that all rows ask took 9 milliseconds for half a million
-// rows that differ, and 0.1 for a million rows of 27 patterns (H100). Most rows have the pattern of
-// an earlier row of the same work-item, and are compared with that alone, while their entries are
-// in the caches. All others are compared with a row of the same hash, since hashes may collide:
-// the row that they replace in a cell, or that stays there. Rows that were ever in a cell are so
-// compared one after the other, and `wrong` counts those that differ.
+// A block has a table of its own first: one that all rows ask took 9 milliseconds for half a
+// million rows that differ, and 0.1 for a million rows of 27 patterns (H100). Most rows have the
+// pattern of an earlier row of the same work-item, and are compared with that alone, while their
+// entries are in the caches. All others are compared with a row of the same hash, since hashes may
+// collide: the row that they replace in a cell, or that stays there. Rows that were ever in a cell
+// are so compared one after the other, and `wrong` counts those that differ.
 template <int SLOTS, class I>
 WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* indices, i64 most,
-                             i64* table, u8* slots, u8* codes, i64* models, i32* counter) {
+                             i64* table, u8* slots, u8* codes, i64* models, const i64* lengths,
+                             i64 longest, i64 slices, i32* counter) {
+  if (lengths && (lengths[0] > longest || lengths[4] > slices))
+    return;
   WL_SHARED(i64, own, SLOTS);
   WL_SHARED(i64, least, SLOTS);
   WL_SHARED(i32, place, SLOTS); // one more than the slot in `table`
@@ -160,11 +165,12 @@ WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* in
   }
 }
 
-// pattern[i] = the number of the slot of row i; nothing where more than `most` were found.
+// pattern[i] = the number of the slot of row i; nothing where none or more than `most` were found.
 template <int SLOTS>
 WL_DEVICE void write_patterns(const item& it, i64 m, i64 most, const i64* table, const u8* slots,
                               const u8* codes, u8* pattern) {
-  if (reinterpret_cast<const i32*>(table + 2 * SLOTS)[1] > most)
+  const i32 found = reinterpret_cast<const i32*>(table + 2 * SLOTS)[1];
+  if (found == 0 || found > most)
     return;
   const i64 step = it.blocks() * WL_BLOCK;
   for (i64 i = it.block() * WL_BLOCK + it.thread(); i < m; i += step)

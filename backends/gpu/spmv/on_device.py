@@ -44,12 +44,6 @@ def _launch(
     executor.launch_simt(kernel, blocks, given, np.float32, index, **constants)
 
 
-def _brought(executor: GpuExecutor, numbers: Array) -> np.ndarray[Any, Any]:
-    """Return a few numbers on the host; by memory that is pinned already."""
-    found: np.ndarray[Any, Any] = executor.transfer(numbers).read()[0]
-    return found
-
-
 class Numbers(NamedTuple):
     """The longest lane, filled lanes, squares of lengths, entries with padding and without it."""
 
@@ -62,14 +56,27 @@ class Numbers(NamedTuple):
 
 def measure(executor: GpuExecutor, indptr: Array, order: Array | None = None) -> Numbers:
     """Return the numbers of rows as they come, or in an order."""
-    m = int(indptr.size) - 1
-    resident = executor.device.multiprocessors * launch.RESIDENT
-    blocks = min(launch.row_blocks(m), resident)
     numbers = executor.allocate((6,), np.int64)
+    _measure(executor, indptr, order, numbers)
+    return _numbers(executor.to_host(numbers))
+
+
+def _measure(executor: GpuExecutor, indptr: Array, order: Array | None, numbers: Array) -> None:
+    m = int(indptr.size) - 1
+    blocks = _resident(executor, m, simt.measure_rows)
     place, counter = executor.scratch(blocks * 6 * 8)
     given = (m, indptr, order, numbers, place, counter)
     executor.launch_simt(simt.measure_rows, blocks, given, np.float32, indptr.dtype)
-    longest, filled, low, high, slices, entries = (int(n) for n in _brought(executor, numbers))
+
+
+def _resident(executor: GpuExecutor, items: int, kernel: SimtKernel) -> int:
+    """Return enough blocks for a number of work-items, as many as are resident at most."""
+    most = executor.device.multiprocessors * launch.RESIDENT
+    return min(launch.row_blocks(items, kernel.block), most)
+
+
+def _numbers(found: np.ndarray[Any, Any]) -> Numbers:
+    longest, filled, low, high, slices, entries = (int(n) for n in found)
     return Numbers(longest, filled, low + (high << 24), slices, entries)
 
 
@@ -186,30 +193,75 @@ def reach_of_rows(executor: GpuExecutor, indptr: Array, indices: Array) -> int:
     """Return the largest distance of an entry from the diagonal."""
     reach = executor.zeros((1,), np.int32)
     examine(executor, indptr, indices, reach)
-    return int(_brought(executor, reach)[0])
+    return int(executor.to_host(reach)[0])
+
+
+#: Cells of the table that the kernels find patterns with, and of the numbers behind it.
+_CELLS, _COUNTS, _LENGTHS = 2 * simt.SLOTS, 2, 6
 
 
 def row_patterns(
     executor: GpuExecutor, indptr: Array, indices: Array, most: int
 ) -> FoundRowPatterns:
-    """Return the patterns of rows, if they are at most ``most``.
+    """Return the patterns of rows, if they are at most ``most``."""
+    table = executor.zeros((_CELLS + _COUNTS,), np.int64)
+    made = _find_patterns(executor, indptr, indices, most, table)
+    found = _patterns(executor.to_host(table[_CELLS:]), most, *made)
+    assert found is not None
+    return found
 
-    One pass over the entries, and one wait: numbers are written where patterns are not too many.
+
+def lengths_and_patterns(
+    executor: GpuExecutor, indptr: Array, indices: Array, most: int, longest: int, slices: int
+) -> tuple[Numbers, FoundRowPatterns | None]:
+    """Return the numbers of rows as they come, and their patterns, with one wait for both.
+
+    Parameters
+    ----------
+    longest, slices : int
+        Patterns are None where a row is longer, or the entries with padding are more: a lane has
+        a row, so that it would take long.
     """
+    table = executor.zeros((_CELLS + _COUNTS + _LENGTHS,), np.int64)
+    lengths = table[_CELLS + _COUNTS :]
+    _measure(executor, indptr, None, lengths)
+    made = _find_patterns(executor, indptr, indices, most, table, lengths, longest, slices)
+    found = executor.to_host(table[_CELLS:])
+    return _numbers(found[_COUNTS:]), _patterns(found[:_COUNTS], most, *made)
+
+
+def _find_patterns(
+    executor: GpuExecutor,
+    indptr: Array,
+    indices: Array,
+    most: int,
+    table: Array,
+    lengths: Array | None = None,
+    longest: int = 0,
+    slices: int = 0,
+) -> tuple[Array, Array]:
+    """Launch a pass over the entries; return the number of each row's pattern, and models."""
     m, slots = int(indptr.size) - 1, simt.SLOTS
-    table = executor.zeros((2 * slots + 2,), np.int64)
     slot, of_row = executor.allocate((2 * m,), np.uint8), executor.allocate((m,), np.uint8)
     codes, model = executor.allocate((slots,), np.uint8), executor.allocate((most,), np.int64)
-    _, counter = executor.scratch(0)
-    resident = executor.device.multiprocessors * launch.RESIDENT
-    blocks = min(launch.row_blocks(m, simt.find_patterns.block), resident)
-    given = (m, indptr, indices, most, table, slot, codes, model, counter)
-    executor.launch_simt(
-        simt.find_patterns, blocks, given, np.float32, indptr.dtype, SLOTS=slots
-    )
+    blocks = _resident(executor, m, simt.find_patterns)
+    given: tuple[Any, ...] = (
+        m, indptr, indices, most, table, slot, codes, model, lengths, longest, slices,
+        executor.scratch(0)[1],
+    )  # fmt: skip
+    executor.launch_simt(simt.find_patterns, blocks, given, np.float32, indptr.dtype, SLOTS=slots)
     given = (m, most, table, slot, codes, of_row)
     _launch(executor, simt.write_patterns, m, indptr.dtype, *given, SLOTS=slots)
-    far, count, differ, _ = (int(n) for n in _brought(executor, table[2 * slots :]).view(np.int32))
+    return of_row, model
+
+
+def _patterns(
+    counts: np.ndarray[Any, Any], most: int, of_row: Array, model: Array
+) -> FoundRowPatterns | None:
+    """Return the patterns by the numbers behind the table; None if none were looked for."""
+    far, count, differ, _ = (int(n) for n in counts.view(np.int32))
+    if count == 0:
+        return None
     if count > most or differ:
         return FoundRowPatterns(far)
     return FoundRowPatterns(far, of_row, model[:count])
@@ -266,7 +318,7 @@ def row_blocks(
     given: tuple[Any, ...] = (m, indptr, most, most_rows, jump, begins)
     _launch(executor, simt.end_row_blocks, m + 1, dtype, *given)
     # Two neighbours have more than most entries or rows together.
-    nnz = int(_brought(executor, indptr[-1:])[0])
+    nnz = int(executor.to_host(indptr[-1:])[0])
     count = min(m, 2 * (nnz // most + m // most_rows + 1))
     for _ in range(count.bit_length()):
         given = (m, jump, next_jump, begins)
@@ -275,8 +327,8 @@ def row_blocks(
     parts = executor.allocate((m,), np.int64)
     _launch(executor, simt.count_row_blocks, m, dtype, m, indptr, most, begins, parts)
     places = running_sum(executor, parts)
-    size, cut = int(_brought(executor, places[-1:])[0]) + 1, executor.zeros((1,), np.int32)
+    size, cut = int(executor.to_host(places[-1:])[0]) + 1, executor.zeros((1,), np.int32)
     row, entry = (executor.allocate((size,), dtype) for _ in range(2))
     given = (m, indptr, most, places, row, entry, cut)
     _launch(executor, simt.write_row_blocks, m + 1, dtype, *given)
-    return row, entry, bool(_brought(executor, cut)[0])
+    return row, entry, bool(executor.to_host(cut)[0])

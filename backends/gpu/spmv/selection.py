@@ -309,17 +309,29 @@ def packs(statistics: RowStatistics, facts: SpmvFacts, rules: SpmvConstants = SP
     A lane loads the entries of its row one after the other. While it does, the memory has time for
     the bytes of all rows, if they are many.
     """
-    moved = statistics.nnz * (facts.itemsize + 4) / rules.bandwidth
-    usual = statistics.mean / rules.sell_most
-    further = (statistics.longest - statistics.mean) / rules.sell_most
-    load = rules.sell_step
-    if statistics.nnz >= rules.cached_entries:
-        load = rules.sell_wait + rules.sell_byte * facts.itemsize
+    longest = longest_packed(statistics.rows, statistics.nnz, facts.itemsize, rules)
     return (
         min(facts.padding, facts.sorted_padding) <= rules.most_padding
-        and rules.sell_step * further <= rules.most_waiting * moved + rules.slack
-        and load * usual <= rules.most_loading * moved + rules.slack
+        and statistics.longest <= longest
     )
+
+
+def longest_packed(rows: int, nnz: int, itemsize: int, rules: SpmvConstants = SPMV) -> float:
+    """Return how long a row of a packed copy may be; -1 if lanes take too long in any case.
+
+    Examples
+    --------
+    >>> longest_packed(8_000_000, 55_760_000, 8) > 1000, longest_packed(10, 5_000_000, 8)
+    (True, -1.0)
+    """
+    mean, moved = nnz / max(rows, 1), nnz * (itemsize + 4) / rules.bandwidth
+    load = rules.sell_step
+    if nnz >= rules.cached_entries:
+        load = rules.sell_wait + rules.sell_byte * itemsize
+    if load * mean / rules.sell_most > rules.most_loading * moved + rules.slack:
+        return -1.0
+    further = (rules.most_waiting * moved + rules.slack) / rules.sell_step
+    return mean + rules.sell_most * further
 
 
 def is_uneven(statistics: RowStatistics, rules: SpmvConstants = SPMV) -> bool:

@@ -182,3 +182,14 @@ def test_rows_with_one_hash_that_differ(gpu: Any, apart: int) -> None:
     assert hashes[0] == hashes[-1]
     assert on_device.row_patterns(gpu, *given, 256).model is None
     assert packed.row_patterns(gpu, *given, 256).model is None
+
+
+def test_lengths_and_patterns_with_one_wait(gpu: Any, index: Any) -> None:
+    given = tuple(map(gpu.from_host, drawn_rows(20, index)))
+    numbers, patterns = on_device.measure(gpu, given[0]), on_device.row_patterns(gpu, *given, 256)
+    bounds = numbers.longest, numbers.slices
+    lengths, found = on_device.lengths_and_patterns(gpu, *given, 256, *bounds)
+    assert lengths == numbers and found is not None and found.reach == patterns.reach
+    assert_same(gpu, found[1:], on_host(gpu, patterns[1:]))
+    for few in ((bounds[0] - 1, bounds[1]), (bounds[0], bounds[1] - 1)):
+        assert on_device.lengths_and_patterns(gpu, *given, 256, *few) == (numbers, None)
