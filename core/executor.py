@@ -515,6 +515,16 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         """
         return function(*operands)
 
+    def give_back(self, work: str, function: Callable[[*Ts], object], *operands: *Ts) -> None:
+        """Free resources of a library, at a time when the device takes such calls.
+
+        ``work`` names it where that fails.
+        """
+        self._give_back(work, function, operands)
+
+    def _give_back(self, work: str, function: Callable[..., object], operands: Any) -> None:
+        self.call(work, function, *operands)
+
     def release_idle_memory(self) -> None:
         """Give memory back to the system that is kept for later allocations."""
 

@@ -227,10 +227,10 @@ class Analysis:
 
 def _release(executor: Any, owned: list[tuple[Any, ...]]) -> None:
     """Free the objects, the last one first."""
+    executor.give_back("cuDSS's memory", _destroy, owned)
 
-    def give_back() -> None:
-        while owned:
-            destroy, *arguments = owned.pop()
-            destroy(*arguments)
 
-    executor.call("cuDSS's memory", give_back)
+def _destroy(owned: list[tuple[Any, ...]]) -> None:
+    while owned:
+        destroy, *arguments = owned.pop()
+        destroy(*arguments)

@@ -426,12 +426,15 @@ class Solve(Verification):
         while self.look <= self._done:
             self.look *= 2
         running = [c for c in self._undecided() if self.ended[c] == RUNNING]
-        if not running or not asymmetries_of(self.solver):
+        if not running or not self.solver.HERMITIAN:
             return False
         residual = self._true_residual()
         before = self.norm if self.seen is None else self.seen
         self.seen = now = norms(self.executor, residual)
+        # one product tells this, and the question after it takes four
         if any(self._has_fallen(c, before, now) for c in running):
+            return False
+        if not asymmetries_of(self.solver):
             return False
         found = (self.sides.block, self.work.x, residual)
         b, x, r = (np.asarray(self.executor.to_host(block)) for block in found)

@@ -236,9 +236,20 @@ class CudaExecutor(GpuExecutor):
         """Let launches within belong to a graph that this package makes."""
         before, self._mine.capture = self._mine.capture, OWN
         try:
-            yield
+            with unused.kept_while_capturing():
+                yield
         finally:
             self._mine.capture = before
+
+    def _give_back(self, work: str, function: Callable[..., object], operands: Any) -> None:
+        """Wait for the end of captures of this package and of work of groups."""
+        unused.add(self._free, work, function, operands)
+
+    def _free(self, work: str, function: Callable[..., object], operands: Any) -> None:
+        if self._is_captured():  # by a user: the next resource that is dropped tries again
+            unused.postpone(self._free, work, function, operands)
+        else:
+            self.call(work, function, *operands)
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of scratch memory and of counters, for the next launch.

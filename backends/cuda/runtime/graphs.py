@@ -53,17 +53,19 @@ class OwnMemory:
 
 
 class _Unused:
-    """Resources to return to CUDA once no group of GPUs is at work.
+    """Resources to return to CUDA once no group of GPUs is at work, and nothing is captured.
 
     CUDA may wait for all devices before it destroys a graph or frees memory. While a group is at
     work, a device may wait for a collective operation that this very thread is about to launch for
-    its own member. Resources dropped meanwhile are kept until the group is done, and the garbage
-    collector rests: it would run the destructors of other libraries in any member's thread.
+    its own member. A capture is invalid after a call that waits for the device, and destructors of
+    cuDSS wait. Resources dropped meanwhile are kept until the group or the capture is done, and the
+    garbage collector rests: it would run the destructors of other libraries in any thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # the garbage collector may run while it is held
         self._members = 0  # of groups at work
+        self._captures = 0  # of this package, in all threads
         self._lost = 0  # members that never reached the end of a program
         self._collects = False
         self._kept: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
@@ -76,9 +78,7 @@ class _Unused:
     def begin_member(self) -> None:
         """Give nothing back until the member that begins to work has ended."""
         with self._lock:
-            if self._members == 0:
-                self._collects = gc.isenabled()
-                gc.disable()
+            self._stop_collecting()
             self._members += 1
 
     def end_member(self, ended: bool) -> None:
@@ -86,23 +86,51 @@ class _Unused:
         with self._lock:
             self._members -= 1
             self._lost += not ended
-            if self._members == 0 and self._collects:
-                gc.enable()
+            self._collect_again()
         self._release()
 
+    @contextmanager
+    def kept_while_capturing(self) -> Iterator[None]:
+        """Give nothing back in a block that captures."""
+        with self._lock:
+            self._stop_collecting()
+            self._captures += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._captures -= 1
+                self._collect_again()
+            self._release()
+
+    def _stop_collecting(self) -> None:
+        if not (self._members or self._captures):
+            self._collects = gc.isenabled()
+            gc.disable()
+
+    def _collect_again(self) -> None:
+        if not (self._members or self._captures) and self._collects:
+            gc.enable()
+
     def add(self, release: Callable[[*Ts], object], *objects: *Ts) -> None:
-        """Call ``release(*objects)``, now or when no group is at work."""
-        self._kept.append((release, objects))
+        """Call ``release(*objects)``, now or when no group is at work and nothing is captured."""
+        self.postpone(release, *objects)
         self._release()
 
     def keep(self, *things: Any) -> None:
-        """Let go of objects, now or when no group is at work."""
+        """Let go of objects, now or when no group is at work and nothing is captured."""
         self.add(_nothing, *things)
+
+    def postpone(self, release: Callable[[*Ts], object], *objects: *Ts) -> None:
+        """Call ``release(*objects)`` when other resources are given back."""
+        self._kept.append((release, objects))
 
     def _release(self) -> None:
         with self._lock:
-            while self._kept and not (self._members or self._lost):
-                release, arguments = self._kept.pop()
+            if self._members or self._lost or self._captures:
+                return
+            waiting, self._kept = self._kept, []
+            for release, arguments in reversed(waiting):
                 release(*arguments)
 
 

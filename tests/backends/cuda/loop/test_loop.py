@@ -225,6 +225,26 @@ def test_what_a_lost_member_may_use_is_never_given_back():
     assert not given_back
 
 
+def test_nothing_is_given_back_in_a_capture(monkeypatch):
+    with driver(monkeypatch) as (_, executor):
+        unused, given_back = graphs._Unused(), []
+        monkeypatch.setattr(graphs, "unused", unused)
+        builder = graphs.GraphBuilder(executor)
+
+        def launches() -> None:
+            with unused.kept_while_capturing():
+                unused.add(given_back.append, "within")
+                assert not gc.isenabled()
+                assert not given_back
+            unused.postpone(given_back.append, "later")
+
+        builder.part(launches)
+        assert gc.isenabled()
+        assert given_back == ["within"]
+        unused.add(given_back.append, "the next")
+        assert given_back == ["within", "the next", "later"]
+
+
 def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
     with driver(monkeypatch, fails="cudaGraphInstantiate") as (_, executor):
         builder = graphs.GraphBuilder(executor)
