@@ -16,7 +16,7 @@ from .devices import DeviceConstants, constants_of
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .events import reports_memory
 from .foreign import ArrayShape, ForeignProduct, Handlers, Step
-from .links import Links, run_on_member, shape_of_slots
+from .links import Links, makes_totals, run_on_member, shape_of_slots
 from .old_transfers import OldTransfers
 from .operation import KernelTable, Operation
 from .program import Call, Program, expanded, record, recording
@@ -457,15 +457,9 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel of ``operation``; on a member of a group, sums go over the group."""
-        if self.links is not None and self.makes_totals(operation):
+        if makes_totals(self.links, operation):
             return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
-
-    def makes_totals(self, operation: Operation) -> bool:
-        """Return whether sums of an operation go over other members of a group too."""
-        if self.links is None or self.links.alone:
-            return False
-        return operation.adds_up or bool(operation.totals)
 
     #: The totals of the group that this executor is a member of; None for one alone.
     links: Links | None = None

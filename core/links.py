@@ -219,6 +219,13 @@ def drive_alone(
             iteration.batch = max(iteration.batch // 2, 1)
 
 
+def makes_totals(links: Links | None, operation: Operation) -> bool:
+    """Return whether sums of an operation go over other members of a group too."""
+    if links is None or links.alone:
+        return False
+    return operation.adds_up or bool(operation.totals)
+
+
 def works_alone(executor: Executor) -> bool:
     """Return whether no other member takes part in the sums of an executor."""
     return executor.links is None or executor.links.alone

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ...core.links import makes_totals
 from ...core.operation import Operation
 from ...core.program import Call, Program
 from ...core.status import Status
@@ -80,7 +81,7 @@ class Batches:
         operation, arguments = call
         kernel = self._kernel(operation)
         run = partial(self.executor.perform, operation, kernel, *arguments)
-        if self.executor.makes_totals(operation):
+        if makes_totals(self.executor.links, operation):
             return [run]
         launches: list[RecordedLaunch] = []
         with self.executor.preparing(self.scratch, dry=True, into=launches):

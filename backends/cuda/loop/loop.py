@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.distributed import halo
 from ....core.iteration import Cycles, Replay
-from ....core.links import finish_on_member, works_alone
+from ....core.links import finish_on_member, makes_totals, works_alone
 from ....core.program import Call, Program
 from ....core.status import Status
 from ...gpu import ahead
@@ -270,7 +270,7 @@ class LoopGraph:
         """Yield the programs of calls that share no kernel."""
         executor = self.executor
         for operation, arguments in step.calls:
-            if executor.makes_totals(operation):
+            if makes_totals(executor.links, operation):
                 assert executor.links is not None
                 yield from executor.links.programs(operation, arguments)
             else:
@@ -280,7 +280,7 @@ class LoopGraph:
         """Return how the sums of a product's operation on rows become sums of a group."""
         assert step.rows is not None
         executor, (operation, arguments) = self.executor, step.rows
-        if not executor.makes_totals(operation):
+        if not makes_totals(executor.links, operation):
             return None
         record = executor.links.record_for(operation, arguments)  # type: ignore[union-attr]
         if record is not None:
