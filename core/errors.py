@@ -20,6 +20,10 @@ class NothingToAverage(InvalidArgument, ZeroDivisionError):
     """A mean of no entries, along an axis of length 0."""
 
 
+class InvalidCall(InvalidArgument):
+    """Arguments of an operation of an executor that are not those of its signature."""
+
+
 class FixedAttribute(InvalidArgument, AttributeError):
     """An attribute of an operator that keeps its value; the message names the alternative."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .algorithm import AlgorithmTable
+from .arguments import check_arguments
 from .devices import DeviceConstants, constants_of
 from .errors import ExecutorMismatch, InvalidArgument, UnsupportedOperation
 from .events import reports_memory
@@ -273,7 +274,12 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         ------
         UnsupportedOperation
             If this executor has no kernel for it.
+        WollemiError
+            If the operation is another package's and the arguments are not those of its signature;
+            nothing was launched then.
         """
+        if operation.checked or (self.checks_calls and operation.over is not None):
+            check_arguments(self, operation, arguments)
         program = recording()
         if program is not None and operation.writes_arguments:
             self._recorded(program, operation, arguments)
@@ -288,6 +294,10 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         if self._observer is not None:
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
+
+    #: Whether calls of wollemi's own element-wise operations compare their arguments with the
+    #: signatures too.
+    checks_calls: ClassVar[bool] = False
 
     #: Whether launches of a product are kept, so that :meth:`run_repeatably` may return them.
     keeps_launches: bool = False

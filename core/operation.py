@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import InvalidArgument
@@ -154,6 +155,12 @@ class Operation:
         For an operation with totals among its inputs: given the arguments by name, before it runs,
         it returns an array of booleans, the columns with sums that it will recompute. The sums of
         the others are totals already.
+    functor : str
+        For an element-wise operation of another package: the C++ text of its functor, which every
+        compiled backend compiles at run time.
+    checked : bool
+        Whether each call compares its arguments with the signature, as for declarations of other
+        packages.
     """
 
     name: str
@@ -169,6 +176,8 @@ class Operation:
     totals: Mapping[str, str] = field(default_factory=dict, repr=False)
     everywhere: Callable[..., Any] | None = field(default=None, repr=False)
     changed: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    functor: str = field(default="", repr=False)
+    checked: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -277,6 +286,8 @@ class OperationTable:
         parts: tuple[Operation, ...] | None = None,
         totals: Mapping[str, str] | None = None,
         changed: Callable[[Mapping[str, Any]], Any] | None = None,
+        functor: str | Path = "",
+        checked: bool = False,
     ) -> Operation:
         """Declare an operation and return it.
 
@@ -286,9 +297,14 @@ class OperationTable:
         Raises
         ------
         InvalidArgument
-            If the signature is none, or another operation has the name.
+            If the signature is none, another operation has the name, or the text of the functor
+            has no struct for it.
         """
         parameters = parse_signature(signature)
+        _require_name(name)
+        text = functor.read_text(encoding="utf-8") if isinstance(functor, Path) else functor
+        if text:
+            _require_struct(name, over, text)
         sums_of_all = [p for p in parameters if p.name in (totals or {})]
         if changed is None and any(p.intent == "inout" for p in sums_of_all):
             raise InvalidArgument(
@@ -308,6 +324,8 @@ class OperationTable:
             parts=parts,
             totals=totals or {},
             changed=changed,
+            functor=text,
+            checked=checked,
         )
         before = self._operations.get(name)
         return before if before is not None and _alike(before, made) else self.add(made)
@@ -336,8 +354,36 @@ class OperationTable:
 
 def _alike(one: Operation, other: Operation) -> bool:
     """Return whether two declarations say the same; functions are not compared."""
-    names = ("parameters", "summary", "over", "dtypes", "sums", "parts", "totals", "step")
+    names = (
+        "parameters",
+        "summary",
+        "over",
+        "dtypes",
+        "sums",
+        "parts",
+        "totals",
+        "step",
+        "functor",
+    )
     return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _require_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z]\w*\.[A-Za-z]\w*", name):
+        raise InvalidArgument(
+            f"an operation is named by its group and a verb, as in 'example.shrink', got {name!r}"
+        )
+
+
+def _require_struct(name: str, over: tuple[str, str] | None, text: str) -> None:
+    symbol = name.replace(".", "_")
+    if over is None:
+        raise InvalidArgument(
+            f"{name}: a functor works on rows and columns: name these dimensions, "
+            'as in over=("n", "k")'
+        )
+    if not re.search(rf"\bstruct\s+{symbol}\b", text):
+        raise InvalidArgument(f"{name}: the text of its functor has no `struct {symbol}`")
 
 
 def _is_of_column(parameter: Parameter, over: tuple[str, str]) -> bool:
@@ -367,6 +413,10 @@ class KernelTable:
         self.parent = parent
         self._kernels: dict[Operation, Callable[..., Any]] = {}
         self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
+        self._of_functors: Callable[[Operation], Callable[..., Any]] | None = None
+        #: Compiles the functor of an operation of another package for the names of a value and an
+        #: index dtype, without a device where the compiler needs none.
+        self.compile_functor: Callable[[Operation, str, str], object] | None = None
         #: The function that visits the elements of a map operation and leaves its sums in slots,
         #: and the function that finishes each column: called as
         #: ``half(executor, operation, slots, arguments)``.
@@ -390,6 +440,13 @@ class KernelTable:
         self._of_steps = make
         return make
 
+    def of_functors(
+        self, make: Callable[[Operation], Callable[..., Any]]
+    ) -> Callable[[Operation], Callable[..., Any]]:
+        """Decorate a function that makes this backend's kernels of functors of other packages."""
+        self._of_functors = make
+        return make
+
     def find_halves(self) -> tuple[Callable[..., None], Callable[..., None]] | None:
         """Return the two halves of map operations with sums, or None."""
         if self.halves is None and self.parent is not None:
@@ -409,6 +466,9 @@ class KernelTable:
             table = table.parent  # a call for each table takes the host longer than a launch
         if kernel is None and operation.everywhere is not None:
             return operation.everywhere
-        if kernel is None and operation.step is not None and table._of_steps is not None:
-            kernel = table._kernels[operation] = table._of_steps(operation)
+        if kernel is None:
+            make = table._of_steps if operation.step is not None else None
+            make = table._of_functors if operation.functor else make
+            if make is not None:
+                kernel = table._kernels[operation] = make(operation)
         return kernel

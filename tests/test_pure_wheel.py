@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from wollemi.backends.unified import wrappers
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,6 +45,10 @@ def test_the_pure_wheel_is_for_every_platform_and_has_the_text_of_kernels(wheel)
             for file in (ROOT / "backends" / folder).rglob("*.hpp")
         }
         assert text <= set(names), folder
+    # the machine's compiler needs these for functors of other packages
+    of_functors = wrappers.flatten("omp/map.hpp", "omp/library.hpp")
+    needed = re.findall(r'#line 1 "([\w/]+\.hpp)"', of_functors)
+    assert {f"wollemi/backends/{name}" for name in needed} <= set(names)
 
 
 def test_the_pure_wheel_works_without_native_modules_and_without_the_calls_of_linux(

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+
 from ...core.errors import ExecutorUnavailable
-from ...core.operation import KernelTable
+from ...core.operation import KernelTable, Operation
 from ...core.registry import Backend
 from ..gpu import kernels
+from ..simt.operands import CODES
+from ..unified.wrappers import map_program
 from . import algorithms
 from .runtime import availability
+from .runtime.compiler import compile_source
 from .runtime.executor import CudaExecutor
 
 __all__ = ["BACKEND", "CudaExecutor", "algorithms", "kernels"]
@@ -36,6 +41,13 @@ def _devices() -> list[str]:
 def _kernels() -> KernelTable:
     return CudaExecutor.kernels
 
+
+def _compile_functor(operation: Operation, value: str, index: str) -> object:
+    source = map_program("CUDA", [operation], CODES[np.dtype(value)], CODES[np.dtype(index)])
+    return compile_source(source, "sm_90", operation.name)
+
+
+CudaExecutor.kernels.compile_functor = _compile_functor
 
 BACKEND = Backend(
     name="cuda",

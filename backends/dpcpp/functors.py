@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...core.operation import Operation
 from ..unified import wrappers
-from ..unified.functors import member
+from ..unified.functors import member, rows_differ
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
@@ -27,8 +27,7 @@ def strides(operation: Operation, symbol: str) -> str:
     columns are no longer exchangeable.
     """
     assert operation.over is not None
-    rows = operation.over[0]
-    by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
+    by_row = rows_differ(operation)
     blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if p.is_block]
     return (
         f"struct {symbol}_strides {{\n"

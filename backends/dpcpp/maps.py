@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.operation import OPERATIONS, Operation
+from ...core.registry import executor as executor_called
 from ..unified.wrappers import has_functor, sum_bytes
 from .arguments import Flatten, flattener
 from .devices import CPU_LANES
@@ -104,7 +105,20 @@ def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]
 kernel.halves = (visit, finish)
 
 for _operation in OPERATIONS:
-    if _operation.step is None and has_functor(_operation):
+    if _operation.step is None and not _operation.functor and has_functor(_operation):
         kernel(_operation)(make(_operation))
 
 kernel.of_steps(make)
+kernel.of_functors(make)
+
+
+def compile_functor(operation: Operation, value: str, index: str) -> CompiledKernel:
+    """Compile the functor of an operation of another package for dtypes by their names."""
+    executor: Any = executor_called("dpcpp")
+    found: CompiledKernel = executor.programs.of_map(
+        operation, value_code(np.dtype(value)), index_code(np.dtype(index))
+    )
+    return found
+
+
+kernel.compile_functor = compile_functor

@@ -120,7 +120,8 @@ class Programs:
         found = self._kernels.get(name)
         if found is None:
             group = operation.group
-            self._compile_maps(name, f"{group} for {value}", wrappers.maps_of(group), value, index)
+            together = [operation] if operation.functor else wrappers.maps_of(group)
+            self._compile_maps(name, f"{group} for {value}", together, value, index)
             found = self._kernels[name]
         return found
 

@@ -9,9 +9,7 @@ version of the runtime, into the user's cache.
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import cache
@@ -21,6 +19,7 @@ from typing import Any
 from ...core.cache import CodeCache
 from ...core.errors import DeviceError, ExecutorUnavailable, KernelCompileError, OutOfDeviceMemory
 from ...core.kernel_text import without_comments
+from ..cpu.compiler import find_compiler
 from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
@@ -30,6 +29,9 @@ HEADERS = (
     Path(__file__).parents[1] / "cpu" / "find_patterns.hpp",
     Path(__file__).with_name("opencl_programs.hpp"),
 )
+
+#: What the compiler builds, for messages.
+PURPOSE = "the link between Python and SYCL"
 
 _OUT_OF_MEMORY = 2
 
@@ -123,21 +125,9 @@ def shim() -> ctypes.CDLL:
     return loaded
 
 
-def find_compiler() -> str:
-    """Return the C++ compiler: ``$CXX``, or the first of g++, clang++ and c++ that there is."""
-    candidates = [os.environ.get("CXX", ""), "g++", "clang++", "c++"]
-    for candidate in candidates:
-        if candidate and shutil.which(candidate):
-            return candidate
-    raise ExecutorUnavailable(
-        "no C++ compiler was found, which builds the link between Python and SYCL once; install "
-        "g++ (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set CXX to one"
-    )
-
-
 def _build(library: Path, include: Path, folder: Path) -> Path:
     """Build the library in a folder and return its path."""
-    compiler, made = find_compiler(), folder / "shim.so"
+    compiler, made = find_compiler(PURPOSE), folder / "shim.so"
     command = [
         compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-w", str(SOURCE), f"-I{include}",
         f"-I{SOURCE.parents[1]}", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(made),

@@ -12,9 +12,9 @@ from ..simt import kernels as simt
 from ..simt import plan_kernels as plans
 from ..simt import radix_kernels as sorts
 from ..simt.operands import CODES
+from ..unified.places import NO_INDICES, NO_VALUES, dtypes, places
 from ..unified.wrappers import SimtKernel, has_functor
 from .device import Program
-from .places import NO_INDICES, NO_VALUES, dtypes, places
 
 if TYPE_CHECKING:
     from .device import GpuDevice

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.operation import OPERATIONS, Operation
 from ..simt.operands import CODES
+from ..unified.places import dtypes, sizes
 from ..unified.wrappers import has_functor, sum_bytes
 from . import launch
 from .arguments import address, flatten
 from .base import GpuExecutor
-from .places import dtypes, sizes
 from .table import kernel
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def _launch(
 kernel.halves = (visit, finish)
 
 
+@kernel.of_functors
 @kernel.of_steps
 def make(operation: Operation) -> Callable[..., None]:
     """Return the kernel of a map operation."""
@@ -98,5 +99,5 @@ def make(operation: Operation) -> Callable[..., None]:
 
 
 for _operation in OPERATIONS:
-    if _operation.step is None and has_functor(_operation):
+    if _operation.step is None and not _operation.functor and has_functor(_operation):
         kernel(_operation)(make(_operation))

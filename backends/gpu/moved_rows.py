@@ -14,10 +14,10 @@ import numpy as np
 from ...core.operation import Operation
 from ...core.operations import rows
 from ..simt import row_kernels as simt
+from ..unified.places import dtypes, sizes
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .base import GpuExecutor
-from .places import dtypes, sizes
 from .table import kernel
 
 #: The kernel of each operation; it takes the number of rows first.

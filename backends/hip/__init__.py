@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+
 from ...core.errors import ExecutorUnavailable
-from ...core.operation import KernelTable
+from ...core.operation import KernelTable, Operation
 from ...core.registry import Backend
 from ..gpu import kernels
+from ..simt.operands import CODES
+from ..unified.wrappers import map_program
 from . import availability
+from .compiler import compile_source
 from .executor import HipExecutor
 
 __all__ = ["BACKEND", "HipExecutor", "kernels"]
@@ -40,6 +45,16 @@ def _devices() -> list[str]:
 def _kernels() -> KernelTable:
     return HipExecutor.kernels
 
+
+def _compile_functor(operation: Operation, value: str, index: str) -> object:
+    availability.require_compiler()
+    source = map_program(
+        "HIP", [operation], CODES[np.dtype(value)], CODES[np.dtype(index)], warp=64
+    )
+    return compile_source(source, "gfx90a", operation.name)
+
+
+HipExecutor.kernels.compile_functor = _compile_functor
 
 BACKEND = Backend(
     name="hip",

@@ -93,6 +93,11 @@ def _checked() -> Any:
     return runtime
 
 
+def require_compiler() -> None:
+    """Raise ExecutorUnavailable unless there is a CuPy for ROCm, which brings HIPRTC."""
+    _checked()
+
+
 def count() -> int:
     """Return how many GPUs there are.
 

@@ -92,8 +92,8 @@ def is_block(parameter: Parameter) -> bool:
 def strides(operation: Operation) -> list[str]:
     """Return the members that tell the launcher of row strides and of halves."""
     assert operation.over is not None
-    rows, columns = operation.over
-    by_row = any(p.is_array and p.dims == (rows,) for p in operation.parameters)
+    columns = operation.over[1]
+    by_row = _functors.rows_differ(operation)
     blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if is_block(p)]
     named = (" f", " ld") if blocks else ("", "")
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -20,7 +20,7 @@ from ...core.operations.function import apply_function
 from ...core.store import Key
 from ..cpu.places import can_have_places
 from ..unified.functors import text_digest
-from . import masks, products
+from . import libraries, masks, products
 from . import spmv as spmv  # registers its algorithms
 from .level import native
 from .step_program import program_of
@@ -87,11 +87,25 @@ def step_kernel(operation: Operation) -> Function:
     entry: Function | None = getattr(native(), operation.symbol, None)
     if entry is not None and _is_current(entry, operation):
         return entry
+    return _running(native().run_step, lambda arguments: program_of(operation))
 
-    def run_program(executor: Executor, *arguments: Any) -> None:
-        native().run_step(executor, program_of(operation), *arguments)
 
-    return run_program
+@kernel.of_functors
+def functor_kernel(operation: Operation) -> Function:
+    """Return a kernel that runs the functor of another package, compiled when first called."""
+    return _running(native().run_library, partial(libraries.function_for, operation))
+
+
+kernel.compile_functor = libraries.compile_functor
+
+
+def _running(entry: Function, made_for: Callable[[tuple[Any, ...]], Any]) -> Function:
+    """Return a kernel that calls an entry with the native object made for its arguments."""
+
+    def run(executor: Executor, *arguments: Any) -> None:
+        entry(executor, made_for(arguments), *arguments)
+
+    return run
 
 
 products.register(kernel)
@@ -107,6 +121,8 @@ def _visit(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
     """Visit all elements, and leave the sums of each column in slots."""
+    if operation.functor:
+        return libraries.visit(executor, operation, slots, arguments)
     entry = _entry_of_half(operation, "visiting")
     if entry is None:
         native().run_step_visiting(executor, program_of(operation), *arguments, slots)
@@ -118,6 +134,8 @@ def _finish(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
     """Finish every column with the sums that are in slots."""
+    if operation.functor:
+        return libraries.finish(executor, operation, slots, arguments)
     entry = _entry_of_half(operation, "finishing")
     if entry is None:
         native().run_step_finishing(executor, program_of(operation), *arguments, slots)

@@ -36,6 +36,7 @@ void add_spmm_entries(PyObject* module);
 void add_sddmm_entries(PyObject* module);
 void add_edge_function_entries(PyObject* module);
 void add_step_program_entries(PyObject* module);
+void add_library_entries(PyObject* module);
 void add_fusedmm_entries(PyObject* module);
 void add_fusedmm_backward_entries(PyObject* module);
 void add_mask_product_entries(PyObject* module);
@@ -367,6 +368,7 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_sddmm_entries(module.ptr());
   wl::add_edge_function_entries(module.ptr());
   wl::add_step_program_entries(module.ptr());
+  wl::add_library_entries(module.ptr());
   wl::add_fusedmm_entries(module.ptr());
   wl::add_fusedmm_backward_entries(module.ptr());
   wl::add_mask_product_entries(module.ptr());

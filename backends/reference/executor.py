@@ -33,6 +33,7 @@ class ReferenceExecutor(Executor):
     kernels = kernel
     transfer_type = HostTransfer
     algorithms = algorithms
+    checks_calls = True
 
     @property
     def name(self) -> str:

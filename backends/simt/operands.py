@@ -30,8 +30,12 @@ def is_contiguous(vector: Array) -> bool:
 
 
 def is_rowwise(operation: Operation) -> bool:
-    """Return whether an operation is a functor that touches nothing but its row."""
-    return has_functor(operation) and not any(p.kind == "I" for p in operation.parameters)
+    """Return whether an operation is a functor that touches nothing but its row.
+
+    A functor of another package may read any element.
+    """
+    gathers = bool(operation.functor) or any(p.kind == "I" for p in operation.parameters)
+    return has_functor(operation) and not gathers
 
 
 def is_vector(operation: Operation, parameter: Parameter) -> bool:

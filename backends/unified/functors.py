@@ -11,6 +11,7 @@ This module needs the standard library alone.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -28,6 +29,8 @@ from ...core.step.symbols import (
 )
 from ...core.step.trace import KINDS, OF_STATUS, Event, Traced
 
+#: Lines of a header that are none of a program's.
+_OF_HEADERS = re.compile(r'\s*#\s*(pragma\s+once|include\s+"(unified|simt)/)')
 _BINARY = (*ARITHMETIC, *ORDER, *EQUALITY)
 _LOGIC = {"&": "&&", "|": "||"}
 _TYPES = {"T": "T", "R": "real_t<T>", "bool": "bool"}
@@ -40,9 +43,29 @@ def member(operation: Operation, parameter: Parameter) -> str:
     return f"{parameter.name}_" if traced else parameter.name
 
 
+def rows_differ(operation: Operation) -> bool:
+    """Return whether rows and columns of a map operation cannot be exchanged.
+
+    There are arrays of one element a row, or the functor is another package's, which may compute
+    with the number of the row.
+    """
+    assert operation.over is not None
+    rows = operation.over[:1]
+    by_row = any(p.is_array and p.dims == rows for p in operation.parameters)
+    return by_row or bool(operation.functor)
+
+
 @cache
 def functor_text(operation: Operation) -> str:
-    """Return the text of the functor of a step."""
+    """Return the text of the functor of a step, or of an operation that was declared with one.
+
+    Lines that include headers or are for the preprocessor once alone are left out: the text is a
+    part of a program, behind the headers that it needs.
+    """
+    if operation.functor:
+        lines = operation.functor.splitlines()
+        kept = (line if not _OF_HEADERS.match(line) else "" for line in lines)
+        return f'#line 1 "{operation.name}"\n' + "\n".join(kept) + "\n"
     return _Functor(operation).text()
 
 

@@ -145,33 +145,46 @@ def _parsed(signature: str) -> tuple[Parameter, ...]:
 
 
 def has_functor(operation: Operation) -> bool:
-    """Return whether there is a functor of an operation, of a step or in a header here."""
+    """Return whether there is a functor of an operation: a step's, a package's, or one here."""
     return operation.is_map and (
-        operation.step is not None or (ROOT / header_of(operation)).exists()
+        operation.step is not None
+        or bool(operation.functor)
+        or (ROOT / header_of(operation)).exists()
     )
 
 
 def header_of(operation: Operation) -> str:
     """Return the header of this folder that an operation's functor is in, or needs."""
-    return "unified/step.hpp" if operation.step is not None else f"unified/{operation.group}.hpp"
+    has_text = operation.step is not None or operation.functor
+    return "unified/step.hpp" if has_text else f"unified/{operation.group}.hpp"
 
 
 def maps_of(group: str) -> list[Operation]:
-    """Return the map operations of a group that there are functors of."""
-    return [one for one in OPERATIONS if one.group == group and has_functor(one)]
+    """Return the map operations of a group that there are functors of, other packages' left out."""
+    return [one for one in OPERATIONS if one.group == group and _is_compiled_with_group(one)]
 
 
 def map_groups() -> list[str]:
     """Return the groups that have functors, in the order of their declaration."""
-    return list(dict.fromkeys(one.group for one in OPERATIONS if has_functor(one)))
+    return list(dict.fromkeys(one.group for one in OPERATIONS if _is_compiled_with_group(one)))
+
+
+def _is_compiled_with_group(operation: Operation) -> bool:
+    return has_functor(operation) and not operation.functor
 
 
 def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
-    """Return the headers of the functors of operations, and the text of functors of steps."""
+    """Return the headers of the functors of operations, and the text of functors without one."""
     each = list(dict.fromkeys(given))
-    texts = [functor_text(one) for one in each if one.step is not None]
+    texts = [functor_text(one) for one in each if one.step is not None or one.functor]
     text = "namespace wl {\n" + "\n".join(texts) + "} // namespace wl\n" if texts else ""
-    return list(dict.fromkeys(header_of(one) for one in each)), text
+    headers = [header for one in each for header in (header_of(one), *included(one.functor))]
+    return list(dict.fromkeys(headers)), text
+
+
+def included(text: str) -> list[str]:
+    """Return the headers of wollemi that the text of a functor includes."""
+    return _INCLUDE.findall(text)
 
 
 def needs_index(operation: Operation) -> bool:
@@ -220,9 +233,8 @@ def c_arguments(
         Goes before all names, where several operations share a kernel.
     """
     name = prefix + parameter.name
-    value, stored = parts_of(value)
-    types = {"S": _TYPES[stored], "T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
-    types |= {"I": INDEX_TYPES[index], **_PLAIN}
+    types = _types(value, index)
+    value, _ = parts_of(value)
     if parameter.is_status:
         real = _REAL[value]
         members = {
@@ -249,6 +261,34 @@ def c_arguments(
     if parameter.is_block:
         return [*declared, f"wl::i64 {name}_ld"], f"{{{name}, {name}_ld}}"
     return declared, name
+
+
+def _types(value: str, index: str) -> dict[str, str]:
+    """Return the C++ types of the kinds of arguments for dtypes."""
+    value, stored = parts_of(value)
+    types = {"S": _TYPES[stored], "T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
+    return types | {"I": INDEX_TYPES[index], **_PLAIN}
+
+
+def element_type(parameter: Parameter, value: str, index: str = "i4") -> str:
+    """Return the C++ type of a number, or of the elements of an array, for these dtypes."""
+    return _types(value, index)[parameter.kind]
+
+
+_BYTES = {
+    "float": 4,
+    "double": 8,
+    "wl::complex<float>": 8,
+    "wl::complex<double>": 16,
+    "wl::i32": 4,
+    "wl::i64": 8,
+    "wl::u8": 1,
+}
+
+
+def element_bytes(parameter: Parameter, value: str, index: str = "i4") -> int:
+    """Return how many bytes an element of an array takes."""
+    return _BYTES[element_type(parameter, value, index)]
 
 
 def parts_of(value: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from ..dtypes import value_dtype
 from ..errors import InvalidArgument, InvalidMatrix
 from ..executor import Executor
 from ..formats import Bsr, Coo, Csc, Csr, Matrix, validate
-from ..formats.convert import _AT_ONCE, FORMATS
+from ..formats.convert import _AT_ONCE, FORMATS, load_format
 from ..formats.given import place
 from .memory import require
 
@@ -102,6 +102,8 @@ class Compressed(NamedTuple):
 
 def known_format(format: str | None) -> None:
     """Raise InvalidArgument unless ``format`` names a format that matrices are read in."""
+    if format is not None:
+        load_format(format)
     known = sorted(FORMATS.keys() - {"diagonal"})
     if format is not None and format not in known:
         raise InvalidArgument(f"format: expected None or one of {', '.join(known)}, got {format!r}")

@@ -17,6 +17,7 @@ from ..errors import InvalidArgument, OutOfDeviceMemory
 from ..host import available_memory
 from ..operations import rows as row_operations
 from ..operations import scan, structure
+from ..registry import entry_points
 from ..small_values import for_zero_tests
 from ..suggest import hint
 from . import base
@@ -35,6 +36,9 @@ from .stored import StoredCsr, widened
 
 if TYPE_CHECKING:
     from ..executor import Array
+
+#: The entry points of formats of other packages.
+ENTRY_POINT_GROUP = "wollemi.formats"
 
 #: Bytes below which the available memory is not queried, since a query takes 50 microseconds.
 _WORTH_ASKING = 1 << 28
@@ -76,6 +80,8 @@ def convert(matrix: Matrix, format: str, **options: Any) -> Matrix:
         getattr(matrix, name, None) == value for name, value in asked.items()
     ):
         return matrix
+    if format not in ("csr", *_FROM_CSR):
+        load_format(format)
     if format not in ("csr", *_FROM_CSR):
         known = ", ".join(sorted({"csr", *_FROM_CSR}))
         raise InvalidArgument(
@@ -122,6 +128,31 @@ def require_memory(matrix: Matrix, format: str) -> None:
         )
 
 
+def load_format(name: str) -> None:
+    """Import the package that declares a format of that name by an entry point, if there is one.
+
+    Raises
+    ------
+    InvalidArgument
+        If it cannot be imported, or registers no such format.
+    """
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name != name or name in FORMATS:
+            continue
+        try:
+            point.load()
+        except Exception as error:
+            raise InvalidArgument(
+                f"{ENTRY_POINT_GROUP}: {point.name} = {point.value} could not be imported: "
+                f"{error}; repair or uninstall the package that declares it"
+            ) from error
+        if name not in FORMATS:
+            raise InvalidArgument(
+                f"{ENTRY_POINT_GROUP}: {point.value} registers no format {name!r}: the name of the "
+                "entry point is that of the class, `format`, and its module calls register_format"
+            )
+
+
 def register_format(
     cls: type[Matrix],
     to_csr: Callable[[Any], Csr],
@@ -144,11 +175,20 @@ def register_format(
     InvalidArgument
         If there is another format of that name.
     """
-    if FORMATS.setdefault(cls.format, cls) is not cls:
-        raise InvalidArgument(f"there is a format {cls.format!r} already; choose another name")
+    taken = FORMATS.setdefault(cls.format, cls)
+    if taken is not cls and _place(taken) != _place(cls):  # a cell of a notebook may run again
+        raise InvalidArgument(
+            f"there is a format {cls.format!r} already, {taken.__module__}.{taken.__qualname__}; "
+            "choose another name"
+        )
+    FORMATS[cls.format] = cls
     _TO_CSR[cls.format] = to_csr
     if from_csr is not None:
         _FROM_CSR[cls.format] = from_csr
+
+
+def _place(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
 
 
 # ---- to CSR

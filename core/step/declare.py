@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..hooks import is_of_wollemi
 from ..operation import OPERATIONS, Operation, parse_signature
 from .trace import KINDS, RESERVED, Traced, trace
 
@@ -134,6 +135,7 @@ class Steps:
             ("n", "k"),
             sums=_sums(traced),
             step=step,
+            checked=not is_of_wollemi(function),
         )
         step.names = tuple(parameter.name for parameter in step.operation.parameters)
         OPERATIONS.add(step.operation, _origin(function))

@@ -12,7 +12,13 @@ from ...core.batch.systems import MemberPrograms, Systems
 from ...core.batch.tolerances import Tolerances
 from ...core.batch.verdicts import Verdicts
 from ...core.dtypes import common_dtype, real_dtype
-from ...core.errors import ExecutorMismatch, InvalidArgument, ShapeMismatch, WollemiError
+from ...core.errors import (
+    ExecutorMismatch,
+    InvalidArgument,
+    InvalidCall,
+    ShapeMismatch,
+    WollemiError,
+)
 from ...core.linop import LinOp
 from ...core.registry import executor as executor_by_name
 from ...core.settings import Settings
@@ -370,6 +376,8 @@ class _Run(BatchRun):
             return
         try:
             found = solver.solve(given.b[s], given.x[s] if given.started else None)
+        except InvalidCall:  # of a solver's class, with any system
+            raise
         except (InvalidArgument, FloatingPointError) as error:
             self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
             return

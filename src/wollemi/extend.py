@@ -11,8 +11,9 @@ from .core.algorithm import Algorithm, Facts, Unsuited, copy_pays
 from .core.calls import FusedmmCall, SddmmCall, SpmmCall, SpmvCall
 from .core.formats import register_format
 from .core.lazy import Temporary
-from .core.operation import OPERATIONS, Cost, KernelTable, Operation, declare
+from .core.operation import OPERATIONS, Cost, KernelTable, Operation
 from .core.operations import vector
+from .core.own_operations import compile_functor, declare
 from .core.registry import Backend, kernel_table, register_backend
 from .core.step import (
     BREAKDOWN,
@@ -62,6 +63,7 @@ __all__ = [
     "Unsuited",
     "Workspace",
     "absolute",
+    "compile_functor",
     "conj",
     "copy_pays",
     "declare",

@@ -36,6 +36,7 @@ EXCEPTIONS = {
     "backends/cuda/loop/loop.py fits_one_kernel": "a list of conditions, each a line of its own",
     "benchmarks/wollemi_bench/page/chapters.py _where": "words for each of many kinds of machine",
     "benchmarks/wollemi_bench/page/series.py _table": "a table of conditional columns",
+    "core/own_operations.py declare": "a docstring of 60 lines: every option of a declaration",
     "src/wollemi/interop/jax/functions.py fusedmm": "a docstring of 40 lines",
     "src/wollemi/interop/jax/primitives.py define": "the rules of a primitive, in one closure",
     "src/wollemi/interop/jax/products.py _fusedmm_jvp": "a term for each operand and edge function",

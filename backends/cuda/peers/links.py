@@ -26,8 +26,8 @@ from ....core.operation import Operation
 from ...gpu import maps
 from ...gpu.arguments import address
 from ...gpu.device import Program
-from ...gpu.places import dtypes
 from ...simt.operands import CODES, row_distance
+from ...unified.places import dtypes
 from ...unified.wrappers import VALUE_TYPES, program
 from ..runtime.gpu_links import DeviceLinks, GpuLinks
 from .exchange import Exchange

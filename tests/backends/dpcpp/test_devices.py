@@ -133,7 +133,7 @@ def test_a_missing_compiler_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(wl.errors.ExecutorUnavailable, match=r"g\+\+"):
-        shim.find_compiler()
+        shim.find_compiler(shim.PURPOSE)
 
 
 @needs_dpcpp

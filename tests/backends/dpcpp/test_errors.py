@@ -34,7 +34,7 @@ def fail(device: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], 
     library = runtime.library()
     subprocess.run(
         [
-            shim.find_compiler(), "-std=c++17", "-fPIC", "-shared", "-w", SOURCE,
+            shim.find_compiler(shim.PURPOSE), "-std=c++17", "-fPIC", "-shared", "-w", SOURCE,
             f"-I{runtime.headers()}", library, f"-Wl,-rpath,{library.parent}", "-o", built,
         ],
         check=True,

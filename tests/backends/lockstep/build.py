@@ -156,6 +156,13 @@ def map_library(value: str, warp: int) -> Library:
 
 
 @cache
+def functor_library(operation: Any, value: str, index: str, warp: int) -> Library:
+    """Return the operation of another package."""
+    source = wrappers.map_program("LOCKSTEP", [operation], value, index, warp=warp)
+    return Library(source, f"functor-{operation.symbol}-{value}-{warp}")
+
+
+@cache
 def halves_library(operation: Any, value: str, index: str, warp: int) -> Library:
     """Return the two halves of a map operation."""
     source = wrappers.halves_program("LOCKSTEP", operation, value, index, warp=warp)

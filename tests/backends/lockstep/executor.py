@@ -24,7 +24,14 @@ from wollemi.core.executor import Array, Executor
 from wollemi.core.operation import KernelTable
 from wollemi.core.operations import matrix as operations
 
-from .build import Library, halves_library, map_library, simt_library, single_library
+from .build import (
+    Library,
+    functor_library,
+    halves_library,
+    map_library,
+    simt_library,
+    single_library,
+)
 
 WIDTHS = (32, 64)
 
@@ -144,7 +151,10 @@ class LockstepDevice:
         return 3
 
     def map_function(self, operation: Any, value: str, index: str) -> Any:
-        library = map_library(value, self.warp)
+        if operation.functor:
+            library = functor_library(operation, value, index, self.warp)
+        else:
+            library = map_library(value, self.warp)
         return self._launcher(library, wrappers.map_symbol(operation, value, index))
 
     def half_function(self, operation: Any, half: str, value: str, index: str) -> Any:
