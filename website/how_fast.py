@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import products
 from .places import ROOT
-from .speed import RESULTS, drawn
+from .speed import RESULTS, drawn, named
 from .wrap_prose import wrapped
 
 PAGE = ROOT / "docs/how-fast.md"
 PICTURE = ROOT / "docs/img/how-fast.svg"
 
-#: The records, with the names of their devices.
-FILES = {
-    "one NVIDIA H100": "races-h100.jsonl",
-    "two cores of an AMD EPYC": "races-omp-2-threads.jsonl",
-}
+#: The records on a GPU and on two cores.
+FILES = {"GPU": "races-h100.jsonl", "CPU": "races-omp-2-threads.jsonl"}
 
 #: Names of libraries as their users write them.
 NAMES = {
@@ -129,6 +128,42 @@ def races(file: Path) -> list[Race]:
     return [race for race in made.values() if race.chosen is not None and race.others]
 
 
+def device(file: Path) -> str:
+    """Return the device of the runs of a file whose times are shown, in words.
+
+    Raises
+    ------
+    ValueError
+        If they ran on several.
+    """
+    runs = {records[0]["run"] for records in groups_of_records(file)}
+    found = {
+        named(line["device"])
+        for line in lines_of(file)
+        if line["kind"] == "environment" and line["run"] in runs
+    }
+    if len(found) != 1:
+        raise ValueError(f"{file} has runs on {sorted(found)}; keep those of one device")
+    return found.pop()
+
+
+def load(file: Path) -> str:
+    """Return how many cores other programs used meanwhile, as a sentence; "" if it is not known."""
+    cores = [
+        line["other_cores"]
+        for records in groups_of_records(file)
+        for line in records
+        if line.get("other_cores") is not None
+    ]
+    if not cores:
+        return ""
+    low, middle, high = (float(q) for q in np.percentile(cores, (0, 50, 100)))
+    return (
+        f"While a library was timed, other programs used {middle:.1f} cores (median; {low:.1f} to "
+        f"{high:.1f}), also the core that a library of one thread leaves."
+    )
+
+
 def versions(file: Path) -> str:
     """Return the libraries of a file with their versions."""
     timed = {one["contender"] for records in groups_of_records(file) for one in records}
@@ -174,7 +209,7 @@ def table(file: Path) -> str:
 def bars() -> list[tuple[str, float]]:
     """Return the label and the length of each bar: the same Krylov method."""
     found = []
-    for file, kind in zip(FILES.values(), ("GPU", "CPU"), strict=True):
+    for kind, file in FILES.items():
         for race in races(RESULTS / file):
             pair = race.same_method
             if pair is not None:
@@ -226,16 +261,16 @@ def page() -> str:
         "![Bars: the time of the fastest other library with the same Krylov method divided by the "
         "time of wollemi](img/how-fast.svg)",
     ]
-    for device, name in FILES.items():
+    for name in FILES.values():
         file = RESULTS / name
-        parts += ["", f"## On {device}", "", table(file), "", f"Versions: {versions(file)}."]
+        parts += ["", f"## On {device(file)}", "", table(file), "", f"Versions: {versions(file)}."]
+        parts += ["", load(file)] if load(file) else []
     parts += [
         "",
         slower(),
         "",
-        "No other library with multigrid on a GPU could be installed; on the H100 the other "
+        "No other library with multigrid on a GPU could be installed; on the GPU the other "
         "libraries solve by Krylov methods.",
-        "On the two cores other programs ran at the same time, so that single times vary by half.",
         "",
         products.section(),
         "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,6 +16,9 @@ from .places import ROOT
 
 RESULTS = ROOT / "benchmarks/results"
 PICTURE = ROOT / "docs/img/speed.svg"
+
+#: The records of the table.
+CPU, CPU_GMRES, GPU = "suites-omp-2-threads.jsonl", "omp-2-threads.jsonl", "suites-h200.jsonl"
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,35 @@ def pair(file: str, benchmark: str, case: str, contender: str, library: str) -> 
     return Pair(times["wollemi"], times[contender], library)
 
 
+def named(device: Mapping[str, object]) -> str:
+    """Return a device of a record in words.
+
+    Examples
+    --------
+    >>> from website.speed import named
+    >>> named({"name": "Intel(R) Xeon(R) Processor", "threads": 2})
+    'two cores of an Intel Xeon'
+    """
+    name = re.sub(r"\((R|TM)\)| Processor$| 80GB HBM3$", "", str(device["name"]))
+    if "threads" not in device:
+        return f"one {name}"
+    threads = device["threads"]
+    article = "an" if name[0] in "AEIOU" else "a"
+    return f"{'two' if threads == 2 else threads} cores of {article} {name}"
+
+
+def machines() -> str:
+    """Return the devices of the table in words; raises ValueError if there are more than two."""
+    found = {
+        named(line["device"])  # type: ignore[arg-type]
+        for file in (CPU, CPU_GMRES, GPU)
+        for line in _records(file)
+        if line["kind"] == "environment"
+    }
+    cpu, gpu = sorted(found, key=lambda name: name.startswith("one"))
+    return f"{cpu}, or {gpu}"
+
+
 def multigrid_ratio() -> float:
     """Return the time of PyAMG divided by that of ``Amg``: diffusion on 100^3 points."""
     text = (RESULTS / "multigrid-omp-2-threads.md").read_text()
@@ -91,7 +124,7 @@ def multigrid_ratio() -> float:
 
 def tasks() -> tuple[Task, ...]:
     """Return the rows of the table."""
-    cpu, gpu, grid = "suites-omp-2-threads.jsonl", "suites-h200.jsonl", "stencil7:100"
+    cpu, gpu, grid = CPU, GPU, "stencil7:100"
     graph = "rmat:16,1000000"
     return (
         Task(
@@ -106,7 +139,7 @@ def tasks() -> tuple[Task, ...]:
         ),
         Task(
             "one iteration of GMRES(30), 3-D Poisson",
-            pair("omp-2-threads.jsonl", "solve/gmres", grid, "scipy", "SciPy"),
+            pair(CPU_GMRES, "solve/gmres", grid, "scipy", "SciPy"),
             pair(gpu, "solve/gmres", grid, "cupy", "CuPy"),
         ),
         Task(

@@ -72,6 +72,7 @@ def test_commands_of_wollemi_run(tmp_path, words):
 def test_the_times_are_those_of_the_records():
     for page in (README, (ROOT / "docs/performance.md").read_text()):
         assert speed.table() in page
+        assert speed.machines() in " ".join(page.split())
     assert speed.PICTURE.read_text() == speed.picture(), "run: python -m website.speed"
     ratios = [ratio for _, ratio in speed.bars()]
     range_of_bars = f"{min(ratios):.1f} to {max(ratios):.1f} times the time of wollemi"
