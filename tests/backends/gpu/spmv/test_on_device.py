@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import wollemi as wl
 from wollemi.backends.gpu.spmv import on_device, packed, row_blocks
 from wollemi.core.statistics import lengths_in_numbers
 
@@ -193,3 +195,28 @@ def test_lengths_and_patterns_with_one_wait(gpu: Any, index: Any) -> None:
     assert_same(gpu, found[1:], on_host(gpu, patterns[1:]))
     for few in ((bounds[0] - 1, bounds[1]), (bounds[0], bounds[1] - 1)):
         assert on_device.lengths_and_patterns(gpu, *given, 256, *few) == (numbers, None)
+
+
+@pytest.mark.parametrize("code", [packed.ABSOLUTE, packed.PATTERN])
+def test_rows_in_order_need_no_beginnings(
+    gpu: Any, index: Any, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all slices have one width; their copy is the same, with new values too."""
+    S = sp.diags_array([np.arange(1.0, 2500.0 + 1 - abs(k)) for k in range(-3, 4)],
+                       offsets=range(-3, 4), shape=(2500, 2500), format="csr")  # fmt: skip
+    S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
+    A = wl.Csr(S, executor=gpu)
+    lengths = on_device.RowLengths(gpu, A.indptr)
+    made = []
+    for width in (8, 0):
+        monkeypatch.setattr(type(gpu.device), "known_width", width)
+        made.append(packed.pack_rows(gpu, A, code, in_order=True, lengths=lengths))
+    ours, other = made
+    assert (ours.width, ours.start, ours.length) == (7, None, None) and other.start is not None
+    assert ours.nbytes < other.nbytes
+    new = wl.Csr((gpu.from_host(-S.data), A.indices, A.indptr), S.shape, executor=gpu)
+    for values in (S.data, -S.data):
+        np.testing.assert_array_equal(on_host(gpu, ours.values), on_host(gpu, other.values))
+        assert on_host(gpu, ours.values).sum() == values.sum()
+        for one in made:
+            one.update_values(new)
