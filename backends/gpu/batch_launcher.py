@@ -59,7 +59,10 @@ class GpuBlocks(BlockLauncher):
     def __init__(self, executor: GpuExecutor) -> None:
         self.executor, device = executor, executor.device
         shared = device.launch_bytes - STATIC_SHARED
-        self.target = GpuTarget(device.warp, shared, given=device.shared_bytes, device=device)
+        self.target = GpuTarget(
+            device.warp, shared, given=device.shared_bytes,
+            multiplies_tiles=device.multiplies_tiles, device=device,
+        )  # fmt: skip
 
     def here(self, work: str) -> AbstractContextManager[object]:
         """Make the device current; errors name the work."""

@@ -69,6 +69,11 @@ class GpuDevice:
         """The name of the hardware among the executor's properties."""
         raise NotImplementedError
 
+    @property
+    def multiplies_tiles(self) -> bool:
+        """Whether a wave multiplies tiles of double precision in one instruction."""
+        return False
+
     def is_current(self) -> bool:
         """Return whether CUDA's calls of this thread mean this device."""
         return bool(self._current() == self.ordinal)

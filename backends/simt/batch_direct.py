@@ -29,6 +29,10 @@ ROW_BYTES = 512
 #: Bytes of two rows that a work-item keeps in registers, and the registers that it has at most.
 BOTH_ROW_BYTES, MOST_REGISTERS = 864, 255
 
+#: Rows of a tile in the registers of a wave; registers of a lane besides its parts of tiles, at
+#: least and as many as it would use; and blocks of a multiprocessor at most.
+TILE_EDGE, LEAST_BESIDE_TILES, BESIDE_TILES, MOST_BLOCKS = 8, 48, 72, 32
+
 #: Steps of an elimination that share their text: ``together`` in ``batch_dense.hpp``.
 STEPS_TOGETHER = 8
 
@@ -176,7 +180,31 @@ class Once:
 
 def once_kernel(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
     """Return the kernel that solves systems of a layout at once, or None."""
-    return _tridiagonal(layout, dtype, target) or _elimination(layout, dtype, target)
+    return (
+        _tridiagonal(layout, dtype, target)
+        or _tiles(layout, dtype, target)
+        or _elimination(layout, dtype, target)
+    )
+
+
+def _tiles(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
+    """Return the kernel that has the tiles of a small dense matrix in the registers of a wave."""
+    n, itemsize = layout.n, np.dtype(dtype).itemsize
+    if dtype != np.float64 or not target.multiplies_tiles or layout.repeats:
+        return None
+    if not has_rows_in_registers(layout, itemsize, target):
+        return None
+    down, across = -(-n // TILE_EDGE), n // TILE_EDGE + 1
+    of_tiles = 2 * itemsize // 4 * down * across
+    if of_tiles + LEAST_BESIDE_TILES > MOST_REGISTERS:
+        return None
+    registers = min(of_tiles + BESIDE_TILES, MOST_REGISTERS + 1)
+    stride = (-(-n // 2) | 1) * 2
+    row, column = layout.rows_and_columns
+    places = (row * stride + column).astype(np.int32)
+    resident = min(MOST_BLOCKS, REGISTERS // (-(-registers // 8) * 8 * target.warp))
+    kernel = simt.batch_tiles(target.warp, resident)
+    return Once(kernel, {"N": n}, 1, places, True)
 
 
 def _elimination(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:

@@ -214,6 +214,40 @@ struct eliminated_rows {
   }
 };
 
+// Stores the solution of system k if its residual is small enough, or leaves the system undecided.
+template <int N, int P, class T>
+WL_DEVICE void judge_rows(const item& it, const eliminated_rows<N, P, T>& own, i64 k, const T* b,
+                          const T* found, T* x, const double* relative, const double* absolute,
+                          i64 apart, const double* limits, const verdicts_of_systems& verdicts) {
+  using R = real_t<T>;
+  double length = 0, residual = 0, terms = 0;
+#pragma unroll
+  for (int m = 0; m < P; ++m) {
+    const int row = it.thread() + m * WL_BLOCK;
+    const T right = row < N ? b[k * N + row] : T(0);
+    length += square_of_norm(doubled<T>::up(right));
+    own.add_residual(row, found, right, residual, terms);
+  }
+  length = square_root(sum_of_block(it, length));
+  residual = square_root(sum_of_block(it, residual));
+  terms = square_root(sum_of_block(it, terms));
+  const R first = R(length), norm = R(residual);
+  const R by_length = R(relative[k * apart]) * first, at_least = R(absolute[k * apart]);
+  const R threshold = by_length > at_least ? by_length : at_least;
+  bool solved =
+      norm <= threshold && finite(terms) && residual <= STABLE * double(epsilon<T>) * terms;
+  solved = solved && (first == R(0) || (first >= R(limits[0]) && first <= R(limits[1])));
+  solved = solved && (norm == R(0) || norm >= R(limits[2]));
+  for (int row = it.thread(); solved && row < N; row += WL_BLOCK)
+    x[k * N + row] = found[row];
+  if (it.thread() == 0) {
+    if (solved)
+      verdicts.solved(k, 1, double(norm), double(threshold));
+    else
+      verdicts.leave(k);
+  }
+}
+
 // Block k has system k, of matrix[k] or, where `matrix` is missing, of matrix k. No entry is there
 // twice.
 template <int N, int P, class T>
@@ -222,7 +256,6 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
                                  const double* relative, const double* absolute, i64 apart,
                                  const double* limits, i64 /*refine*/, u8* codes, i64* iterations,
                                  double* norms, double* thresholds, i32* undecided) {
-  using R = real_t<T>;
   using rows = eliminated_rows<N, P, T>;
   WL_SHARED(typename rows::packed, memory, N * rows::stride / rows::each);
   WL_SHARED(T, side, N);
@@ -235,44 +268,21 @@ WL_DEVICE void batch_elimination(const item& it, i64 count, i64 n, const i32* pl
   const T* const own_values = values + (matrix ? matrix[k] : k) * entries;
   const rows own{reinterpret_cast<T*>(memory), side, owner};
   const verdicts_of_systems verdicts{codes, iterations, norms, thresholds, undecided};
-  T f[P], right[P];
+  T f[P];
 #pragma unroll
   for (int m = 0; m < P; ++m) {
     const int row = it.thread() + m * WL_BLOCK;
-    f[m] = right[m] = row < N ? b[k * N + row] : T(0);
+    f[m] = row < N ? b[k * N + row] : T(0);
   }
   own.load(it, places, entries, own_values);
-  bool solved = own.eliminate(it, f, keys);
-  if (!solved) {
+  if (!own.eliminate(it, f, keys)) {
     if (it.thread() == 0)
       verdicts.leave(k);
     return;
   }
   own.substitute(it, found);
   own.load(it, places, entries, own_values);
-  double length = 0, residual = 0, terms = 0;
-#pragma unroll
-  for (int m = 0; m < P; ++m) {
-    length += square_of_norm(doubled<T>::up(right[m]));
-    own.add_residual(it.thread() + m * WL_BLOCK, found, right[m], residual, terms);
-  }
-  length = square_root(sum_of_block(it, length));
-  residual = square_root(sum_of_block(it, residual));
-  terms = square_root(sum_of_block(it, terms));
-  const R first = R(length), norm = R(residual);
-  const R by_length = R(relative[k * apart]) * first, at_least = R(absolute[k * apart]);
-  const R threshold = by_length > at_least ? by_length : at_least;
-  solved = norm <= threshold && finite(terms) && residual <= STABLE * double(epsilon<T>) * terms;
-  solved = solved && (first == R(0) || (first >= R(limits[0]) && first <= R(limits[1])));
-  solved = solved && (norm == R(0) || norm >= R(limits[2]));
-  for (int row = it.thread(); solved && row < N; row += WL_BLOCK)
-    x[k * N + row] = found[row];
-  if (it.thread() == 0) {
-    if (solved)
-      verdicts.solved(k, 1, double(norm), double(threshold));
-    else
-      verdicts.leave(k);
-  }
+  judge_rows(it, own, k, b, found, x, relative, absolute, apart, limits, verdicts);
 }
 
 } // namespace wl

@@ -61,6 +61,23 @@ def batch_elimination(block: int, resident: int) -> SimtKernel:
 
 
 @cache
+def batch_tiles(block: int, resident: int) -> SimtKernel:
+    """Return the kernel that inverts in tiles in the registers of a wave, in double precision.
+
+    Its constant is ``N``, the rows.
+    """
+    return SimtKernel(
+        "batch_tiles",
+        "simt/batch_tiles.hpp",
+        _ONCE,
+        "{N}",
+        block=block,
+        variants=(),
+        resident=resident,
+    )
+
+
+@cache
 def batch_band(block: int) -> SimtKernel:
     """Return the kernel that keeps a dense matrix or a band in memory.
 

@@ -232,11 +232,19 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     vectors += sum(padded(p.nbytes) for p in parts if not (p.is_long or p.is_far))
     basis = sum(padded(part.nbytes) for part in parts if part.is_long)
     longest, repeats = _row_facts(member, programs)
-    values = member.values
+    values, calls = member.values, [call for calls in programs.values() for call in calls]
     return Needs(
         n, vectors, padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats,
-        basis,
+        basis, sum(own_vectors_of(member, programs).values()),
+        any(basis_steps.is_step(c) or inverse_steps.is_inversion(c) for c in calls),
     )  # fmt: skip
+
+
+def own_vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, int]:
+    """Return the bytes of an element of each vector of which no other row is read, by address."""
+    shared = gathered_by(programs) | {address(member.b)}
+    found = vectors_of(member, programs).items()
+    return {where: int(v.array.itemsize) for where, v in found if where not in shared}
 
 
 def is_of_matrix(call: Call, member: MemberPrograms) -> bool:

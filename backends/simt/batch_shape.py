@@ -17,11 +17,28 @@ MOST_ITEMS = 512
 #: Work-items of a multiprocessor for which there are registers.
 RESIDENT_ITEMS = 1024
 
-#: Work-items of a block in which each has one row in its registers, at most.
+#: Rows of a system that are held in registers, at most.
 MOST_HELD_ROWS = 1024
 
 #: 32-bit registers for the entries of a row with their columns, at most.
 HELD_REGISTERS = 40
+
+#: Rows of a work-item at most, and lanes of the waves that it holds for; others have one row. Sums
+#: over fewer waves take fewer exchanges, and their barriers wait for fewer.
+MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 4, 32
+
+#: Registers of a work-item besides its rows and their elements of vectors, and at most in all.
+BESIDE_ROWS, MOST_REGISTERS = 56, 248
+
+#: Groups of lanes of a wave that has all rows of a dense matrix, and the lanes of a group.
+TILE_GROUPS, TILE_LANES = 8, 4
+
+#: Registers of a lane besides its part of a dense matrix and its elements of vectors: the least
+#: number with which few are spilled, and the number that it would use; and at most in all.
+LEAST_BESIDE_TILE, BESIDE_TILE, MOST_TILE_REGISTERS = 28, 56, 255
+
+#: Blocks and work-items of a multiprocessor at most.
+MOST_BLOCKS, MOST_RESIDENT = 32, 2048
 
 #: Bytes of a row that is held with its zeros, at most.
 DENSE_BYTES = 512
@@ -48,6 +65,8 @@ class BatchTarget(ABC):
         a block beyond.
     most_items : int
         Work-items of a block at most.
+    multiplies_tiles : bool
+        Whether a wave multiplies tiles of double precision in one instruction.
     static : bool
         Whether the text says how much shared memory there is; the launch does otherwise.
     grid : str
@@ -59,6 +78,7 @@ class BatchTarget(ABC):
     declared: int = 48 << 10
     given: int = 0
     most_items: int = MOST_HELD_ROWS
+    multiplies_tiles: bool = False
     static: bool = False
     grid: str = ""
 
@@ -94,9 +114,13 @@ class BatchShape:
     vectors_shared, values_shared : bool
         Whether the vectors that are written, and the values of the matrix, are in shared memory.
     held : int
-        Elements of a row that a work-item has in registers; 0 where it has none.
+        Elements of a row that work-items have in registers; 0 where they have none.
     dense : bool
         Whether these are all elements of the row, or stored entries with their columns.
+    rows : int
+        Rows of which a work-item has the elements of vectors, at most, where rows are held.
+    tiled : bool
+        Whether a wave has a dense matrix, and a lane a part of several rows.
     resident : int
         Blocks for which a multiprocessor has registers.
     basis_shared : bool
@@ -109,6 +133,8 @@ class BatchShape:
     values_shared: bool
     held: int = 0
     dense: bool = False
+    rows: int = 1
+    tiled: bool = False
     resident: int = 1
     basis_shared: bool = False
 
@@ -134,6 +160,10 @@ class Needs:
         Whether a row has two entries of one column.
     basis : int
         Bytes of the basis of a Krylov space.
+    own : int
+        Bytes of an element of all vectors of which no other row is read.
+    single : bool
+        Whether a step has one row a work-item at most.
     """
 
     rows: int
@@ -144,6 +174,8 @@ class Needs:
     itemsize: int = 8
     repeats: bool = False
     basis: int = 0
+    own: int = 0
+    single: bool = False
 
 
 def padded(nbytes: int) -> int:
@@ -189,16 +221,64 @@ def _without_basis(needs: Needs, target: BatchTarget) -> BatchShape:
 
 
 def _with_own_rows(needs: Needs, target: BatchTarget) -> BatchShape | None:
-    """Return the shape in which each work-item has a row in its registers, if the row fits."""
+    """Return the shape in which work-items have their rows in registers, if the rows fit."""
     n, words = needs.rows, needs.itemsize // 4
-    block = -(-n // target.warp) * target.warp
-    if block > min(MOST_HELD_ROWS, target.most_items) or needs.longest == 0:
+    if n > MOST_HELD_ROWS or needs.longest == 0:
         return None
     if needs.longest * (words + 1) <= HELD_REGISTERS:
-        resident = max(1, RESIDENT_ITEMS // block)
-        return BatchShape(block, 1, True, False, needs.longest, False, resident)
+        return _with_entries(needs, target)
     few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
     if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
         return None
+    tiled = _with_tile(needs, target)
+    if tiled is not None:
+        return tiled
+    block = -(-n // target.warp) * target.warp
+    if block > target.most_items:
+        return None
     resident = max(1, REGISTERS // ((n * words + OTHER_REGISTERS) * block))
-    return BatchShape(block, 1, True, False, n, True, resident)
+    return BatchShape(block, 1, True, False, n, True, resident=resident)
+
+
+def _with_entries(needs: Needs, target: BatchTarget) -> BatchShape | None:
+    """Return the shape in which a work-item has the entries of its rows."""
+    words = needs.itemsize // 4
+    of_row = needs.longest * words + -(-needs.longest // 2) + needs.own // 4
+    rows = 1
+    while (
+        not needs.single
+        and target.warp == LANES_OF_MANY_ROWS
+        and 2 * rows <= MOST_OWN_ROWS
+        and rows * target.warp < needs.rows
+        and 2 * rows * of_row + BESIDE_ROWS <= MOST_REGISTERS
+    ):
+        rows *= 2
+    block = -(-needs.rows // (rows * target.warp)) * target.warp
+    if block > target.most_items:
+        return None
+    if rows == 1:
+        resident = max(1, RESIDENT_ITEMS // block)
+    else:
+        resident = _resident(rows * of_row + BESIDE_ROWS, block)
+    return BatchShape(block, 1, True, False, needs.longest, False, rows, resident=resident)
+
+
+def _with_tile(needs: Needs, target: BatchTarget) -> BatchShape | None:
+    """Return the shape in which a wave has a dense matrix, if its registers suffice."""
+    if target.warp != TILE_GROUPS * TILE_LANES or needs.single:
+        return None
+    of_group, of_lane = -(-needs.rows // TILE_GROUPS), -(-needs.rows // TILE_LANES)
+    rows = -(-of_group // TILE_LANES)
+    taken = of_group * of_lane * needs.itemsize // 4 + rows * needs.own // 4
+    if taken + LEAST_BESIDE_TILE > MOST_TILE_REGISTERS:
+        return None
+    resident = _resident(min(taken + BESIDE_TILE, MOST_TILE_REGISTERS), target.warp)
+    return BatchShape(
+        target.warp, 1, True, False, needs.rows, True, rows, tiled=True, resident=resident
+    )
+
+
+def _resident(registers: int, block: int) -> int:
+    """Return the blocks for which a multiprocessor has registers."""
+    each = -(-registers // 8) * 8
+    return max(1, min(MOST_BLOCKS, MOST_RESIDENT // block, REGISTERS // (each * block)))

@@ -26,10 +26,10 @@ from .batch_programs import (
     UnsuitedProgram,
     Vector,
     arrays_of,
-    gathered_by,
     is_of_cells,
     is_of_matrix,
     numbers_of,
+    own_vectors_of,
     parts_of,
     type_of,
     value_of,
@@ -60,9 +60,7 @@ _BODY = """\
 {memory}  const wl::i64 k = first_system + it.block(), entries = {entries};
   const wl::i64 matrix = matrices ? matrices[k] : width == 1 ? k : k / width;
   const {real}* const own_values = all_values + matrix * entries;
-  [[maybe_unused]] const wl::i64 row = it.thread();
-  [[maybe_unused]] const bool has_row = row < {n};
-{opening}{values}  if (started) {{
+{own}{opening}{values}  if (started) {{
     {load_x}
   }}
   if (it.thread() == 0) {{
@@ -198,7 +196,7 @@ class _Text:
         self.cells = numbers_of(programs)
         #: Arrays that the kernel reads and nothing else keeps.
         self.kept: list[Any] = []
-        gathered = gathered_by(programs)
+        own = own_vectors_of(member, programs)
         #: Pointers to vectors, and to the elements of a work-item, by address.
         self.names: dict[int, str] = {}
         self.elements: dict[int, str] = {}
@@ -208,7 +206,7 @@ class _Text:
             name, kind = f"v{at}", type_of(vector.array)
             if where == address(member.b) and vector.is_written:
                 raise UnsuitedProgram("a program writes b")
-            if shape.held and where not in gathered and where != address(member.b):
+            if shape.held and where in own:
                 self._in_register(where, vector, name, kind)
             else:
                 self._in_memory(where, vector, name, kind)
@@ -231,15 +229,18 @@ class _Text:
         if where == address(self.member.b):
             self.opening.append(f"  const {kind}* const {name} = all_b + k * {self.n};\n")
         elif vector.is_written:
+            clear = f"wl::clear_rows(it, {self.n}, {name})"
+            if self.shape.held:
+                clear = f"wl::clear_own_rows(own, {name} + own.first)"
             self.opening.append(
                 f"  {kind}* const {name} = {self._part(int(vector.array.nbytes), kind)};\n"
-                f"  wl::clear_rows(it, {self.n}, {name});\n"
+                f"  {clear};\n"
             )
         else:
             pointer = self.arguments.pointer(vector.array, kind)
             self.opening.append(f"  {kind}* const {name} = {pointer};\n")
         self.names[where] = name
-        self.elements[where] = f"{name} + row" if self.shape.held else name
+        self.elements[where] = f"{name} + own.first" if self.shape.held else name
 
     def _part(self, nbytes: int, kind: str, *, outside: bool = False) -> str:
         """Return the pointer to a new part of the memory of a block."""
@@ -252,13 +253,12 @@ class _Text:
         return f"reinterpret_cast<{kind}*>({'far' if outside else 'memory'} + {place})"
 
     def _in_register(self, where: int, vector: Vector, name: str, kind: str) -> None:
-        """Define the element of a work-item; zero where the work-item has no row."""
-        value = f"{kind}{{}}"
+        """Define the elements of a work-item; zeros where the work-item has fewer rows."""
+        self.opening.append(f"  {kind} {name}[{self.shape.rows}]{{}};\n")
         if not vector.is_written:
             pointer = self.arguments.pointer(vector.array, kind)
-            value = f"has_row ? {pointer}[row] : {value}"
-        self.opening.append(f"  {kind} {name} = {value};\n")
-        self.elements[where] = f"&{name}"
+            self.opening.append(f"  wl::copy_own_rows(own, {pointer} + own.first, {name});\n")
+        self.elements[where] = name
 
     # ---- programs
 
@@ -325,21 +325,21 @@ class _Text:
                 taken = ", ".join([self.n, str(size), *self._pattern(matrix), *vectors, *numbers])
                 return f"wl::multiply_inverse<{constant}, {real}>(it, {taken});\n"
             if self.shape.held:
-                taken = ", ".join(["own_row", source, self.elements[address(y)], *numbers])
-                return f"wl::multiply_own_row<{real}>(has_row, {taken});\n"
+                taken = ", ".join(["held", source, self.elements[address(y)], *numbers])
+                return f"wl::multiply_own_rows<{real}>(it, own, {taken});\n"
             vectors = [source, self.names[address(y)]]
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", *vectors, *numbers])
             return f"wl::multiply_rows<{self.shape.lanes}, {real}>(it, {taken});\n"
         if operation is products.csr_diagonal:
             target = self.elements[address(given[1])]
             if self.shape.held:
-                return f"if (has_row)\n      *({target}) = own_row.on_diagonal(it);\n"
+                return f"wl::diagonal_of_own_rows(own, held, {target});\n"
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
             return f"wl::diagonal_of_rows(it, {taken});\n"
         if basis_steps.is_step(call):
             return self._step_of_basis(call)
         if self.shape.held:
-            run = "add_up_own_rows(it, has_row" if operation.sums else "for_own_row(has_row"
+            run = "add_up_own_rows(it, own" if operation.sums else "for_own_rows(own"
             return self._functor(call, run)
         run = "add_up_rows" if operation.sums else "for_rows"
         return self._functor(call, f"{run}(it, {self.n}")
@@ -415,15 +415,23 @@ class _Text:
         """Return the definition of the values of a matrix."""
         if not self.shape.values_shared:
             plain = f"  [[maybe_unused]] const {self.real}* const values = own_values;\n"
-            return plain + (self._own_row() if self.shape.held else "")
+            return plain + (self._held() if self.shape.held else "")
         part = self._part(int(self.member.values.nbytes), self.real)
         return (
             f"  {self.real}* const values = {part};\n"
             "  wl::copy_rows(it, entries, own_values, values);\n"
         )
 
-    def _own_row(self) -> str:
-        """Return the statements that load the row of a work-item."""
+    def _own(self) -> str:
+        """Return the definition of the rows of a work-item."""
+        shape = self.shape
+        if not shape.held:
+            return ""
+        made = f"wl::tile_rows<{shape.held}>" if shape.tiled else f"wl::own_rows<{shape.rows}>"
+        return f"  [[maybe_unused]] const {made} own{{it, {self.n}}};\n"
+
+    def _held(self) -> str:
+        """Return the statements that load the rows of a work-item."""
         shape = self.shape
         matrix = next(
             call.arguments[0]
@@ -431,24 +439,51 @@ class _Text:
             for call in self.programs[name]
             if is_of_matrix(call, self.member)
         )
-        kind = "dense_row" if shape.dense else "held_row"
-        taken = ["it", self.n, *self._pattern(matrix), "own_values"]
+        made = f"wl::held_rows<{self.real}, {shape.held}, {shape.rows}>"
+        taken = ["it", *self._pattern_of_items(matrix), "own_values"]
         if shape.dense:
+            made = f"wl::{'dense_tile' if shape.tiled else 'dense_row'}<{self.real}, {shape.held}>"
             places = self._places_in_tile(matrix)
             cells = shape.held * (shape.held | 1)
             tile = self._part(cells * self.member.values.itemsize, self.real)
             taken = ["it", places, "entries", "own_values", tile]
-        load = f"  own_row.load({', '.join(taken)});\n"
-        return f"  wl::{kind}<{self.real}, {shape.held}> own_row;\n{load}"
+        return f"  {made} held;\n  held.load({', '.join(taken)});\n"
+
+    def _pattern_of_items(self, matrix: Any) -> list[str]:
+        """Return pointers to the columns of the rows of each work-item, and to their beginnings."""
+        shape, (indptr, indices) = self.shape, self._pattern_on_host(matrix)
+        rows, words = shape.rows * shape.block, -(-shape.held // 2)
+        begins = np.full(rows + 1, indptr[-1])
+        begins[: indptr.size] = indptr
+        # A shorter row goes on with its own column, any other one may hold NaN.
+        own = np.minimum(np.arange(rows), self.rows - 1)
+        columns = np.repeat(own[:, None], 2 * words, axis=1)
+        row = np.repeat(np.arange(self.rows), np.diff(indptr))
+        columns[row, np.arange(indices.size) - indptr[row]] = indices
+        pairs = columns[:, ::2] | columns[:, 1::2] << 16
+        pairs = pairs.reshape(shape.block, shape.rows * words).T
+        places = np.arange(shape.rows + 1)[:, None] + shape.rows * np.arange(shape.block)
+        return [
+            self._keep(pairs.astype(np.uint32), "const wl::u32"),
+            self._keep(begins[places].astype(np.int32), "const wl::i32"),
+        ]
 
     def _places_in_tile(self, matrix: Any) -> str:
         """Return the pointer to the element of each entry in the tile of a dense row."""
-        on, stride = self.member.status.executor, self.shape.held | 1
-        indptr, indices = (np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices))
+        indptr, indices = self._pattern_on_host(matrix)
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        places = on.from_host((rows * stride + indices).astype(np.int32))
-        self.kept.append(places)
-        return self.arguments.pointer(places, "const wl::i32")
+        places = rows * (self.shape.held | 1) + indices
+        return self._keep(places.astype(np.int32), "const wl::i32")
+
+    def _pattern_on_host(self, matrix: Any) -> list[Any]:
+        on = self.member.status.executor
+        return [np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices)]
+
+    def _keep(self, array: Any, kind: str) -> str:
+        """Return the pointer to a copy of an array of the host on the device."""
+        there = self.member.status.executor.from_host(np.ascontiguousarray(array))
+        self.kept.append(there)
+        return self.arguments.pointer(there, kind)
 
     def _solution(self) -> tuple[str, str]:
         """Return the statements that load the start and that store the solution."""
@@ -457,8 +492,8 @@ class _Text:
             x = self.names[where]
             load = f"wl::copy_rows(it, {self.n}, all_x + k * {self.n}, {x});"
             return load, f"wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});"
-        x, place = f"*({self.elements[where]})", f"all_x[k * {self.n} + row]"
-        return f"if (has_row) {x} = {place};", f"if (has_row) {place} = {x};"
+        x, place = self.elements[where], f"all_x + k * {self.n} + own.first"
+        return f"wl::copy_own_rows(own, {place}, {x});", f"wl::copy_own_rows(own, {x}, {place});"
 
     def _memory_of_block(self) -> str:
         """Return the definition of the memory of a block."""
@@ -515,7 +550,7 @@ class _Text:
         cycle = arguments.plain("wl::i64", member.cycle)
         progress = arguments.plain("double", np.float64(member.progress))
         body = _BODY.format(
-            members=members, memory=memory, entries=entries, real=self.real,
+            members=members, memory=memory, entries=entries, real=self.real, own=self._own(),
             opening="".join(self.opening), values=values, n=self.n, load_x=load_x, store_x=store_x,
             loads=loads, **barriers,
             lambdas=lambdas, size=self.size, failed=failed, first=first, cycle=cycle, truth=truth,

@@ -95,7 +95,13 @@ struct item {
   WL_DEVICE int thread() const { return int(threadIdx.x); }
   WL_DEVICE i64 block() const { return i64(blockIdx.x); }
   WL_DEVICE i64 blocks() const { return i64(gridDim.x); }
-  WL_DEVICE void barrier() const { __syncthreads(); }
+  WL_DEVICE void barrier() const {
+#if defined(WL_CUDA) && WL_BLOCK == WL_WARP
+    __syncwarp(); // the block is a wave: there are no others to wait for
+#else
+    __syncthreads();
+#endif
+  }
 };
 #endif
 

@@ -1,7 +1,7 @@
 // The steps of a solver for one system that a block has to itself. Either vectors are in memory of
 // the block, and a work-item has the rows thread, thread + WL_BLOCK, ... in every step. Or a
-// work-item has one row, with the elements of vectors in its registers; only the vectors that
-// products gather from are in memory of the block.
+// work-item has some adjacent rows of its own, with the elements of vectors in its registers; only
+// the vectors that products gather from are in memory of the block.
 #pragma once
 #include "simt/not_a_number.hpp"
 #include "unified/precision.hpp"
@@ -70,25 +70,73 @@ WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   it.barrier();
 }
 
-// A functor on the row of a work-item, where vectors begin at its elements, without a sum.
-template <class F>
-WL_DEVICE void for_own_row(bool has_row, const F& f) {
+// The rows of a work-item, `count` from `first` on, P at most.
+template <int P>
+struct own_rows {
+  static constexpr int most = P;
+  int first, count;
+
+  WL_DEVICE own_rows(const item& it, i64 n) : first(it.thread() * P) {
+    const int left = int(n) - first;
+    count = left < 0 ? 0 : left < P ? left : P;
+  }
+};
+
+// The rows of which a lane has the elements of vectors, where a wave has a dense matrix of N rows:
+// a group of lanes has adjacent rows, and divides them among its lanes.
+template <int N>
+struct tile_rows {
+  static constexpr int lanes = 4, of_group = (N * lanes + WL_WARP - 1) / WL_WARP,
+                       most = (of_group + lanes - 1) / lanes;
+  int first, count;
+
+  WL_DEVICE tile_rows(const item& it, i64) {
+    const int group = it.thread() / lanes, begin = it.thread() % lanes * most;
+    first = group * of_group + begin;
+    const int in_group = of_group - begin, in_all = N - first;
+    const int left = in_group < in_all ? in_group : in_all;
+    count = left < 0 ? 0 : left < most ? left : most;
+  }
+};
+
+// f(m) for the rows of a work-item.
+template <class Own, class F>
+WL_DEVICE void for_each_own(const Own& own, const F& f) {
+#pragma unroll
+  for (int m = 0; m < Own::most; ++m)
+    if (m < own.count)
+      f(m);
+}
+
+// A functor on the rows of a work-item, where vectors begin at its elements, without a sum.
+template <class Own, class F>
+WL_DEVICE void for_own_rows(const Own& own, const F& f) {
   const auto state = f.column(0);
-  if (state.active && has_row)
-    f(0, 0, state);
+  if (state.active)
+    for_each_own(own, [&](int m) { f(m, 0, state); });
 }
 
 // A functor on the rows of all work-items, and its last step with the sum. Ends with a barrier.
-template <class F>
-WL_DEVICE void add_up_own_rows(const item& it, bool has_row, const F& f) {
+template <class Own, class F>
+WL_DEVICE void add_up_own_rows(const item& it, const Own& own, const F& f) {
   const auto state = f.column(0);
   typename F::sum sum{};
-  if (state.active && has_row)
-    sum += f(0, 0, state);
+  if (state.active)
+    for_each_own(own, [&](int m) { sum += f(m, 0, state); });
   sum = total_of_block(it, sum);
   if (it.thread() == 0 && state.active)
     f.finish(0, sum);
   it.barrier();
+}
+
+template <class Own, class T>
+WL_DEVICE void copy_own_rows(const Own& own, const T* from, T* to) {
+  for_each_own(own, [&](int m) { to[m] = from[m]; });
+}
+
+template <class Own, class T>
+WL_DEVICE void clear_own_rows(const Own& own, T* to) {
+  for_each_own(own, [&](int m) { to[m] = T{}; });
 }
 
 // A value of the matrix in the dtype of a product.
@@ -155,50 +203,55 @@ WL_DEVICE void multiply_rows(const item& it, i64 n, const I* indptr, const I* in
   }
 }
 
-// The entries of the row of a work-item in its registers, W at most. Columns have 16 bits. Zeros in
-// the own column follow a shorter row.
-template <class S, int W>
-struct held_row {
-  S values[W];
-  u32 columns[(W + 1) / 2];
+// The entries of the rows of a work-item in its registers, W at most for each of P rows. Columns
+// have 16 bits. Zeros follow a shorter row.
+template <class S, int W, int P>
+struct held_rows {
+  S values[P][W];
+  u32 columns[P][(W + 1) / 2];
 
-  template <class I>
-  WL_DEVICE void load(const item& it, i64 n, const I* indptr, const I* indices, const S* data) {
-    const i64 row = it.thread();
-    const I begin = row < n ? indptr[row] : I(0);
-    const int length = row < n ? int(indptr[row + 1] - begin) : 0;
-    const u32 own = row < n ? u32(row) : 0u;
+  // `pairs` has two columns in each number, and `begins` where rows begin and the last one ends;
+  // elements of adjacent work-items are adjacent in both. A load of the indices of a row would take
+  // a piece of memory of its own for each work-item.
+  WL_DEVICE void load(const item& it, const u32* pairs, const i32* begins, const S* data) {
+    constexpr int words = (W + 1) / 2;
+    i32 begin = begins[it.thread()];
 #pragma unroll
-    for (int u = 0; u < (W + 1) / 2; ++u)
-      columns[u] = own << 16 | own;
+    for (int m = 0; m < P; ++m) {
+      const i32 end = begins[(m + 1) * WL_BLOCK + it.thread()];
 #pragma unroll
-    for (int u = 0; u < W; ++u) {
-      values[u] = u < length ? data[begin + u] : S(0);
-      const u32 column = u < length ? u32(indices[begin + u]) : own;
-      columns[u / 2] = u % 2 == 0 ? (columns[u / 2] & 0xffff0000u) | column
-                                  : (columns[u / 2] & 0xffffu) | column << 16;
+      for (int u = 0; u < words; ++u)
+        columns[m][u] = pairs[(m * words + u) * WL_BLOCK + it.thread()];
+#pragma unroll
+      for (int u = 0; u < W; ++u)
+        values[m][u] = u < end - begin ? data[begin + u] : S(0);
+      begin = end;
     }
   }
 
-  WL_DEVICE u32 column(int u) const {
-    return u % 2 == 0 ? columns[u / 2] & 0xffffu : columns[u / 2] >> 16;
+  WL_DEVICE u32 column(int m, int u) const {
+    return u % 2 == 0 ? columns[m][u / 2] & 0xffffu : columns[m][u / 2] >> 16;
   }
 
-  template <class T>
-  WL_DEVICE T times(const T* x) const {
-    T sum{};
+  // Gives out(m, element m of the product).
+  template <class T, class Out>
+  WL_DEVICE void times(const item&, const own_rows<P>&, const T* x, const Out& out) const {
 #pragma unroll
-    for (int u = 0; u < W; ++u)
-      sum += value_as<T>(values[u]) * x[column(u)];
-    return sum;
+    for (int m = 0; m < P; ++m) {
+      T sum{};
+#pragma unroll
+      for (int u = 0; u < W; ++u)
+        sum += value_as<T>(values[m][u]) * x[column(m, u)];
+      out(m, sum);
+    }
   }
 
   // The sum of the entries on the diagonal.
-  WL_DEVICE S on_diagonal(const item& it) const {
+  WL_DEVICE S on_diagonal(const own_rows<P>& own, int m) const {
     S sum{};
 #pragma unroll
     for (int u = 0; u < W; ++u)
-      sum += column(u) == u32(it.thread()) ? values[u] : S(0);
+      sum += column(m, u) == u32(own.first + m) ? values[m][u] : S(0);
     return sum;
   }
 };
@@ -224,23 +277,95 @@ struct dense_row {
     diagonal = tile[row * stride + row];
   }
 
-  template <class T>
-  WL_DEVICE T times(const T* x) const {
+  template <class T, class Out>
+  WL_DEVICE void times(const item&, const own_rows<1>&, const T* x, const Out& out) const {
     T sums[parts]{};
 #pragma unroll
     for (int j = 0; j < N; ++j)
       sums[j % parts] += value_as<T>(values[j]) * x[j];
-    return sums[0] + (sums[1] + sums[2]);
+    out(0, sums[0] + (sums[1] + sums[2]));
   }
 
-  WL_DEVICE S on_diagonal(const item&) const { return diagonal; }
+  WL_DEVICE S on_diagonal(const own_rows<1>&, int) const { return diagonal; }
+};
+
+// All elements of a matrix of N rows in the registers of a wave, which is the block: a group of
+// lanes has adjacent rows, and each lane every fourth column of them. An element of a vector that a
+// lane loads serves all rows of its group, where a row in one lane takes a load for each element.
+template <class S, int N>
+struct dense_tile {
+  using rows = tile_rows<N>;
+  static constexpr int stride = N | 1, together = 16, lanes = rows::lanes;
+  static constexpr int height = rows::of_group, width = (N + lanes - 1) / lanes, most = rows::most;
+  S values[height][width];
+  S diagonal[most];
+
+  WL_DEVICE void load(const item& it, const i32* places, i64 entries, const S* data, S* tile) {
+    static_assert(N > 0 && WL_BLOCK == WL_WARP, "a wave has all rows");
+    for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
+      tile[e] = S(0);
+    it.barrier();
+    scatter_entries<together>(it, places, entries, data, tile);
+    it.barrier();
+    const int first = it.thread() / lanes * height, lane = it.thread() % lanes;
+#pragma unroll
+    for (int i = 0; i < height; ++i)
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        const int row = first + i, column = lane + j * lanes;
+        values[i][j] = row < N && column < N ? tile[row * stride + column] : S(0);
+      }
+    const rows own(it, N);
+#pragma unroll
+    for (int m = 0; m < most; ++m)
+      diagonal[m] = m < own.count ? tile[(own.first + m) * (stride + 1)] : S(0);
+  }
+
+  template <class T, class Out>
+  WL_DEVICE void times(const item& it, const rows&, const T* x, const Out& out) const {
+    const int lane = it.thread() % lanes;
+    T sums[lanes * most]{};
+#pragma unroll
+    for (int j = 0; j < width; ++j) {
+      const int column = lane + j * lanes;
+      const T of_column = column < N ? x[column] : T(0);
+#pragma unroll
+      for (int i = 0; i < height; ++i)
+        sums[i] += value_as<T>(values[i][j]) * of_column;
+    }
+    // Each step halves the sums that a lane has: at last the ones of its own rows.
+#pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      const bool upper = (lane & distance) != 0;
+#pragma unroll
+      for (int a = 0; a < distance * most; ++a) {
+        const T low = sums[a], high = sums[a + distance * most];
+        const T given = upper ? low : high;
+        sums[a] = (upper ? high : low) + shuffle_xor(it, given, distance);
+      }
+    }
+#pragma unroll
+    for (int m = 0; m < most; ++m)
+      out(m, sums[m]);
+  }
+
+  WL_DEVICE S on_diagonal(const rows&, int m) const { return diagonal[m]; }
 };
 
 // y = alpha A x + beta y of rows in registers.
-template <class T, class Row>
-WL_DEVICE void multiply_own_row(bool has_row, const Row& held, const T* x, T* y, T alpha, T beta) {
-  if (has_row)
-    store(*y, held.times(x), alpha, beta);
+template <class T, class Own, class Held>
+WL_DEVICE void multiply_own_rows(const item& it, const Own& own, const Held& held, const T* x, T* y,
+                                 T alpha, T beta) {
+  held.times(it, own, x, [&](int m, T product) {
+    if (m < own.count)
+      store(y[m], product, alpha, beta);
+  });
+}
+
+// d_i = the sum of the entries at (i, i) of rows in registers.
+template <class Own, class Held, class T>
+WL_DEVICE void diagonal_of_own_rows(const Own& own, const Held& held, T* d) {
+  for_each_own(own, [&](int m) { d[m] = held.on_diagonal(own, m); });
 }
 
 // d_i = the sum of the entries at (i, i).

@@ -40,6 +40,11 @@ class CudaDevice(GpuDevice):
         """The target of the compiler: ``sm_80``, or ``sm_90a`` with the instructions of Hopper."""
         return "sm_{}{}".format(*self.capability) + ("a" if self.capability == (9, 0) else "")
 
+    @property
+    def multiplies_tiles(self) -> bool:
+        """Whether it has tensor cores of double precision."""
+        return self.capability >= (8, 0)
+
     @cached_property
     def peak_bandwidth(self) -> float | None:
         """Bytes per second that the memory could move by its clock and width; None if unknown.

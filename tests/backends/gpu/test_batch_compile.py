@@ -97,6 +97,8 @@ def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monke
     ("kernel", "value", "constants"),
     [
         (batch_kernels.batch_elimination(32, 8), "f8", {"N": 54, "P": 2}),
+        (batch_kernels.batch_tiles(32, 8), "f8", {"N": 54}),
+        (batch_kernels.batch_tiles(32, 20), "f8", {"N": 9}),
         (batch_kernels.batch_elimination(64, 6), "f8", {"N": 56, "P": 1}),
         (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22, "P": 1}),
         (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from wollemi.core.status import Stop
 
 from ..lockstep.build import compiler
 from ..lockstep.executor import WIDTHS, LockstepExecutor
-from ..needs import tool
+from ..needs import swept, tool
 
 pytestmark = tool(compiler() is not None, "no C++ compiler: install g++, or set CXX")
 
@@ -109,14 +110,53 @@ def test_a_work_item_has_two_rows_where_one_wave_then_has_all(warp, n, dtype, ro
     indptr, indices = np.arange(n + 1) * n, np.tile(np.arange(n), n)
     layout = layout_of(indptr.astype(np.int64), indices.astype(np.int64))
     assert layout is not None
-    target = LockstepExecutor(warp).blocks.target
+    target = replace(LockstepExecutor(warp).blocks.target, multiplies_tiles=False)
     once = batch_direct.once_kernel(layout, np.dtype(dtype), target)
     assert once is not None
     assert once.constants == {"N": n, "P": rows}
     assert once.kernel.block == (warp if rows == 2 else -(-n // warp) * warp)
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(54, "float64"), (33, "complex64")])
+@pytest.mark.parametrize(
+    ("warp", "n", "dtype", "tiles"),
+    [
+        (32, 4, "float64", True),
+        (32, 55, "float64", True),
+        (32, 56, "float64", False),  # beyond the registers of a wave
+        (32, 54, "float32", False),
+        (32, 20, "complex128", False),
+        (64, 54, "float64", False),
+    ],
+)
+def test_a_wave_has_the_tiles_of_a_matrix_of_double_precision(warp, n, dtype, tiles):
+    indptr, indices = np.arange(n + 1) * n, np.tile(np.arange(n), n)
+    layout = layout_of(indptr.astype(np.int64), indices.astype(np.int64))
+    assert layout is not None
+    once = batch_direct.once_kernel(layout, np.dtype(dtype), LockstepExecutor(warp).blocks.target)
+    assert once is not None and (once.kernel.name == "batch_tiles") == tiles
+
+
+@pytest.mark.parametrize("n", swept([3, 8, 15, 22, 33, 48, 54, 55], [3, 22, 55]))
+def test_tiles_are_inverted_with_pivots(n, rng):
+    stored = pattern("dense", n)
+    a, b = numbers(rng, (4, n, n), "float64"), numbers(rng, (4, n), "float64")
+    a[:, 0, 0] = 0  # needs another pivot
+    a[1, :, n // 2] = 0  # a singular member
+    a[2, n - 1, n - 1] = np.nan
+    on = LockstepExecutor(32)
+    solver = wl.solvers.Direct(batch(a, stored, on), rtol=1e-9)
+    result = solver.solve(b)
+    assert result.converged.tolist() == [True, False, False, True]
+    for k in (0, 3):
+        exact, condition = np.linalg.solve(a[k], b[k]), np.linalg.cond(a[k])
+        error = np.linalg.norm(result.x[k] - exact) / np.linalg.norm(exact)
+        assert error <= 20 * n * condition * np.finfo("float64").eps
+    alone = wl.solvers.Direct(batch(a[[0, 3]], stored, on), rtol=1e-9).solve(b[[0, 3]])
+    np.testing.assert_array_equal(alone.x, result.x[[0, 3]])
+    assert (result.iterations[[0, 3]] == 1).all()
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(64, "float32"), (33, "complex64")])
 def test_two_rows_of_a_work_item_are_eliminated_with_pivots(n, dtype, rng):
     stored = pattern("dense", n)
     stored[n - 1, :3] = stored[2, 5] = False
@@ -124,7 +164,7 @@ def test_two_rows_of_a_work_item_are_eliminated_with_pivots(n, dtype, rng):
     a[1, :, n // 2] = 0  # a singular member
     a[2, n - 1, n - 1] = np.nan
     on = LockstepExecutor(32)
-    rtol = 1e-3 if dtype == "complex64" else 1e-9
+    rtol = 1e-3
     result = wl.solvers.Direct(batch(a, stored, on), rtol=rtol).solve(b)
     good = [0, 3]
     assert result.converged.tolist() == [True, False, False, True]

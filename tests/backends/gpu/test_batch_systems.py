@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -219,22 +220,29 @@ def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
 
 
 @pytest.mark.parametrize(
-    ("rows", "row_length", "longest", "block", "held", "dense"),
+    ("rows", "row_length", "longest", "block", "held", "own", "dense"),
     [
-        (1, 1.0, 1, 32, 1, False),
-        (54, 46.0, 54, 64, 54, True),
-        (992, 8.6, 9, 992, 9, False),
-        (992, 8.6, 40, 512, 0, False),  # one row is too long
-        (1500, 5.0, 5, 512, 0, False),
-        (64, 3.0, 3, 64, 3, False),
-        (144, 42.0, 60, 160, 0, False),
+        (1, 1.0, 1, 32, 1, 1, False),
+        (54, 46.0, 54, 32, 54, 2, True),
+        (57, 50.0, 57, 64, 57, 1, True),  # beyond the registers of a wave
+        (992, 8.6, 9, 256, 9, 4, False),
+        (992, 8.6, 13, 256, 13, 4, False),
+        (992, 8.6, 40, 512, 0, 1, False),  # one row is too long
+        (1500, 5.0, 5, 512, 0, 1, False),
+        (64, 3.0, 3, 32, 3, 2, False),
+        (144, 42.0, 60, 160, 0, 1, False),
     ],
 )
-def test_the_shape_follows_rows_and_their_length(rows, row_length, longest, block, held, dense):
-    needs = Needs(rows, 10 * 8 * rows, int(8 * rows * row_length), row_length, longest)
+def test_the_shape_follows_rows_and_their_length(
+    rows, row_length, longest, block, held, own, dense
+):
+    needs = Needs(rows, 80 * rows, int(8 * rows * row_length), row_length, longest, own=56)
     shape = shape_for(needs, GPU)
-    assert (shape.block, shape.held, shape.dense) == (block, held, dense)
+    assert (shape.block, shape.held, shape.rows, shape.dense) == (block, held, own, dense)
     assert shape.vectors_shared and shape.lanes == 1
+    assert shape.tiled == (dense and block == 32)
+    single = shape_for(replace(needs, single=True), GPU)
+    assert single.rows == 1 and not single.tiled
 
 
 def test_lanes_share_long_rows_of_few_that_have_an_entry_twice():

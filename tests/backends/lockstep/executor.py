@@ -115,6 +115,7 @@ class LockstepDevice:
 
     def __init__(self, warp: int, captures: bool) -> None:
         self.warp = warp
+        self.multiplies_tiles = warp == 32
         self.captures = captures
         self.captured: list[Callable[[], None]] | None = None
         self.graphs = 0
