@@ -24,7 +24,7 @@ from ...core.registry import executor as executor_by_name
 from ...core.settings import Settings
 from ...core.status import Stop
 from ...core.stopping import AbsoluteResidual, RelativeResidual
-from ..direct.engine import LogDeterminant, chosen_engine
+from ..direct.engine import Engine, LogDeterminant, chosen_engine
 from ..driver.scaling import LEAST_NORM, SAFE_NORMS
 from .mixed import MixedSolver
 from .operands import Operands, operands, tolerances
@@ -120,10 +120,14 @@ class BatchDirect:
         self._given = {
             "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,
         }  # fmt: skip
-        chosen_engine(engine, self.executor)(ordering)  # refuses unknown names
+        #: Factorizes matrices for which the executor has no kernel.
+        self._engine = self._new_engine()
         self.layout = self._layout()
         #: The factors of the first systems, by dtype, and the version of the values.
         self._kept: dict[np.dtype[Any], tuple[int, BatchFactors]] = {}
+
+    def _new_engine(self) -> Engine:
+        return chosen_engine(self.engine, self.executor)(self.ordering)
 
     def _layout(self) -> Layout | None:
         if self.engine not in OWN or not self.shape[0] or self.ordering is not None:
@@ -151,7 +155,7 @@ class BatchDirect:
     def notes(self) -> list[str]:
         """The method of the factorization."""
         if self.layout is None:
-            return [f"direct: one system after the other, engine {self.engine}"]
+            return [f"direct: engine {self._engine.name}"]
         return [f"direct: {self.layout}"]
 
     def update(self, A: BatchMatrix | None = None) -> None:
@@ -298,7 +302,11 @@ class BatchDirect:
             yield first, factors
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "_kept": {}, "_engine": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._engine = self._new_engine()
 
 
 class _One:
@@ -350,6 +358,8 @@ class _Run(BatchRun):
         if not self._in_one_pass():
             for first, factors in self.solver._parts(self.A):
                 self._solve_part(first, factors)
+            if self.solver.layout is None:
+                self._by_engine()
         one = _One(self.solver, self.A)
         for s in self.verdicts.undecided.tolist():
             self._alone(s, one)
@@ -371,6 +381,19 @@ class _Run(BatchRun):
             systems.x[solver.executor.from_host(left)] = 0
         self._take(asked, systems)
         return True
+
+    def _by_engine(self) -> None:
+        """Have the engine of large matrices solve all systems that it can."""
+        asked = self.given.asked
+        if not self.A.shape[0] or not (self.given.count if asked is None else asked.size):
+            return
+        systems = self._systems(asked, 0, self.A.count)
+        if self.solver._engine.solve_systems(self.A.pattern, systems):
+            self._take(asked, systems)
+            how = "with one analysis, and judged at once"
+        else:
+            how = "one after the other"
+        self.notes.append(f"direct: systems are solved {how}")
 
     def _solve_part(self, first: int, factors: BatchFactors) -> None:
         """Solve the systems of the matrices from ``first`` on."""

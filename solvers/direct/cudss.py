@@ -14,9 +14,11 @@ from ...core.operations import vector
 from ..auto.facts import is_hermitian
 from ..driver.scaling import column_values
 from .cudss_analysis import Analysis, Refused
+from .cudss_batch import SystemsByCuDss
 from .engine import Engine, EngineFactors, singular
 
 if TYPE_CHECKING:
+    from ...core.batch.factors import FactoredSystems
     from ...core.executor import Array, Executor
 
 #: The names of cuDSS's algorithms of reordering.
@@ -73,6 +75,7 @@ class CuDss(Engine):
     orderings = tuple(_ORDERINGS)
 
     _analysis: Analysis | None = None
+    _of_batches: SystemsByCuDss | None = None
 
     @classmethod
     def objection(cls, executor: Executor) -> str:
@@ -127,9 +130,18 @@ class CuDss(Engine):
             self._analysis = None  # the next values may need no matching
             raise _singular(reason) from None
 
+    def solve_systems(self, pattern: Csr, systems: FactoredSystems) -> bool:
+        """Solve the systems of a batch with one analysis, and judge them at once."""
+        if self._of_batches is None:
+            self._of_batches = SystemsByCuDss(bindings(), self._known_ordering)
+        return self._of_batches.solve(pattern, systems)
+
+    @property
+    def _known_ordering(self) -> str | None:
+        return None if self.ordering is None else _ORDERINGS[self.ordering]
+
     def _analysed(self, A: Csr, hermitian: bool, *, matched: bool = False) -> Analysis:
-        ordering = None if self.ordering is None else _ORDERINGS[self.ordering]
-        return Analysis(bindings(), A, hermitian, ordering, matched)
+        return Analysis(bindings(), A, hermitian, self._known_ordering, matched)
 
 
 def _singular(reason: Refused) -> InvalidMatrix:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, TypeVarTuple
 from weakref import finalize
 
 import numpy as np
@@ -29,6 +29,23 @@ _DTYPES = {
 }
 
 
+class Group(NamedTuple):
+    """Systems of matrices that are factorized at once.
+
+    Attributes
+    ----------
+    matrix : int
+        The number of the first matrix; the others follow it.
+    first, last : int
+        Their systems are those from ``first`` to ``last``, and those of a matrix follow one
+        another.
+    """
+
+    matrix: int
+    first: int
+    last: int
+
+
 class Refused(Exception):
     """The factors of these values are of no use; the message goes on after the library's name."""
 
@@ -48,13 +65,18 @@ class Analysis:
         A member of ``cudss.ReorderingAlg``.
     matched : bool
         Whether rows are matched to columns first, by these values.
+    together : int
+        Matrices that are factorized at once, the uniform batch of cuDSS: their values and their
+        systems follow one another. Then :meth:`solve_systems` alone may be called.
     """
 
     def __init__(
-        self, cudss: Any, A: Csr, hermitian: bool, ordering: str | None, matched: bool
-    ) -> None:
+        self, cudss: Any, A: Csr, hermitian: bool, ordering: str | None, matched: bool,
+        together: int = 1,
+    ) -> None:  # fmt: skip
         self.cudss, self.executor = cudss, A.executor
         self.hermitian, self.matched, self.dtype = hermitian, matched, A.dtype
+        self.together = together
         self.n, self.indptr, self.indices = A.shape[0], A.indptr, A.indices
         if A.row_statistics.empty:
             raise InvalidMatrix("Direct: the matrix has empty rows: it is singular")
@@ -117,6 +139,31 @@ class Analysis:
             self._on_device("cuDSS's solve", self._solve, given, solved)
         return xp.ascontiguousarray(solved)
 
+    def solve_systems(
+        self, values: Array, b: Array, x: Array, groups: Sequence[Group]
+    ) -> list[Group]:
+        """Factorize matrices and solve their systems, without a word of the device to the host.
+
+        A factorization that fails shows in the solutions.
+
+        Parameters
+        ----------
+        values : array, shape (v, nnz)
+            Of the matrices, contiguous.
+        b, x : arrays, shape (s, n)
+            Right-hand sides and memory for the solutions, contiguous.
+        groups : sequence of Group
+            Of ``together`` matrices each.
+
+        Returns
+        -------
+        list of Group
+            The ones that cuDSS refuses at once.
+        """
+        with self._lock:
+            self._holder = None
+            return self._on_device("cuDSS's batch", self._solve_systems, values, b, x, groups)
+
     # calls with the device current
 
     def _create(self, A: Csr, ordering: str | None) -> None:
@@ -130,6 +177,8 @@ class Analysis:
             self._set("REORDERING_ALG", cudss.ReorderingAlg[ordering])
         if self.matched:
             self._set("MATCHING_ALG", cudss.MatchingAlg.MAX_DIAG_PRODUCT)
+        if self.together > 1:
+            self._set("UBATCH_SIZE", self.together)
         index, address = self._dtype(A.index_dtype), self.executor.address
         hermitian = "HERMITIAN" if self.dtype.kind == "c" else "SYMMETRIC"
         self._matrix = self._own(
@@ -158,6 +207,28 @@ class Analysis:
         if failed:
             raise Refused(f"failed at row {failed}")
         self._factorized = True
+
+    def _solve_systems(
+        self, values: Array, b: Array, x: Array, groups: Sequence[Group]
+    ) -> list[Group]:
+        place, refused, address = self.cudss.matrix_set_values, [], self.executor.address
+        of_matrix = int(values.shape[1]) * values.dtype.itemsize
+        of_system = self.n * b.dtype.itemsize
+        begin, rights, solutions = address(values), address(b), address(x)
+        for group in groups:
+            solution, given = self._descriptors((group.last - group.first) // self.together)
+            place(self._matrix, begin + group.matrix * of_matrix)
+            place(given, rights + group.first * of_system)
+            place(solution, solutions + group.first * of_system)
+            phase = "REFACTORIZATION" if self._factorized else "FACTORIZATION"
+            try:
+                self._factorized = False
+                self._execute(phase, solution, given)
+                self._factorized = True
+                self._execute("SOLVE", solution, given)
+            except Refused:
+                refused.append(group)
+        return refused
 
     def _solve(self, b: Array, x: Array) -> None:
         solution, given = self._descriptors(b.shape[1])

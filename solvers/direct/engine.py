@@ -14,6 +14,7 @@ from .shared_library import shared_library
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...core.batch.factors import FactoredSystems
     from ...core.executor import Array, Executor
     from ...core.formats import Csr
 
@@ -137,6 +138,25 @@ class Engine(ABC):
     def stays_on(cls, executor: Executor) -> bool:
         """Return whether the engine works on the device of ``executor``, if it is one."""
         return bool(cls.backend) and cls.backend == executor.backend
+
+    def solve_systems(self, pattern: Csr, systems: FactoredSystems) -> bool:
+        """Factorize and solve the systems of a batch, and judge them.
+
+        Parameters
+        ----------
+        pattern : Csr
+            Of all matrices; its values mean nothing.
+        systems : FactoredSystems
+            Their data. Solutions and verdicts are written to it; a system may stay undecided, and
+            is solved by itself.
+
+        Returns
+        -------
+        bool
+            False, and nothing is done, where the engine solves such systems one by one: the
+            default.
+        """
+        return False
 
     @property
     def follows_exactly(self) -> bool:

@@ -21,7 +21,7 @@ MatrixType = IntEnum("MatrixType", "GENERAL SYMMETRIC HERMITIAN SPD HPD", start=
 MatrixViewType = IntEnum("MatrixViewType", "FULL LOWER UPPER", start=0)
 IndexBase = IntEnum("IndexBase", "ZERO ONE", start=0)
 Layout = IntEnum("Layout", "COL_MAJOR ROW_MAJOR", start=0)
-ConfigParam = IntEnum("ConfigParam", {"REORDERING_ALG": 0, "MATCHING_ALG": 3})
+ConfigParam = IntEnum("ConfigParam", {"REORDERING_ALG": 0, "MATCHING_ALG": 3, "UBATCH_SIZE": 14})
 DataParam = IntEnum("DataParam", "INFO LU_NNZ NPIVOTS INERTIA", start=0)
 ReorderingAlg = IntEnum(
     "ReorderingAlg", "DEFAULT BTF_COLAMD COLAMD AMD NESTED_DISSECTION NONE", start=0
@@ -141,10 +141,26 @@ def execute(handle, phase, config, data, matrix, solution, given):
     if out_of_memory:
         out_of_memory -= 1
         raise cuDSSError(Status.ALLOC_FAILED)
-    A, state = alive[matrix], alive[data]
+    together = alive[config].get(ConfigParam.UBATCH_SIZE, 1)
+    for at in range(together):
+        state = alive[data].setdefault(at, {}) if together > 1 else alive[data]
+        moved = (_moved(alive[of], at) for of in (matrix, solution, given))
+        _execute_one(phase, alive[config], state, *moved)
+
+
+def _moved(matrix, at):
+    """Return matrix number ``at`` of those that follow one another."""
+    values, value = (4, 6) if len(matrix) > 4 else (3, 2)
+    size = (matrix[1] if len(matrix) > 4 else matrix[0] * matrix[1]) * at
+    there = list(matrix)
+    there[values] += size * np.dtype(_DTYPES[matrix[value]]).itemsize
+    return there
+
+
+def _execute_one(phase, config, state, A, solution, given):
     if phase == Phase.ANALYSIS:
         state["order"], state["index"] = np.arange(A[0]), A[5]
-        if alive[config].get(ConfigParam.MATCHING_ALG):
+        if config.get(ConfigParam.MATCHING_ALG):
             sizes = np.abs(_dense(A))
             with np.errstate(divide="ignore"):
                 cost = np.where(sizes > 0, -np.log(sizes), 1e9)
@@ -156,9 +172,9 @@ def execute(handle, phase, config, data, matrix, solution, given):
         assert "order" in state and (phase == Phase.FACTORIZATION or "L" in state)
         _factorize(state, _dense(A)[state["order"]])
     else:
-        n, k, value, address = alive[given]
+        n, k, value, address = given
         b = _array(address, n * k, value).reshape(k, n).T[state["order"]]
-        x = _array(alive[solution][3], n * k, value).reshape(k, n).T
+        x = _array(solution[3], n * k, value).reshape(k, n).T
         x[:] = np.linalg.solve(state["U"], np.linalg.solve(state["L"], b))
 
 

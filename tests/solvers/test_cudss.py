@@ -1,6 +1,7 @@
 """cuDSS as an engine: on a GPU by the library, elsewhere by a stand-in for its bindings."""
 
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.solvers import Direct
 from wollemi.solvers.direct import cudss as engine_module
+from wollemi.solvers.direct import cudss_batch as batch_module
 from wollemi.solvers.direct import engines
 
 from ..backends.conftest import executor_names
@@ -197,3 +199,55 @@ def test_a_missing_package_is_named(monkeypatch):
             Direct(wl.Csr(np.eye(2), executor="reference"), engine="cudss")
     finally:
         engine_module.bindings.cache_clear()
+
+
+def batch(place, matrices):
+    """Return matrices of one pattern as a batch there."""
+    return wl.stack([wl.Csr(S, executor=place) for S in matrices])
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batches_have_one_analysis_and_a_verdict_for_each_system(
+    place, dtype, uniform, rng, monkeypatch
+):
+    monkeypatch.setattr(batch_module, "UNIFORM_ROWS", 49 if uniform else 48)
+    matrices = [convection(7, dtype) * (1 + k) for k in range(4)] + [poisson(7, dtype)] * 2
+    solver = Direct(batch(place, matrices), engine="cudss", rtol=1e-4)
+    for columns in ((), (3,)):
+        b = np.stack([block(rng, (49, *columns), dtype) for _ in matrices])
+        for _ in range(2):
+            result = solver.solve(b)
+            assert result.converged.all() and (result.iterations == 1).all()
+            assert "judged at once" in result.notes[-1]
+            for S, x, right in zip(matrices, result.x, b, strict=True):
+                np.testing.assert_allclose(S @ x, right, atol=2000 * np.finfo(dtype).eps)
+    if place.backend == "omp":
+        symmetric = [sp.csr_array(S - S.conj().T).nnz == 0 for S in matrices]
+        assert cudss_standin.phases.count("ANALYSIS") == len(set(symmetric))
+        assert cudss_standin.phases.count("FACTORIZATION") == len(set(symmetric))
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_members_of_a_batch_that_fail_leave_the_bits_of_the_others(
+    place, uniform, rng, monkeypatch
+):
+    monkeypatch.setattr(batch_module, "UNIFORM_ROWS", 25 if uniform else 24)
+    matrices = [sp.csr_array(convection(5) * (1.0 + k)) for k in range(6)]
+    matrices[1].data[:] = 0
+    matrices[3].data[4] = np.nan
+    b, good = rng.standard_normal((6, 25)), [0, 2, 5]
+    mask = np.arange(6) != 4
+    found = Direct(batch(place, matrices), engine="cudss").solve(b, mask=mask)
+    assert found.converged.tolist() == [True, False, True, False, False, True]
+    clean = Direct(batch(place, [matrices[k] for k in good]), engine="cudss").solve(b[good])
+    np.testing.assert_array_equal(clean.x, found.x[good])
+    assert not found.x[4].any() and "NaN" in found.reason[3]
+
+
+def test_batches_with_starts_are_solved_one_by_one(place, rng):
+    matrices = [convection(4) * (1.0 + k) for k in range(2)]
+    b = rng.standard_normal((2, 16))
+    solver = Direct(batch(place, matrices), engine="cudss", rtol=1e-10)
+    result = pickle.loads(pickle.dumps(solver)).solve(b, 0.5 * b)
+    assert result.converged.all() and "one after the other" in result.notes[-1]
