@@ -29,7 +29,7 @@ _DTYPES = {
 }
 
 
-class Group(NamedTuple):
+class MatrixSpan(NamedTuple):
     """Systems of matrices that are factorized at once.
 
     Attributes
@@ -140,8 +140,8 @@ class Analysis:
         return xp.ascontiguousarray(solved)
 
     def solve_systems(
-        self, values: Array, b: Array, x: Array, groups: Sequence[Group]
-    ) -> list[Group]:
+        self, values: Array, b: Array, x: Array, pieces: Sequence[MatrixSpan]
+    ) -> list[MatrixSpan]:
         """Factorize matrices and solve their systems, without a word of the device to the host.
 
         A factorization that fails shows in the solutions.
@@ -152,17 +152,17 @@ class Analysis:
             Of the matrices, contiguous.
         b, x : arrays, shape (s, n)
             Right-hand sides and memory for the solutions, contiguous.
-        groups : sequence of Group
+        pieces : sequence of MatrixSpan
             Of ``together`` matrices each.
 
         Returns
         -------
-        list of Group
+        list of MatrixSpan
             The ones that cuDSS refuses at once.
         """
         with self._lock:
             self._holder = None
-            return self._on_device("cuDSS's batch", self._solve_systems, values, b, x, groups)
+            return self._on_device("cuDSS's batch", self._solve_systems, values, b, x, pieces)
 
     # calls with the device current
 
@@ -209,17 +209,17 @@ class Analysis:
         self._factorized = True
 
     def _solve_systems(
-        self, values: Array, b: Array, x: Array, groups: Sequence[Group]
-    ) -> list[Group]:
+        self, values: Array, b: Array, x: Array, pieces: Sequence[MatrixSpan]
+    ) -> list[MatrixSpan]:
         place, refused, address = self.cudss.matrix_set_values, [], self.executor.address
         of_matrix = int(values.shape[1]) * values.dtype.itemsize
         of_system = self.n * b.dtype.itemsize
         begin, rights, solutions = address(values), address(b), address(x)
-        for group in groups:
-            solution, given = self._descriptors((group.last - group.first) // self.together)
-            place(self._matrix, begin + group.matrix * of_matrix)
-            place(given, rights + group.first * of_system)
-            place(solution, solutions + group.first * of_system)
+        for piece in pieces:
+            solution, given = self._descriptors((piece.last - piece.first) // self.together)
+            place(self._matrix, begin + piece.matrix * of_matrix)
+            place(given, rights + piece.first * of_system)
+            place(solution, solutions + piece.first * of_system)
             phase = "REFACTORIZATION" if self._factorized else "FACTORIZATION"
             try:
                 self._factorized = False
@@ -227,7 +227,7 @@ class Analysis:
                 self._factorized = True
                 self._execute("SOLVE", solution, given)
             except Refused:
-                refused.append(group)
+                refused.append(piece)
         return refused
 
     def _solve(self, b: Array, x: Array) -> None:

@@ -12,7 +12,7 @@ from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr
 from ...core.status import Stop
-from .cudss_analysis import Analysis, Group, Refused
+from .cudss_analysis import Analysis, MatrixSpan, Refused
 
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems
@@ -95,23 +95,23 @@ class SystemsByCuDss:
         together = self._together(pattern, systems.values, chosen, last - first)
         refused: list[int] = []
         if together == 1:
-            pieces = [slice(0, chosen.size)]
+            parts = [slice(0, chosen.size)]
         else:
-            pieces = [slice(k, k + together) for k in range(0, chosen.size, together)]
-        for piece in pieces:
-            ks = chosen[piece]
+            parts = [slice(k, k + together) for k in range(0, chosen.size, together)]
+        for part in parts:
+            ks = chosen[part]
             size = 1 if together == 1 else ks.size
-            begins, ends = first[piece][::size].tolist(), last[piece][size - 1 :: size].tolist()
-            groups = [Group(*of) for of in zip(ks[::size].tolist(), begins, ends, strict=True)]
+            begins, ends = first[part][::size].tolist(), last[part][size - 1 :: size].tolist()
+            pieces = [MatrixSpan(*of) for of in zip(ks[::size].tolist(), begins, ends, strict=True)]
             try:
                 values = systems.values[int(ks[0])]
                 analysis = self._analysis(pattern, values, hermitian, size)
-                found = analysis.solve_systems(systems.values, systems.b, x, groups)
+                found = analysis.solve_systems(systems.values, systems.b, x, pieces)
             except (InvalidMatrix, Refused):
                 refused += ks.tolist()
                 continue
-            for group in found:
-                refused += range(group.matrix, group.matrix + size)
+            for piece in found:
+                refused += range(piece.matrix, piece.matrix + size)
         return refused
 
     def _together(self, pattern: Csr, values: Array, chosen: Numbers, columns: Numbers) -> int:
