@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import InvalidMatrix
+from ...core.dtypes import real_dtype
 from ...core.formats import Csr
 from ...core.operations import vector
 from ..auto.facts import is_hermitian
-from ..driver.scaling import column_values
+from ..driver.scaling import largest_values
 from .cudss_analysis import Analysis, Refused
 from .cudss_batch import SystemsByCuDss
-from .engine import Engine, EngineFactors, singular
+from .engine import Engine, EngineFactors, LogDeterminant
+from .host_factors import HostFactors
 
 if TYPE_CHECKING:
     from ...core.batch.factors import FactoredSystems
@@ -30,9 +31,15 @@ _ORDERINGS = {
     "natural": "NONE",
 }
 
-#: A solution of a system with random right-hand sides must be this good if pivots were replaced, in
-#: square roots of the unit of rounding.
-_USABLE = 64.0
+#: The backward error that solutions may have, in units of rounding; its square grows with the rows.
+_ACCURATE = 64.0
+
+#: The size of solutions from which on replaced pivots decide on them: the matrix may be singular.
+#: cuDSS puts 1e-5 and 1e-13 of the matrix in the place of a tiny pivot.
+_BY_REPLACED = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e10}
+
+#: Steps of refinement at most in each solve with factors that are not as accurate.
+_STEPS = 3
 
 
 @cache
@@ -56,10 +63,14 @@ class CuDss(Engine):
     """cuDSS: supernodal factors where the matrix is, in its own precision.
 
     Hermitian matrices are factorized as ``L D L^H`` and others as ``L U``, with pivots chosen
-    within supernodes. Tiny pivots are replaced. Where that makes the factors useless, rows are
+    within supernodes. Tiny pivots are replaced. So factors of a matrix that is not positive
+    definite solve a system with random numbers, as a test of their backward error. If it is larger
+    than rounding explains, each solve has steps of refinement. If a few are not enough, rows are
     matched to columns so that the diagonal has the largest product, and the matrix is factorized
-    again.
-    No vector or matrix is copied to the host.
+    again. If that fails, too, SuperLU factorizes the matrix on the host, and a note says so.
+
+    The determinant is by SuperLU, too: cuDSS does not tell how rows were exchanged in supernodes.
+    Nothing else is copied to the host.
 
     Transposes of matrices that are not Hermitian have factors of their own, which are made when
     they are first asked for: cuDSS does not solve with transposed factors.
@@ -128,7 +139,8 @@ class CuDss(Engine):
             return CuDssFactors(self, self._analysis, A, hermitian)
         except Refused as reason:
             self._analysis = None  # the next values may need no matching
-            raise _singular(reason) from None
+            why = f"cuDSS {reason}"
+        return HostFactors(A, why)
 
     def solve_systems(self, pattern: Csr, systems: FactoredSystems) -> bool:
         """Solve the systems of a batch with one analysis, and judge them at once."""
@@ -144,28 +156,35 @@ class CuDss(Engine):
         return Analysis(bindings(), A, hermitian, self._known_ordering, matched)
 
 
-def _singular(reason: Refused) -> InvalidMatrix:
-    return singular(f"cuDSS {reason}")
-
-
 class CuDssFactors(EngineFactors):
     """The factors of one matrix.
 
     An analysis holds the factors of one matrix. If it was used for other values meanwhile, the
     values of this matrix are factorized again before it solves.
+
+    Raises
+    ------
+    Refused
+        If solutions by the factors are not accurate.
     """
 
     def __init__(self, engine: CuDss, analysis: Analysis, A: Csr, hermitian: bool) -> None:
         self.engine, self.analysis, self.hermitian = engine, analysis, hermitian
         # a copy: who owns A may write new values into it while these factors are in use
-        values = A.executor.copy(A.data)
-        self.matrix = Csr._from_arrays(A.executor, A.shape, values, A.indices, A.indptr)
+        self.matrix = A._with_data(A.executor.copy(A.data))
         self.key = object()
         self.notes = []
         self._transposed: EngineFactors | None = None
+        self._determinant: LogDeterminant | None = None
+        self._steps = 0
         self.nnz, replaced, self.counts = analysis.factorize(self.key, self.matrix.data)
+        if replaced or self.counts is None or self.counts[1]:
+            self._steps = self._steps_needed(replaced)
         if replaced:
-            self._require_usable(replaced)
+            self.notes.append(f"direct: cudss replaced {replaced} tiny pivots")
+        if self._steps:
+            steps = f"{self._steps} step{'s' * (self._steps > 1)} of refinement"
+            self.notes.append(f"direct: cudss's factors are not accurate: each solve has {steps}")
         if analysis.matched:
             self.notes.append("direct: cudss matched rows to columns, so that pivots are large")
 
@@ -178,12 +197,23 @@ class CuDssFactors(EngineFactors):
         elif self.hermitian:
             transposed = {"N": "N", "H": "N", "T": "conjugate"}[transposed]
         if transposed == "N":
-            return self.analysis.solve(self.key, self.matrix.data, b)
+            return self._refined(b)
         if transposed == "T":
             return self._of_transpose().solve(b, "N")
         if transposed == "H":
             return self._of_transpose().solve(b.conj(), "N").conj()
         return self.solve(b.conj(), "N").conj()
+
+    def log_determinant(self) -> LogDeterminant:
+        """Return the determinant of the matrix, by factors that SuperLU makes."""
+        if self._determinant is None:
+            made = HostFactors(self.matrix, "cuDSS does not tell the sign of a determinant")
+            self._determinant = made.log_determinant()
+            self.notes.append(
+                "direct: SuperLU factorized the matrix on the host for its determinant: cuDSS does "
+                "not tell the sign"
+            )
+        return self._determinant
 
     def inertia(self) -> tuple[int, int, int]:
         """Return how many eigenvalues of a Hermitian matrix are positive, negative and zero."""
@@ -196,23 +226,57 @@ class CuDssFactors(EngineFactors):
         if self._transposed is None:
             engine = type(self.engine)(self.engine.ordering)
             self._transposed = engine.factorize(self.matrix.transpose())
+            self.notes += [f"{note}, for the transpose" for note in self._transposed.notes]
         return self._transposed
 
-    def _require_usable(self, replaced: int) -> None:
-        """Look whether factors with replaced pivots are of any use: a singular matrix has none."""
+    def _solved(self, b: Array) -> Array:
+        return self.analysis.solve(self.key, self.matrix.data, b)
+
+    def _refined(self, b: Array) -> Array:
+        """Return solutions after the steps of refinement, of which all blocks have as many."""
+        if not self._steps:
+            return self._solved(b)
+        executor = self.matrix.executor
+        b = executor.xp.ascontiguousarray(b)
+        x, residual = self._solved(b), executor.allocate(b.shape, b.dtype)
+        for _ in range(self._steps):
+            self._refine(x, b, residual)
+        return x
+
+    def _refine(self, x: Array, b: Array, residual: Array) -> None:
+        _set_residual(self.matrix, x, b, residual)
+        self.matrix.executor.run(vector.axpby, self._solved(residual), x, 1.0, 1.0)
+
+    def _steps_needed(self, replaced: int) -> int:
+        """Return how many steps of refinement make solutions as good as the matrix allows.
+
+        The measure is the normwise backward error: a solution with a small one is that of a matrix
+        that differs by rounding, also where the matrix is nearly singular and the residual is not
+        small. Replaced pivots of a singular matrix leave a large one, or make solutions large.
+        """
         A, executor = self.matrix, self.matrix.executor
         given = np.random.default_rng(0).standard_normal((A.shape[0], 1)).astype(A.dtype)
         b = executor.from_host(given)
-        x = self.solve(b, "N")
-        residual = executor.allocate(b.shape, b.dtype)
-        for _ in range(2):
+        x, residual = self._solved(b), executor.allocate(b.shape, b.dtype)
+        size = float(largest_values(executor, A.data.reshape(-1, 1))[0])
+        of_b = float(np.abs(given).max())
+        limit = (_ACCURATE + np.sqrt(A.shape[0])) * float(np.finfo(A.dtype).eps)
+        for steps in range(_STEPS + 1):
+            if steps:
+                self._refine(x, b, residual)
             _set_residual(A, x, b, residual)
-            executor.run(vector.axpby, self.solve(residual, "N"), x, 1.0, 1.0)
-        _set_residual(A, x, b, residual)
-        left = float(column_values(executor, vector.norm, residual)[0])
-        if not left <= _USABLE * np.sqrt(np.finfo(A.dtype).eps) * np.linalg.norm(given):
-            raise Refused(f"met {replaced} pivots of about zero")
-        self.notes.append(f"direct: cudss replaced {replaced} tiny pivots")
+            left, of_x = (float(largest_values(executor, v)[0]) for v in (residual, x))
+            grown = size * of_x / of_b
+            error = left / of_b / (grown + 1.0)
+            if replaced and not grown <= _BY_REPLACED[real_dtype(A.dtype)]:
+                break
+            if np.isfinite(left) and error <= limit:
+                return steps
+        raise Refused(
+            f"met {replaced} pivots of about zero"
+            if replaced
+            else f"left a backward error of {error:.0e}"
+        )
 
 
 def _set_residual(A: Csr, x: Array, b: Array, residual: Array) -> None:

@@ -129,15 +129,10 @@ class Analysis:
 
     def solve(self, key: object, values: Array, b: Array) -> Array:
         """Return the solution for a block (n, k), by the factors of ``values``."""
-        xp = self.executor.xp
         with self._lock:
             if self._holder is not key:
                 self._factorize(key, values)
-            # cuDSS takes blocks by columns; one column is that without a copy
-            given = xp.asfortranarray(b)
-            solved = xp.empty_like(given)
-            self._on_device("cuDSS's solve", self._solve, given, solved)
-        return xp.ascontiguousarray(solved)
+            return self._on_device("cuDSS's solve", self._solve, b)
 
     def solve_systems(
         self, values: Array, b: Array, x: Array, pieces: Sequence[MatrixSpan]
@@ -230,11 +225,16 @@ class Analysis:
                 refused.append(piece)
         return refused
 
-    def _solve(self, b: Array, x: Array) -> None:
+    def _solve(self, block: Array) -> Array:
+        xp = self.executor.xp
+        # cuDSS takes blocks by columns; one column is that without a copy
+        b = xp.asfortranarray(block)
+        x = xp.empty_like(b)
         solution, given = self._descriptors(b.shape[1])
         self.cudss.matrix_set_values(given, self.executor.address(b))
         self.cudss.matrix_set_values(solution, self.executor.address(x))
         self._execute("SOLVE", solution, given)
+        return xp.ascontiguousarray(x)
 
     def _execute(self, phase: str, solution: int, given: int) -> None:
         cudss = self.cudss

@@ -189,6 +189,10 @@ class Direct(LinOp, metaclass=Configurable):
                 f"{self.executor.name} and back"
             )
 
+    def _note_later_factors(self) -> None:
+        """Take the notes on factors that an engine made when they were first asked for."""
+        self.notes += [note for note in self._factors.notes if note not in self.notes]
+
     # methods for users
 
     @property
@@ -234,8 +238,11 @@ class Direct(LinOp, metaclass=Configurable):
         ------
         UnsupportedOperation
             If the engine does not give it.
+        InvalidMatrix
+            If another engine makes factors for it, and finds that the matrix is singular.
         """
         found = self._factors.log_determinant()
+        self._note_later_factors()
         if self._scale != 1.0:
             logarithm = found.logarithm - self.shape[0] * float(np.log(self._scale))
             found = LogDeterminant(found.sign, logarithm)
@@ -306,6 +313,7 @@ class Direct(LinOp, metaclass=Configurable):
             history[-1], sides.given(limits.threshold), sides.given(sides.norm)
         )  # fmt: skip
         one = np.ndim(b) == 1
+        self._note_later_factors()
         return Result(
             x=like(self.executor, solution, b),
             stops=stops,

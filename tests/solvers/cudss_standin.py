@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import linear_sum_assignment
 
 DataType = IntEnum(
@@ -175,7 +176,10 @@ def _execute_one(phase, config, state, A, solution, given):
         n, k, value, address = given
         b = _array(address, n * k, value).reshape(k, n).T[state["order"]]
         x = _array(solution[3], n * k, value).reshape(k, n).T
-        x[:] = np.linalg.solve(state["U"], np.linalg.solve(state["L"], b))
+        options = {"check_finite": False}
+        y = solve_triangular(state["L"], b, lower=True, unit_diagonal=True, **options)
+        no_pivot = np.any(state["U"].diagonal() == 0)  # of a matrix of zeros
+        x[:] = np.nan if no_pivot else solve_triangular(state["U"], y, **options)
 
 
 def _factorize(state: dict[str, Any], U: np.ndarray) -> None:
@@ -184,9 +188,11 @@ def _factorize(state: dict[str, Any], U: np.ndarray) -> None:
     for j in range(n):
         if abs(U[j, j]) <= tiny:
             U[j, j], replaced = tiny, replaced + 1
-        L[j + 1 :, j] = U[j + 1 :, j] / U[j, j]
-        U[j + 1 :] -= np.outer(L[j + 1 :, j], U[j])
-        U[j + 1 :, j] = 0
+        below, right = (j + 1 + np.flatnonzero(part[j + 1 :]) for part in (U[:, j], U[j]))
+        L[below, j] = U[below, j] / U[j, j]
+        with np.errstate(all="ignore"):  # factors without pivoting may grow without bound
+            U[np.ix_(below, right)] -= np.outer(L[below, j], U[j, right])
+        U[below, j] = 0
     pivots = U.diagonal().real
     counts = [np.sum(pivots > 0), np.sum(pivots < 0)]
     state.update(L=L, U=U, INFO=0, NPIVOTS=replaced, INERTIA=counts)

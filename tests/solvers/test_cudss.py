@@ -123,6 +123,93 @@ def test_rows_are_matched_where_pivots_are_zero(place, rng):
     np.testing.assert_allclose(cycle @ solver.solve(b).x, b, atol=1e-12)
 
 
+def small_pivots(n: int) -> sp.csr_array:
+    """Return blocks with a small, but not a tiny pivot, which lose half of the digits."""
+    blocks = [np.array([[1e-8, 1.0 + k / n], [1.0, 2.0]]) for k in range(n)]
+    coupled = sp.block_diag(blocks) + 0.1 * sp.eye_array(2 * n, k=2)
+    return sp.csr_array(coupled)
+
+
+def cycle(n: int, rng: np.random.Generator) -> sp.csr_array:
+    """Return a matrix that is singular but for rounding, with its rows in disorder."""
+    S = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    S[0, n - 1] = S[n - 1, 0] = -1.0
+    scale = sp.diags_array(10.0 ** rng.uniform(-1, 1, n))
+    return sp.csr_array(scale @ S.tocsr() @ scale)[rng.permutation(n)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_factors_alone_are_accurate_without_large_pivots(place, dtype, rng):
+    zeros = sp.random_array((15, 15), density=0.2, rng=rng)
+    zeros = zeros + sp.eye_array(15, k=1) * 3 + sp.eye_array(15, k=-1) + sp.eye_array(15, k=-14)
+    for made in (zeros, small_pivots(10)):
+        S = sp.csr_array(sp.csr_array(made) * (1 + 0.5j) if dtype == "complex128" else made)
+        solver = Direct(wl.Csr(S, executor=place), engine="cudss")
+        b = block(rng, (S.shape[0], 2), dtype)
+        for turned, matrix in (
+            (solver, S), (solver.T, S.T), (solver.H, S.conj().T), (solver.T.H, S.conj()),
+        ):  # fmt: skip
+            np.testing.assert_allclose(matrix @ (turned @ b), b, atol=1e-12)
+            np.testing.assert_allclose(matrix @ turned.solve(b).x, b, atol=1e-12)
+    if place.backend != "cuda":
+        assert any("step of refinement" in note for note in solver.notes)
+        x = np.linalg.solve(S.toarray(), b)
+        engine_x = solver._factors._solved(b)
+        assert np.abs(S @ engine_x - b).max() > 1e-10 > np.abs(S @ (solver @ b) - b).max()
+        assert np.abs((solver @ b) - x).max() <= 1e-12 * np.abs(x).max()
+
+
+def test_superlu_factorizes_where_the_factors_stay_inaccurate(place, rng):
+    S = cycle(60, rng)
+    solver = Direct(wl.Csr(S, executor=place), engine="cudss")
+    if place.backend != "cuda":
+        assert any("SuperLU made the factors, on the host" in note for note in solver.notes)
+    on_host = Direct(wl.Csr(S), engine="superlu")
+    for turned, other in ((solver, on_host), (solver.T, on_host.T)):
+        b = block(rng, (60, 2), "float64")
+        x = turned @ b
+        assert place.owns(turned @ place.from_host(b))
+        error = np.abs(turned.A.to_scipy() @ x - b).max()
+        assert error <= 1e-13 * np.abs(S).max() * np.abs(x).max()
+        assert np.abs(x).max() >= 1e10 and np.abs(other @ b).max() >= 1e10
+    solver.update(wl.Csr(S + sp.eye_array(60), executor=place))
+    assert not any("SuperLU" in note for note in solver.notes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_determinants(place, dtype):
+    for S in (poisson(4, dtype), convection(4, dtype), sp.csr_array(small_pivots(4).astype(dtype))):
+        solver = Direct(wl.Csr(S, executor=place), engine="cudss")
+        for turned, matrix in ((solver, S), (solver.H, S.conj().T)):
+            expected = np.linalg.slogdet(matrix.toarray())
+            found = turned.log_determinant()
+            np.testing.assert_allclose(found.sign, expected.sign, atol=1e-4)
+            np.testing.assert_allclose(found.logarithm, expected.logabsdet, rtol=1e-4)
+        assert any("for its determinant" in note for note in solver.notes)
+    batch = wl.stack([wl.Csr(factor * S, executor=place) for factor in (1.0, -2.0)])
+    found = Direct(batch, engine="cudss").log_determinant()
+    expected = np.linalg.slogdet(np.stack([S.toarray(), -2 * S.toarray()]))
+    np.testing.assert_allclose(found.sign, expected.sign, atol=1e-4)
+    np.testing.assert_allclose(found.logarithm, expected.logabsdet, rtol=1e-4)
+
+
+def test_nothing_of_a_solve_is_done_while_work_is_captured(place, monkeypatch):
+    solver, b = Direct(wl.Csr(convection(4), executor=place), engine="cudss"), np.ones((16, 2))
+    block_there = place.from_host(b)
+
+    def refused(*arguments):
+        raise wl.errors.CaptureRefused("captured")
+
+    def called(*arguments):
+        raise AssertionError("a library of CuPy may be called")
+
+    with monkeypatch.context() as captured:
+        captured.setattr(type(place), "call", refused)
+        captured.setattr(place.xp, "asfortranarray", called)
+        with pytest.raises(wl.errors.CaptureRefused):
+            solver @ block_there
+
+
 def test_orderings_unsorted_rows_and_indices_of_64_bits(place, rng):
     S, b = convection(5), rng.standard_normal(25)
     for ordering in engines()["cudss"].orderings:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....core.capture import COPIES, FROM_HOST, recorded_call, refused
 from ....core.energy import EnergyCounter
+from ....core.errors import CaptureRefused
 from ....core.executor import Array, Executor
 from ....core.iteration import Cycles, Iteration, Replay
 from ....core.links import Links, drive_alone, works_alone
@@ -246,10 +247,12 @@ class CudaExecutor(GpuExecutor):
         unused.add(self._free, work, function, operands)
 
     def _free(self, work: str, function: Callable[..., object], operands: Any) -> None:
-        if self._is_captured():  # by a user: the next resource that is dropped tries again
+        try:
+            self.refuse_host("")
+        except CaptureRefused:  # of a user: the next resource that is dropped tries again
             unused.postpone(self._free, work, function, operands)
         else:
-            self.call(work, function, *operands)
+            self._guarded(work, 0, function, *operands)
 
     def scratch(self, nbytes: int, counters: int = 1) -> tuple[int, int]:
         """Return the addresses of scratch memory and of counters, for the next launch.

@@ -130,8 +130,12 @@ class _Unused:
             if self._members or self._lost or self._captures:
                 return
             waiting, self._kept = self._kept, []
-            for release, arguments in reversed(waiting):
-                release(*arguments)
+            try:
+                while waiting:
+                    release, arguments = waiting.pop()
+                    release(*arguments)
+            finally:  # an error of one must not lose the others
+                self._kept += waiting
 
 
 def _nothing(*things: Any) -> None:
@@ -167,16 +171,17 @@ class GraphBuilder:
         runtime, after = self._runtime, self._after
         mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed
         pointer = self._stream.ptr
-        checked(
-            runtime.cudaStreamBeginCaptureToGraph(
-                pointer, self._graph, after or None, None, len(after), mode
+        with unused.kept_while_capturing():  # until the stream itself is captured no more
+            checked(
+                runtime.cudaStreamBeginCaptureToGraph(
+                    pointer, self._graph, after or None, None, len(after), mode
+                )
             )
-        )
-        try:
-            with self._stream, self._executor.own_capture(), self._memory.used():
-                launches()
-        finally:
-            ended = runtime.cudaStreamEndCapture(pointer)
+            try:
+                with self._stream, self._executor.own_capture(), self._memory.used():
+                    launches()
+            finally:
+                ended = runtime.cudaStreamEndCapture(pointer)
         checked(ended)
         self._after = self._nodes()
 

@@ -14,9 +14,10 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda.loop import loop, schedule
 from wollemi.backends.cuda.runtime import graphs
+from wollemi.backends.cuda.runtime.executor import CudaExecutor
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
-from wollemi.core.errors import DeviceError
+from wollemi.core.errors import CaptureRefused, DeviceError
 from wollemi.core.operations import matrix
 from wollemi.core.program import Call, Program
 from wollemi.core.step import Steps, dot
@@ -212,6 +213,51 @@ def test_nothing_is_given_back_while_a_group_is_at_work(monkeypatch):
         ]
 
 
+def test_nothing_is_given_back_while_a_graph_is_captured(monkeypatch):
+    given_back = []
+    with driver(monkeypatch) as (log, executor):
+        executor.own_capture = graphs.unused.kept_while_capturing
+        builder = graphs.GraphBuilder(executor)
+
+        def launches():
+            graphs.unused.add(lambda: given_back.append(len(calls(log, "cudaStreamEndCapture"))))
+            assert not given_back
+            assert not gc.isenabled()
+
+        builder.part(launches)
+        assert given_back == [1]  # the stream is captured no more
+        assert gc.isenabled()
+        with pytest.raises(ZeroDivisionError):
+            builder.part(lambda: 1 / 0)
+        assert gc.isenabled()
+        graphs.unused.postpone(given_back.append, "later")
+        assert given_back == [1]
+        graphs.unused.keep()
+        assert given_back == [1, "later"]
+
+
+def test_memory_of_a_library_is_freed_after_the_capture_of_a_user():
+    freed, captured = [], [True]
+
+    class Device(CudaExecutor):
+        def __init__(self) -> None:
+            pass
+
+        def refuse_host(self, reason):
+            if captured[0]:
+                raise CaptureRefused(reason)
+
+        def _guarded(self, work, nbytes, function, *operands):
+            return function(*operands)
+
+    Device().give_back("the memory of a test", lambda: freed.append(1))
+    graphs.unused.keep()  # any resource that is given back meanwhile
+    assert not freed
+    captured[0] = False
+    graphs.unused.keep()
+    assert freed == [1]
+
+
 def test_what_a_lost_member_may_use_is_never_given_back():
     unused = graphs._Unused()
     given_back = []
@@ -223,26 +269,6 @@ def test_what_a_lost_member_may_use_is_never_given_back():
     assert gc.isenabled()
     unused.add(given_back.append, 2)
     assert not given_back
-
-
-def test_nothing_is_given_back_in_a_capture(monkeypatch):
-    with driver(monkeypatch) as (_, executor):
-        unused, given_back = graphs._Unused(), []
-        monkeypatch.setattr(graphs, "unused", unused)
-        builder = graphs.GraphBuilder(executor)
-
-        def launches() -> None:
-            with unused.kept_while_capturing():
-                unused.add(given_back.append, "within")
-                assert not gc.isenabled()
-                assert not given_back
-            unused.postpone(given_back.append, "later")
-
-        builder.part(launches)
-        assert gc.isenabled()
-        assert given_back == ["within"]
-        unused.add(given_back.append, "the next")
-        assert given_back == ["within", "the next", "later"]
 
 
 def test_what_the_driver_refuses_is_a_device_error(monkeypatch):
