@@ -182,6 +182,15 @@ class Algorithm(ABC):
             beta.
         """
 
+    def complete(self, A: Any, state: Any) -> None:
+        """Make the parts of a state that :meth:`prepare` left to later products.
+
+        Called before :meth:`held_alone`.
+        """
+        finish = getattr(state, "complete", None)
+        if finish is not None:
+            finish(A)
+
     def held_alone(self, state: Any) -> Any:
         """Return the part of a state that products read, without the arrays for new values.
 

@@ -27,6 +27,7 @@ from .transfer import Transfer
 from .unsupported import reason_of
 
 if TYPE_CHECKING:
+    from .array_scans import ArrayScans
     from .distributed.ranks import RankLinks
     from .energy import EnergyCounter
     from .iteration import Cycles, Iteration, Replay
@@ -301,6 +302,9 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     #: Whether launches of a product are kept, so that :meth:`run_repeatably` may return them.
     keeps_launches: bool = False
+
+    #: Passes over arrays of the host by all threads; None where NumPy makes them.
+    scans: ArrayScans | None = None
 
     def goes_straight(self) -> bool:
         """Return whether nothing in this thread needs to know of a kept launch that is repeated.

@@ -35,7 +35,10 @@ class RowStatistics(NamedTuple):
 
 def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatistics:
     """Return the statistics of the rows that ``indptr`` delimits."""
-    return lengths_in_numbers(executor.to_host(indptr), columns)
+    known = None if executor.scans is None else executor.scans.row_lengths(executor, indptr)
+    if known is None:
+        return lengths_in_numbers(executor.to_host(indptr), columns)
+    return in_numbers(int(indptr.size) - 1, columns, int(indptr[-1]), *known)
 
 
 def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "omp/csr_state.hpp"
+#include "omp/uninterrupted.hpp"
 
 namespace wl {
 
@@ -34,18 +35,6 @@ std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string
     return nullptr;
   return std::make_shared<CsrPatterns<S, T, I>>(A, std::move(patterns), parts);
 }
-
-// Loops are not ended by Ctrl-C while it lives, also in the middle of a solve that can be.
-class Uninterrupted {
-public:
-  Uninterrupted() { belonging().interruption = nullptr; }
-  ~Uninterrupted() { belonging().interruption = outer_; }
-  Uninterrupted(const Uninterrupted&) = delete;
-  Uninterrupted& operator=(const Uninterrupted&) = delete;
-
-private:
-  Interruption* const outer_ = belonging().interruption;
-};
 
 // A copy with some old values and some new ones would be worse than waiting for it.
 template <class S, class T, class I>

@@ -26,6 +26,7 @@ from .batch import solve
 from .batch_direct import factorize, solve_factored
 from .kernels import called, kernel
 from .level import level, native
+from .scans import SHARED_COPY, NativeScans
 from .table import algorithms
 from .threads import default_threads
 from .triangular import rules
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 #: Bytes. Vector registers of 64 bytes that begin in the middle of a line touch two:
 #: bicgstab.update takes 1.45 times as long on vectors of 4,000 in the second-level cache.
 CACHE_LINE = 64
-
-#: Bytes from which threads share a copy; below, waking them takes as long.
-SHARED_COPY = 1 << 20
 
 #: The columns that run where a tape is played once, for any status.
 _ONCE = np.ones(1, np.int32)
@@ -106,6 +104,7 @@ class OmpExecutor(Executor):
     transfer_type = OmpTransfer
     algorithms = algorithms
     link_ranks = staticmethod(_links_by_memory)
+    scans = NativeScans()
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = default_threads() if threads is None else int(threads)

@@ -28,6 +28,7 @@ void add_function_entries(PyObject* module);
 void add_interleaved_entries(PyObject* module);
 void add_memory_entries(PyObject* module);
 void add_text_entries(PyObject* module);
+void add_argument_entries(PyObject* module);
 void add_batch_direct_entries(PyObject* module);
 
 void add_lane_plan_entries(PyObject* module);
@@ -381,5 +382,6 @@ PYBIND11_MODULE(WOLLEMI_NATIVE_MODULE, module) {
   wl::add_interleaved_entries(module.ptr());
   wl::add_memory_entries(module.ptr());
   wl::add_text_entries(module.ptr());
+  wl::add_argument_entries(module.ptr());
   wl::add_batch_direct_entries(module.ptr());
 }

@@ -65,6 +65,10 @@ class Sell(_Native):
     state: ClassVar[str] = "sell"
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
+    def complete(self, A: Any, state: Any) -> None:
+        """Make the copy, which the first product does without."""
+        self.update_values(A, state)
+
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
         """Return that the lengths of rows vary, if they do and a copy pays."""
         s, rules = facts.statistics, on.constants.of(slices.SellConstants)

@@ -2,7 +2,8 @@
 
 The checks of :mod:`.validate` take arrays of the host. Here sums over the arrays leave the device,
 never the arrays themselves. Arrays that do not pass, or that must be converted first, are left to
-the checks of the host, which name the position in their messages.
+the checks of the host, which name the position in their messages. Large arrays of the host are
+checked while they are copied, where the executor can do that.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from .given import as_held, checked_shape
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
+
+#: Dtypes of values that need no conversion: entries of booleans at one position become one.
+_COPIED = frozenset((*VALUE_DTYPES, *EXACT_DTYPES)) - {np.dtype(np.bool_)}
 
 #: The largest index that 64 bits hold.
 _UNBOUNDED = int(np.iinfo(np.int64).max)
@@ -55,7 +59,7 @@ def compressed(
     """
     found = _native(executor, triple)
     if found is None:
-        return None
+        return _copied(executor, triple, shape, rows_first) if copy else None
     data, indices, indptr = found
     if indptr.size == 0 or data.size != indices.size or (is_narrow(data.dtype) and not rows_first):
         return None
@@ -73,6 +77,35 @@ def compressed(
     dtype = index_dtype(max(int(data.size), *shape), indices.dtype, indptr.dtype)
     held = (as_held(executor, array, dtype, copy=copy) for array in (indices, indptr))
     return CompressedArrays(shape, as_held(executor, data, copy=copy), *held)
+
+
+def _copied(
+    executor: Executor, triple: Any, shape: Any, rows_first: bool
+) -> CompressedArrays | None:
+    """Return copies of large arrays of the host, whose copy looks at the indices, or None."""
+    scans = executor.scans
+    if scans is None or shape is None or not all(_is_row(executor, array) for array in triple):
+        return None
+    data, indices, indptr = triple
+    major, minor = checked_shape(shape) if rows_first else checked_shape(shape)[::-1]
+    dtype = index_dtype(max(data.size, major, minor), indices.dtype, indptr.dtype)
+    if data.dtype not in _COPIED or indices.dtype != dtype or indptr.dtype != dtype:
+        return None
+    if indptr.size != major + 1 or not data.size == indices.size == indptr[-1]:
+        return None
+    copied = scans.copy_of_indices(executor, indices)
+    if copied is None or not 0 <= copied[1] < minor:
+        return None
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return None
+    of_matrix = (major, minor) if rows_first else (minor, major)
+    return CompressedArrays(of_matrix, executor.copy(data), copied[0], executor.copy(indptr))
+
+
+def _is_row(executor: Executor, array: Any) -> bool:
+    """Return whether an array of the host has one dimension, as kernels read it."""
+    native = type(array) is np.ndarray and executor.owns(array)
+    return native and array.ndim == 1 and bool(array.flags.c_contiguous)
 
 
 def coordinates(

@@ -82,6 +82,7 @@ keep it as long as that is needed
             raise UnsupportedOperation(_why_not(A))
         self.executor, self.shape, self.dtype = A.executor, A.shape, A.dtype
         self.nnz, self.storage_dtype = A.nnz, A.storage_dtype
+        plan.algorithm.complete(A, plan.state)
         held = plan.algorithm.held_alone(plan.state)
         #: Native code reads it here.
         self._plan = Plan(plan.algorithm, plan.reason, plan.statistics, held)

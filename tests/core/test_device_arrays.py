@@ -139,3 +139,41 @@ def test_other_dtypes_are_converted_as_ever(device):
     )
     A = wl.Csr((data, indices, indptr), shape=S.shape)
     assert A.dtype == "int64" and (A.to_scipy().data == np.arange(S.nnz)).all()
+
+
+def large_arrays(index="int32", dtype="float64"):
+    """Return arrays that threads copy, of 600 rows and 700 columns."""
+    lengths = np.full(600, 500)
+    indices = np.tile(np.arange(700 - 500, 700), 600).astype(index)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+    return np.arange(indices.size).astype(dtype), indices, indptr
+
+
+@pytest.mark.parametrize("kind", [wl.Csr, wl.Csc])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "int8"])
+def test_large_arrays_of_the_host_are_copied(kind, index, dtype):
+    data, indices, indptr = given = large_arrays(index, dtype)
+    shape = (600, 700) if kind is wl.Csr else (700, 600)
+    A = kind((data, indices, indptr), shape=shape, executor="omp:2")
+    assert A.shape == shape and A.dtype == dtype and A.indices.dtype == index
+    for ours, theirs in zip((A.data, A.indices, A.indptr), given, strict=True):
+        assert np.array_equal(ours, theirs) and not np.may_share_memory(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({1: (4, 700)}, r"indices\[4\] = 700 is outside of 0..699"),
+        ({1: (299_999, -1)}, r"indices\[299999\] = -1 is outside"),
+        ({2: (0, 1)}, r"indptr\[0\] = 1, expected 0"),
+        ({2: (-1, 3)}, "indptr"),
+        ({2: (7, 10**6)}, "indptr is not increasing"),
+    ],
+)
+def test_what_is_wrong_in_large_arrays_of_the_host_is_named(change, message):
+    arrays = large_arrays()
+    for array, (at, value) in change.items():
+        arrays[array][at] = value
+    with pytest.raises(InvalidMatrix, match=message):
+        wl.Csr(arrays, shape=(600, 700), executor="omp:2")

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import wollemi as wl
 from wollemi.core.algorithm import Facts, Selection, candidates
 from wollemi.core.errors import InvalidArgument
-from wollemi.core.statistics import RowStatistics
+from wollemi.core.statistics import RowStatistics, lengths_in_numbers, row_statistics
 
 EXECUTOR = wl.executor("omp:3")
 
@@ -167,3 +167,43 @@ def test_a_plan_of_another_dtype_is_refused() -> None:
     A._plan = B._plan
     with pytest.raises(TypeError, match="its plan was made for other dtypes"):
         A @ np.ones(27)
+
+
+def unequal_rows(longest: int, rows: int = 9_003) -> Any:
+    """Return a matrix with rows of 0 to ``longest`` entries, and a last slice that is not full."""
+    rng = np.random.default_rng(5)
+    row = np.repeat(np.arange(rows), rng.integers(0, longest + 1, rows))
+    entries = rng.standard_normal(row.size), (row, rng.integers(0, rows, row.size))
+    return sp.csr_array(sp.coo_array(entries, (rows, rows)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("longest", [9, 40, 300])
+def test_a_first_product_has_the_bits_of_the_later_ones(longest: int, dtype: str) -> None:
+    S = unequal_rows(longest).astype(dtype)
+    A = wl.Csr(S, executor=EXECUTOR).with_kernel("sell")
+    x = np.random.default_rng(6).standard_normal(S.shape[1]).astype(dtype)
+    copied = 0.9 * A.nnz * np.dtype(dtype).itemsize
+    first = A @ x
+    assert (A.plan_nbytes > copied) == (longest == 300)  # longer rows are copied at once
+    assert np.array_equal(first, A @ x)
+    assert A.plan_nbytes > copied
+    assert np.array_equal(first, A @ x)
+
+
+def test_new_values_before_the_second_product_are_in_the_copy() -> None:
+    S = unequal_rows(9)
+    A, x = wl.Csr(S, executor=EXECUTOR).with_kernel("sell"), np.ones(S.shape[1])
+    for factor, products in ((2.0, 1), (3.0, 2), (4.0, 1)):
+        A.update_values(factor * S.data)
+        for _ in range(products):
+            np.testing.assert_allclose(A @ x, factor * (S @ x), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("rows", [0, 1, 20_000])
+def test_threads_count_rows_as_numpy_does(rows: int, index: str) -> None:
+    rng = np.random.default_rng(7)
+    lengths = rng.integers(0, 50, rows) * (rng.random(rows) < 0.7)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+    assert row_statistics(EXECUTOR, indptr, 5) == lengths_in_numbers(indptr, 5)

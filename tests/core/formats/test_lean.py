@@ -45,10 +45,12 @@ def test_products_keep_no_copy_and_are_the_same(on: Any) -> None:
 
 def test_a_copy_counts() -> None:
     A = wl.Csr(unequal(), executor="omp").with_kernel("sell")
-    assert A.plan_nbytes > 0.9 * A.nnz * 12
     asked = A.lean().with_kernel("sell")
     assert asked.plan.kernel == "sell" and asked.is_lean
-    assert asked.plan_nbytes > 0.9 * A.nnz * 12
+    for matrix in (A, asked):
+        for _ in range(2):  # the first product goes by rows
+            matrix @ np.ones(3000)
+        assert matrix.plan_nbytes > 0.9 * A.nnz * 12
 
 
 @tool(compiler() is not None, "no C++ compiler: set CXX")
