@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ExecutorMismatch, InvalidArgument, ShapeMismatch
-from ..operations import structure
 from . import base
 from .csr import Csr
 from .permutation import Permutation
+from .rowwise import of_pattern
+from .selection import sorted_once, take_rows
 
 if TYPE_CHECKING:
     from ..executor import Array
@@ -31,22 +32,23 @@ def permuted(A: Csr, rows: Array, columns: Array) -> tuple[Csr, Array]:
     -------
     B : Csr
         The permuted matrix.
+    places : array of int64, shape (nnz,)
         ``B.data == A.data[places]``.
     """
-    xp, dtype = A.executor.xp, A.index_dtype
-    lengths = (A.indptr[1:] - A.indptr[:-1])[rows]
-    indptr = xp.concatenate([xp.zeros(1, dtype=dtype), xp.cumsum(lengths, dtype=dtype)])
-    entries = xp.arange(A.nnz, dtype=np.int64)
-    row = xp.searchsorted(indptr[1:], entries, side="right")
-    places = entries - indptr[row] + A.indptr[rows[row]]
-    inverse = xp.zeros(A.shape[1], dtype=dtype)
-    inverse[columns] = xp.arange(A.shape[1], dtype=dtype)
-    zeros = A.executor.zeros((A.nnz,), np.float32)
-    unsorted = Csr._from_arrays(A.executor, A.shape, zeros, inverse[A.indices[places]], indptr)
-    indices, _, order = A.executor.run(structure.csr_sort, unsorted)
-    places = places[order]
-    made = Csr._from_arrays(A.executor, A.shape, A.data[places], indices, indptr)
-    return made, places
+    numbers = A.executor.xp.arange(A.nnz, dtype=np.float64)
+    made = _in_order(of_pattern(A, numbers), rows, columns)
+    places = made.data.astype(np.int64)
+    return of_pattern(made, A.data[places]), places
+
+
+def _in_order(A: Csr, rows: Array, columns: Array) -> Csr:
+    """Return the permuted matrix, sorted; the values are moved, whichever dtype they have."""
+    xp = A.executor.xp
+    taken = take_rows(A, rows)
+    inverse = xp.empty(A.shape[1], A.index_dtype)
+    inverse[columns] = xp.arange(A.shape[1], dtype=A.index_dtype)
+    indices = inverse[taken.indices]
+    return sorted_once(Csr._from_arrays(A.executor, A.shape, taken.data, indices, taken.indptr))
 
 
 def indices_of(permutation: Any, A: Matrix, length: int, name: str) -> Array:
@@ -78,7 +80,7 @@ def permute(A: Matrix, p: Any, q: Any) -> Matrix:
     rows = indices_of(p, A, A.shape[0], "p")
     square = q is None and p is not None and A.shape[0] == A.shape[1]
     columns = rows if square else indices_of(q, A, A.shape[1], "q")
-    made, _ = permuted(A.asformat("csr"), rows, columns)
+    made = _in_order(A.asformat("csr"), rows, columns)
     made._follows = A._follows
     found: Matrix = made.asformat(A.format)
     return found
