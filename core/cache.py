@@ -38,6 +38,9 @@ _ABANDONED = 3600.0
 
 _ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
+#: The variables of the environment that name the folder of all caches.
+_NAMING = ("WOLLEMI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+
 #: Folders that were refused, which is said once.
 _refused: set[Path] = set()
 
@@ -181,6 +184,8 @@ class CodeCache:
     ) -> None:
         self.name, self.suffix, self.limit = name, suffix, limit
         self._folder = folder
+        #: The folder that was checked last, and the variables of the environment that named it.
+        self._known: tuple[tuple[str | None, ...], Path] | None = None
         #: Files that were loaded as libraries stay open: the loader knows them by these numbers.
         self._loaded: list[int] = []
 
@@ -192,11 +197,24 @@ class CodeCache:
         OSError
             If there is no such folder.
         """
-        if self._folder is None:
-            return private_folder(self.name)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_private(self._folder)
-        return self._folder
+        found = self._folder
+        if found is None:
+            found = private_folder(self.name)
+        else:
+            found.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(found)
+        self._known = tuple(map(os.environ.get, _NAMING)), found
+        return found
+
+    def _known_folder(self) -> Path:
+        """Return the folder without another check, if it was checked under the same name.
+
+        A first solve on a GPU reads some hundred entries. Each is checked itself, and nobody but
+        their owner can exchange a folder that was private.
+        """
+        known = self._known
+        same = known is not None and known[0] == tuple(map(os.environ.get, _NAMING))
+        return known[1] if known is not None and same else self.folder()
 
     def file_name(self, key: str) -> str:
         """Return the name of an entry's file."""
@@ -221,8 +239,7 @@ class CodeCache:
     def load(self, key: str) -> bytes | None:
         """Return the entry of a key, or None if there is none that can be trusted."""
         try:
-            folder = self.folder()
-            with self._checked(folder, key) as (_, content):
+            with self._checked(self._known_folder(), key) as (_, content):
                 return content
         except OSError:
             return None

@@ -26,6 +26,12 @@ _TOKEN = re.compile(
 )
 
 
+#: The directives and comments of text without literals, and the signs of other text: quotation
+#: marks, comments between marks, lines that go on, an apostrophe before a comment.
+_LINE = re.compile(r"^[ \t]*#[ \t]*line\b[^\n]*", re.MULTILINE)
+_REST = re.compile(r"//[^\n]*")
+_OTHER = re.compile(r'"|/\*|\\\n|\'[^\n]*//')
+
 #: The beginning of a part of a program: that is where another file begins or goes on.
 _PART = "\n#line "
 
@@ -61,6 +67,19 @@ class _Tokens(NamedTuple):
 
 @lru_cache(maxsize=1024)  # a program of 50 kB takes some milliseconds, and most share their headers
 def _tokens(text: str) -> _Tokens:
+    plain = _LINE.sub(" ", text)
+    if _OTHER.search(plain):
+        return _tokens_of_any(text)
+    return _Tokens(_full_lines(_REST.sub(" ", plain)), True)
+
+
+def _full_lines(text: str) -> str:
+    lines = map(str.rstrip, text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _tokens_of_any(text: str) -> _Tokens:
+    """Return the same of text with literals or comments of any kind."""
     kept, code, end = "", "", 0
     for found in _TOKEN.finditer(text):
         between, end = text[end : found.start()], found.end()
@@ -68,5 +87,4 @@ def _tokens(text: str) -> _Tokens:
         code += between
     code += text[end:]
     ends = not text.endswith("\\\n") and '"' not in code and "/*" not in code
-    lines = map(str.rstrip, (kept + text[end:]).split("\n"))
-    return _Tokens("\n".join(line for line in lines if line), ends)
+    return _Tokens(_full_lines(kept + text[end:]), ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -141,6 +142,22 @@ def test_the_users_own_cache_is_where_it_is_without_a_choice(monkeypatch, tmp_pa
 
 
 # contents
+
+
+def test_entries_are_read_from_a_folder_that_was_checked_once(code, at_home, monkeypatch, tmp_path):
+    code.save("key", b"content")
+    made, check = [], cache._make_private
+    monkeypatch.setattr(cache, "_make_private", lambda path: made.append(path) or check(path))
+    assert code.load("key") == code.load("key") == b"content" and not made
+    monkeypatch.setenv("WOLLEMI_CACHE_DIR", str(tmp_path / "other"))
+    assert code.load("key") is None and made
+
+
+def test_a_folder_that_went_is_made_again(code, at_home):
+    code.save("key", b"content")
+    shutil.rmtree(at_home)
+    assert code.load("key") is None
+    assert code.get("key", lambda: b"again") == code.load("key") == b"again"
 
 
 def test_an_entry_is_made_once(code):

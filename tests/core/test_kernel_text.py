@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from wollemi.backends.cuda.runtime import archive
@@ -74,6 +76,24 @@ def test_a_token_changes_the_key(old, new):
 )
 def test_literals_are_no_comments(text, tokens):
     assert without_comments(text) == tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int a; // one\n\n  int b;  \n",
+        '#line 3 "a.hpp"\nint a; // one',
+        "int a = 1'000; // not a row's\nint b;",
+        "char c = '/'; int d; // '/'",
+        "// it's\nint a; // 5\" wide\n",
+        "int a; /* one // two\n */ int b;",
+        "// one \\\ntwo\nint a;",
+        *(path.read_text() for path in sorted((wrappers.ROOT / "simt").glob("*.hpp"))[:20]),
+    ],
+)
+def test_text_without_literals_is_read_like_any_other(text):
+    for part in (text, re.sub(r"#include.*", "", text), re.sub(r"[\"']", "", text)):
+        assert kernel_text._tokens(part) == kernel_text._tokens_of_any(part)
 
 
 def test_a_program_has_the_tokens_of_its_files_each_of_which_is_read_once():
