@@ -18,6 +18,7 @@ from .linop import FACTS, LinOp, added, product, scaled
 from .operations import vector
 from .precision import in_double
 from .room import with_room_after
+from .wording import counted
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -32,6 +33,10 @@ class Temporary:
 
     def __init__(self) -> None:
         self._free: dict[int, list[Array]] = {}
+
+    def __repr__(self) -> str:
+        blocks = sum(map(len, self._free.values()))
+        return f"<temporary memory: {counted(blocks, 'block')} at hand>"
 
     @contextmanager
     def block(

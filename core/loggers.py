@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from .errors import InvalidArgument
+from .wording import counted
 
 if TYPE_CHECKING:
     from .events import Allocation, Application, Copy
@@ -84,6 +85,10 @@ class Logger:
     every: int = 100
     true_residual: bool = False
 
+    def __repr__(self) -> str:
+        true = ", true_residual=True" if self.true_residual else ""
+        return f"<{type(self).__name__} every={self.every}{true}>"
+
     def start(self, snapshot: Snapshot) -> None:
         """See the initial residual."""
 
@@ -140,6 +145,9 @@ class History(Logger):
         self.every, self.true_residual = every, true_residual
         self.snapshots: list[Snapshot] = []
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}: {counted(len(self.snapshots), 'snapshot')}>"
+
     def start(self, snapshot: Snapshot) -> None:
         """See the initial residual."""
         self.snapshots.append(snapshot)
@@ -179,6 +187,16 @@ class Counts(Logger):
         self.copies: Counter[tuple[str, str]] = Counter()
         self.copied_bytes: Counter[tuple[str, str]] = Counter()
         self.allocations = self.allocated_bytes = 0
+
+    def __repr__(self) -> str:
+        by_operator = ", ".join(f"{name} {count}" for name, count in self.applications.items())
+        products = counted(self.applications.total(), "product")
+        copies = counted(self.copies.total(), "copy", "copies")
+        return (
+            f"<Counts: {products}{f' ({by_operator})' if by_operator else ''}, {copies} of "
+            f"{self.copied_bytes.total():,} bytes, {counted(self.allocations, 'allocation')} of "
+            f"{self.allocated_bytes:,} bytes>"
+        )
 
     def applied(self, application: Application) -> None:
         """Count a product."""

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import InvalidArgument
+from .wording import counted
 
 ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64", "f64"})
 #: All types but the matrix formats, which are told by their capital letter.
@@ -254,6 +255,9 @@ class OperationTable:
         self._operations: dict[str, Operation] = {}
         self._origins: dict[str, str] = {}
 
+    def __repr__(self) -> str:
+        return f"<table of {counted(len(self._operations), 'operation')}>"
+
     def add(self, operation: Operation, origin: str = "") -> Operation:
         """Add an operation and return it.
 
@@ -421,6 +425,10 @@ class KernelTable:
         #: and the function that finishes each column: called as
         #: ``half(executor, operation, slots, arguments)``.
         self.halves: tuple[Callable[..., None], Callable[..., None]] | None = None
+
+    def __repr__(self) -> str:
+        shared = f", and those of {self.parent.backend}" if self.parent is not None else ""
+        return f"<kernels of {self.backend}: {counted(len(self._kernels), 'operation')}{shared}>"
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorate a function to be this backend's kernel of ``operation``."""

@@ -20,7 +20,7 @@ from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation, WollemiError
 from .formats import Csr, Dense
 from .formats.given import checked_shape
-from .formats.other_libraries import is_sparse, matrix_beside
+from .formats.other_libraries import is_sparse, matrix_beside, refuse_matrices_within
 from .linop import FACTS
 from .linop import LinOp as LinOp
 from .operands import as_block, native, to_host
@@ -460,6 +460,7 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
         )
     if hasattr(operator, "matvec") and not hasattr(operator, "tocsr"):
         return operator_from(operator, executor)
+    refuse_matrices_within(operator)
     if is_sparse(operator) or getattr(operator, "layout", None) is not None:
         return computing(Csr(operator, executor=executor))
     return computing(Dense(operator, executor=executor))

@@ -34,6 +34,12 @@ _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 #: The last words of a message about an unknown name: who asks for "gpu" reads which backend it is.
 _DEVICES = "for GPUs of NVIDIA: cuda, of AMD: hip, for SYCL devices: dpcpp"
 
+#: Names of devices in other libraries.
+_SYNONYMS = {
+    "cpu": "omp", "threads": "omp", "openmp": "omp", "numpy": "reference", "nvidia": "cuda",
+    "rocm": "hip", "amd": "hip", "sycl": "dpcpp", "xpu": "dpcpp", "intel": "dpcpp",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Backend:
@@ -160,8 +166,10 @@ def backend(name: str) -> Backend:
         working = dict.fromkeys(
             line.name.partition(":")[0] for line in available_executors() if line.available
         )
+        same = _SYNONYMS.get(name.strip().lower())
+        meant = hint(name, backend_names()) if same is None else f"did you mean {same!r}? "
         raise InvalidArgument(
-            f"no backend is called {name!r}; {hint(name, backend_names())}known: {known}; "
+            f"no backend is called {name!r}; {meant}known: {known}; "
             f"working on this machine: {', '.join(working)}; {_DEVICES}"
         )
     return _load(name)
@@ -215,9 +223,31 @@ def executor(name: str | Executor) -> Executor:
     if isinstance(name, Executor):
         return name
     if not isinstance(name, str):
-        raise InvalidArgument(f"an executor is named by a string, not by {name!r}")
+        raise InvalidArgument(_not_a_name(name))
     which, _, device = name.partition(":")
+    if which == "mpi" or device == "*" or "," in name:
+        group = "wl.distributed.world()" if which == "mpi" else repr(name)
+        if "," in name:
+            group = repr([part.strip() for part in name.split(",")])
+        raise InvalidArgument(
+            f"{name!r} names several devices, and an executor is one of them; share a matrix among "
+            f"all with wl.distribute(A, {group})"
+        )
     return backend(which).make(device)
+
+
+def _not_a_name(given: object) -> str:
+    """Return the message on an object that is no executor; devices of PyTorch have a type."""
+    said = 'an executor is named by a string, such as "omp" or "cuda:0", not by '
+    if given is None or isinstance(given, (bool, int, float)):
+        return f"{said}{given!r}"
+    kind, number = getattr(given, "type", None), getattr(given, "index", None)
+    if isinstance(given, type):
+        return f"{said}the class {given.__name__}"
+    if not isinstance(kind, str):
+        return f"{said}an object of {type(given).__name__}"
+    name = _SYNONYMS.get(kind, kind)
+    return f'{said}{given!r}; write "{name}{f":{number}" if isinstance(number, int) else ""}"'
 
 
 def available_executors() -> Availabilities:
@@ -233,7 +263,8 @@ def available_executors() -> Availabilities:
                     )
                 )
         except ExecutorUnavailable as error:
-            lines.append(Availability(name, False, "", None, str(error)))
+            reason = str(error).removeprefix(f"{name}: ")
+            lines.append(Availability(name, False, "", None, reason))
         except Exception as error:  # a broken backend must not stop the others
             lines.append(Availability(name, False, "", None, f"{type(error).__name__}: {error}"))
     return lines

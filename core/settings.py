@@ -16,7 +16,7 @@ from .hooks import is_of_wollemi
 from .operator_type import OperatorType
 from .provided import Provided
 from .setup_time import record_setup
-from .suggest import hint
+from .suggest import parameter_hint
 
 #: Parameters of a constructor that name operands and executors, not options.
 _OPERANDS = ("A", "executor")
@@ -227,7 +227,7 @@ def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> 
     """
     for name in options:
         if name not in known:
-            words = hint(name, known, "{}=")
+            words = parameter_hint(name, known)
             raise InvalidArgument(
                 f"{kind.__name__} has no option {name!r}; {words}its options: {', '.join(known)}"
             )

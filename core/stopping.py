@@ -123,6 +123,9 @@ class Criterion:
     #: Iterations between two questions to a criterion of a user's own.
     every: int = 1
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     def done(self, state: State) -> bool:
         """Return whether the solve is to end; for criteria of a user's own."""
         raise NotImplementedError

@@ -21,8 +21,14 @@ _SYNONYMS = {
     "eps": "rtol",
     "max_iter": "maxiter",
     "preconditioner": "M",
+    "precond": "M",
     "prec": "M",
+    "solver": "method",
+    "which": "largest",
 }
+
+#: Names by which other libraries say where to compute.
+_PLACES = ("executor", "device", "on", "backend")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -46,6 +52,26 @@ def hint(name: str, known: Iterable[str], form: str = "{!r}") -> str:
     """Return the words that name the nearest known name, ``did you mean 'cg'? ``, or nothing."""
     near = nearest(name, known)
     return "" if near is None else f"did you mean {form.format(near)}? "
+
+
+def parameter_hint(name: str, known: Iterable[str]) -> str:
+    """Return the words on a parameter that a function does not have, or nothing.
+
+    They name the parameter of the same meaning, or the nearest one, or the way to say where to
+    compute.
+
+    Examples
+    --------
+    >>> parameter_hint("tol", ["rtol", "atol"])
+    'did you mean rtol=? '
+    """
+    names = list(known)
+    other = _SYNONYMS.get(name)
+    if other in names:
+        return f"did you mean {other}=? "
+    if name in _PLACES and name not in names:
+        return 'matrices say where to compute: A.to("cuda") or wl.Csr(A, executor="cuda"); '
+    return hint(name, names, "{}=")
 
 
 def no_attribute(
@@ -126,9 +152,7 @@ def checked_keywords(
         def call(*args: P.args, **options: P.kwargs) -> R:
             if not known.issuperset(options):
                 name = next(name for name in options if name not in known)
-                other = _SYNONYMS.get(name)
-                words = f"did you mean {other}=? " if other in known else ""
-                words = words or remedy(name, options[name]) or hint(name, known, "{}=")
+                words = remedy(name, options[name]) or parameter_hint(name, names)
                 raise TypeError(
                     f"{function.__name__}() has no parameter {name!r}; {words}its parameters: "
                     f"{', '.join(names)}"

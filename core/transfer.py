@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .events import reports_copies
+from .wording import counted
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
@@ -49,6 +50,10 @@ class Transfer:
     ) -> None:
         self.executor = executor
         self.arrays, self.written = tuple(arrays), tuple(written)
+
+    def __repr__(self) -> str:
+        read, written = (counted(len(a), "array") for a in (self.arrays, self.written))
+        return f"<transfer of {read} from {self.executor.name}, and of {written} to it>"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

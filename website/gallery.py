@@ -189,7 +189,8 @@ def _write_page(example: Path, folder: Path) -> list[tuple[str, str]]:
     for name in found["pictures"]:
         file = f"{example.stem}-{name}"
         shutil.copy(found["folder"] / name, folder / file)
-        pictures.append((f"The figure that {example.name} draws", file))
+        subject = Path(name).stem.replace("-", " ").replace("_", " ")
+        pictures.append((f"{title_of(example)}: {subject}", file))
     parts = [f"# {title_of(example)}", *(f"![{alt}]({file})" for alt, file in pictures)]
     parts += [f"[Download {example.name}]({example.name})", f"```python\n{example.read_text()}```"]
     if found["printed"].strip():

@@ -30,7 +30,9 @@ def _executor(device: int) -> CudaExecutor:
 
 def _make(device: str) -> CudaExecutor:
     if device and not device.isdecimal():
-        raise ExecutorUnavailable(f'a cuda device is a number, as in "cuda:0", not {device!r}')
+        raise ExecutorUnavailable(
+            f'"cuda:{device}" names no GPU; write "cuda" for the first one, or "cuda:1"'
+        )
     return _executor(int(device or 0))
 
 

@@ -34,7 +34,9 @@ def _executor(device: int) -> HipExecutor:
 
 def _make(device: str) -> HipExecutor:
     if device and not device.isdecimal():
-        raise ExecutorUnavailable(f'a hip device is a number, as in "hip:0", not {device!r}')
+        raise ExecutorUnavailable(
+            f'"hip:{device}" names no GPU; write "hip" for the first one, or "hip:1"'
+        )
     return _executor(int(device or 0))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeMismatch
+from ..wording import counted
 from .matrix import BatchMatrix
 
 #: A batch with the positions of its matrices among all.
@@ -33,7 +34,8 @@ class MixedBatch:
         return sum(len(places) for places, _ in self.groups)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} matrices of {len(self.groups)} patterns>"
+        patterns = counted(len(self.groups), "pattern")
+        return f"<{counted(len(self), 'matrix', 'matrices')} of {patterns}>"
 
     def __getitem__(self, k: int) -> Any:
         for places, batch in self.groups:

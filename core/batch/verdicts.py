@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..wording import counted
+
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
@@ -59,6 +61,9 @@ class Verdicts:
         self._native: dict[str, Array] = {}
         self._executor: Executor | None = None
         self._all_decided = False
+
+    def __repr__(self) -> str:
+        return f"<verdicts on {counted(self.count, 'solve')}>"
 
     @property
     def codes(self) -> Numbers:

@@ -234,12 +234,12 @@ def world(
 #: The variables by which the launchers of MPI tell a process its rank.
 _MPI_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 #: The variables by which they tell it the number of ranks.
-_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
 def _require_all_ranks(MPI: Any) -> None:
     """Raise if the launcher has started several ranks, and the library of MPI knows of one."""
-    started = max(int(os.environ.get(name, "1")) for name in _SIZE_VARIABLES)
+    started = max(int(os.environ.get(name, "1")) for name in SIZE_VARIABLES)
     if started > 1 and MPI.COMM_WORLD.size == 1:
         library = MPI.Get_library_version().splitlines()[0].strip(" \0")
         raise ExecutorUnavailable(

@@ -122,7 +122,8 @@ def dense_of(arg: Any, executor: Executor | str | None = None) -> Dense:
     where = place(executor, arg)
     entries = native(where, arg, "the matrix")
     if entries.ndim != 2:
-        raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}")
+        batch = "; wl.Csr(numpy.array(matrices)) is a batch of them" if entries.ndim > 2 else ""
+        raise InvalidMatrix(f"expected a matrix, got an array of shape {entries.shape}{batch}")
     entries = as_dtype(where, entries, held_dtype(entries.dtype))
     if not entries.flags.c_contiguous:
         entries = where.copy(entries)

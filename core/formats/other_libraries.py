@@ -6,6 +6,7 @@ Other libraries are recognized by the attributes of their objects, so none of th
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,9 +122,35 @@ def matrix_from(arg: Any, executor: Executor | str | None = None, *, copy: bool 
         return matrix_from(entries, executor, copy=copy)
     if hasattr(arg, "tocsr"):
         return _from_scipy_like(arg, executor, copy)
+    refuse_matrices_within(arg)
     if isinstance(arg, tuple):
         raise InvalidMatrix(_forms_of_tuples(arg))
     return dense_of(arg, executor)
+
+
+def refuse_matrices_within(arg: object) -> None:
+    """Raise InvalidMatrix for a sequence of matrices, or of rows of blocks."""
+    if isinstance(arg, (list, tuple)) and (said := _about_matrices_within(arg)):
+        raise InvalidMatrix(said)
+
+
+def _about_matrices_within(arg: Sequence[Any]) -> str:
+    """Return the message for a sequence of matrices, or of rows of blocks; "" of others."""
+    first = next((part for part in arg if part is not None), None)
+    if isinstance(first, (list, tuple)):
+        inner = next((part for part in first if part is not None), None)
+        if _is_matrix(inner):
+            return "lists of matrices are blocks: wl.sparse.block_array(blocks) joins them"
+    if not _is_matrix(first):
+        return ""
+    return (
+        f"a {type(arg).__name__} of {len(arg)} matrices is no matrix: wl.stack(matrices) makes a "
+        "batch of matrices of one pattern, and wl.batch(matrices) one of several patterns"
+    )
+
+
+def _is_matrix(part: object) -> bool:
+    return isinstance(part, LinOp) or hasattr(part, "tocsr")
 
 
 def _forms_of_tuples(arg: tuple[Any, ...]) -> str:

@@ -119,6 +119,10 @@ class Steps:
         self.group, self.status = group, status
         self.kinds: Mapping[str, str] = _kinds(group, given)
 
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name} {kind}" for name, kind in self.kinds.items())
+        return f"<steps of {self.group}: {names or 'no names'}>"
+
     def __call__(self, function: Function) -> Step:
         """Make a function a step."""
         name = f"{self.group}.{function.__name__}"

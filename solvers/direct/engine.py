@@ -116,6 +116,10 @@ class Engine(ABC):
             )
         self.ordering = ordering
 
+    def __repr__(self) -> str:
+        ordering = f", ordering {self.ordering!r}" if self.ordering is not None else ""
+        return f"<engine {self.name!r}: {self.library}{ordering}>"
+
     @classmethod
     def objection(cls, executor: Executor) -> str:
         """Return why the engine cannot be used for matrices there, "" if it can.

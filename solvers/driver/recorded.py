@@ -16,6 +16,7 @@ from ...core.errors import InvalidArgument, UnsupportedOperation
 from ...core.links import works_alone
 from ...core.operands import as_block, is_host, native_in_place
 from ...core.status import READ, Stop
+from ...core.tracked import untracked
 from .scaling import LEAST_NORM, SAFE_NORMS, largest_values
 from .verdict import ended_by, verdict
 
@@ -67,16 +68,21 @@ class RecordedSolve:
     solver : KrylovSolver
         The method.
     b, x : array, shape (n,) or (n, 1)
-        The right-hand side and the solution, arrays of the executor.
+        The right-hand side and the solution, arrays of the executor; on hosts also dense tensors
+        of other libraries on the CPU, of which the memory is used.
     """
 
     def __init__(self, solver: KrylovSolver, b: Any, x: Any) -> None:
         executor = solver.executor
         given = {"b": b, "out": x}
         for name, array in given.items():
-            if not executor.owns(array) and not is_host(array):
+            if executor.owns(array):
+                continue
+            if not is_host(array):
                 given[name] = native_in_place(executor, array, name)
-            elif not executor.owns(array):
+            elif executor.xp is np and hasattr(array, "__dlpack__"):
+                given[name] = np.from_dlpack(untracked(array, name))  # the same memory
+            else:
                 raise InvalidArgument(
                     f"{name}: expected an array of {executor.name}, where the solve is recorded, "
                     f"got {type(array).__name__}; make one with executor.from_host"
@@ -138,6 +144,11 @@ class RecordedSolve:
     def __call__(self) -> None:
         """Solve for the numbers in ``b``, or record that where the stream is captured."""
         self.executor.submit(f"{type(self.solver).__name__}.recorded", self, self._run)
+
+    def __repr__(self) -> str:
+        name, n = type(self.solver).__name__, self.solver.shape[0]
+        M = f" with {self.solver.M!r}" if self.solver.M is not None else ""
+        return f"<recorded {name} for {n} unknowns, {self.work.dtype} on {self.executor.name}{M}>"
 
     #: Captures ask whether the parts of an operator are prepared; the constructor has run them.
     resident = False

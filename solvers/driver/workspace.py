@@ -113,6 +113,10 @@ class Workspace:
             # first verification.
             M._apply(self.r, self.x, 1.0, 0.0)
 
+    def __repr__(self) -> str:
+        preconditioner = "" if self.M is None else f" and {self.M!r}"
+        return f"<workspace of {self.k} columns for {self.A!r}{preconditioner}>"
+
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Array: ...

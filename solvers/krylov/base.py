@@ -396,8 +396,8 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         Parameters
         ----------
         b, out : array, shape (n,)
-            The right-hand side and the solution, arrays of the executor in the dtype of the solve.
-            Write new numbers into ``b`` in place.
+            The right-hand side and the solution, arrays of the executor in the dtype of the solve;
+            on hosts also tensors on the CPU. Write new numbers into ``b`` in place.
 
         Returns
         -------

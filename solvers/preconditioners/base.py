@@ -145,7 +145,8 @@ class Preconditioner(LinOp, metaclass=Configurable):
             if self.over_groups is None and not works_alone(A.executor):
                 raise UnsupportedOperation(
                     f"{name} needs all rows of the matrix on one executor, and a group shares this "
-                    f"one: use Schwarz(inner={name.lower()!r}), which is {name} within each member"
+                    f'one: use M="schwarz:inner={name.lower()}", which is {name} of the rows of '
+                    "each member"
                 )
             return A  # type: ignore[return-value]
         matrix = with_entries(A, name)

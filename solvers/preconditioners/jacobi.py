@@ -11,6 +11,7 @@ from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Diagonal, Matrix
 from ...core.operations import facts
 from ...core.operations import matrix as matrix_operations
+from ...core.wording import named_rows
 from .base import Preconditioner, RecordedRefresh
 
 if TYPE_CHECKING:
@@ -153,11 +154,12 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
         executor.run(facts.diagonal, *columns, missing, replaced, positive)
     count = int(executor.to_host(replaced)[0])
     if count and replacement is None:
-        values = executor.to_host(d)  # as long as the matrix, to name the row
+        values = executor.to_host(d)  # as long as the matrix, to name the rows
         with np.errstate(all="ignore"):
-            row = int(np.argmin(np.isfinite(values) & np.isfinite(1 / values)))
+            bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(1 / values)))
+        rows = named_rows(bad.tolist())
         raise InvalidMatrix(
-            f"{who}: the diagonal has {values[row]} in row {row} ({count} such rows); reorder "
-            "the matrix or use another preconditioner, such as Jacobi(replacement=1.0)"
+            f"{who}: the diagonal has {values[bad[0]]} in {rows}; reorder the matrix or use "
+            "another preconditioner, such as Jacobi(replacement=1.0)"
         )
     return Diagonal._from_arrays(executor, (n, n), inverse), count

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...core.dtypes import is_complex, real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Csr, Diagonal, Matrix
 from ...core.formats.rowwise import row_bounds
 from ...core.operations import coarsen
+from ...core.wording import named_rows
 from .base import Preconditioner, require_finite, rows_of
 
 if TYPE_CHECKING:
@@ -74,11 +77,12 @@ class L1Jacobi(Preconditioner):
         if count:
             sums = row_sums(S)
             host = executor.to_host(sums)
-            row = int((~((host > 0) & (host < float("inf")))).argmax())
+            bad = np.flatnonzero(~((host > 0) & (host < float("inf"))))
             of_parts = ", |re| + |im|," if is_complex(S.dtype) else ""
             raise InvalidMatrix(
-                f"L1Jacobi: the absolute values{of_parts} of row {row} add up to {host[row]} "
-                f"({count} such rows), which has no inverse"
+                f"L1Jacobi: the absolute values{of_parts} of {named_rows(bad.tolist())} add up to "
+                f"{host[bad[0]]}, which has no inverse; use another preconditioner, such as "
+                "Jacobi(replacement=1.0)"
             )
         return Diagonal._from_arrays(A.executor, (n, n), inverse)
 

@@ -103,6 +103,49 @@ def test_what_is_no_name_is_refused(name):
         wl.executor(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("cpu", "omp"), ("CUDA", "cuda"), ("rocm", "hip"), ("sycl", "dpcpp")]
+)
+def test_names_of_other_libraries_are_understood(name, meant):
+    with pytest.raises(InvalidArgument, match=f"did you mean '{meant}'"):
+        wl.executor(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("mpi", "wl.distribute(A, wl.distributed.world())"),
+        ("cuda:*", "wl.distribute(A, 'cuda:*')"),
+        ("omp:2, omp:2", "wl.distribute(A, ['omp:2', 'omp:2'])"),
+    ],
+)
+def test_names_of_groups_are_no_executors(name, remedy):
+    with pytest.raises(InvalidArgument) as caught:
+        wl.executor(name)
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cuda:x", "hip:x", "omp:x", "cuda:0:1"])
+def test_a_device_that_is_no_number_is_quoted_with_its_backend(name):
+    with pytest.raises(ExecutorUnavailable, match=f'"{name}" names no .*; write "'):
+        wl.executor(name)
+
+
+def test_a_device_of_another_library_is_written_as_a_name():
+    class Device:
+        type, index = "cuda", 1
+
+    with pytest.raises(InvalidArgument, match='write "cuda:1"'):
+        wl.executor(Device())
+    with pytest.raises(InvalidArgument, match="not by the class Csr"):
+        wl.executor(wl.Csr)
+
+
+def test_an_executor_that_is_not_available_is_named_once():
+    for line in wl.available_executors():
+        assert not line.reason.startswith(line.name)
+
+
 def test_the_reference_has_no_devices():
     with pytest.raises(ExecutorUnavailable, match="no device '3'"):
         wl.executor("reference:3")

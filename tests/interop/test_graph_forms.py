@@ -9,7 +9,7 @@ import scipy.sparse as sp
 torch = pytest.importorskip("torch")
 
 import wollemi as wl  # noqa: E402
-from wollemi.interop.torch import spmm  # noqa: E402
+from wollemi.interop.torch import solve, spmm  # noqa: E402
 from wollemi.learning import tensor_graphs as graphs  # noqa: E402
 from wollemi.nn import GraphAttention, GraphConv, SparseAttention, SparseLinear  # noqa: E402
 
@@ -251,3 +251,20 @@ def test_attention_names_the_expected_length():
     layer = SparseAttention(8, 2, torch.eye(10))
     with pytest.raises(wl.errors.ShapeMismatch, match=r"expected shape \(\.\.\., 10, 8\)"):
         layer(torch.randn(11, 8))
+
+
+def test_a_graph_moves_as_a_whole():
+    assert GRAPH.to("cpu").order is GRAPH.order
+    moved = GRAPH.to("meta")
+    tensors = (moved.order, moved.inverse, moved.pattern.indptr, moved.pattern.indices)
+    assert {str(tensor.device) for tensor in tensors} == {"meta"}
+    assert moved.pattern.shape == GRAPH.pattern.shape
+    arrays = wl.graph.from_edges(np.array([[0, 1], [1, 0]])).to("reference")
+    assert arrays.pattern.executor.name == "reference" and isinstance(arrays.order, np.ndarray)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, lambda S: S.toarray()])
+def test_a_matrix_that_solve_does_not_take_is_named_with_the_remedy(make):
+    S = sp.eye_array(4).tocsr()
+    with pytest.raises(wl.errors.InvalidArgument, match=r"got \w+; .*wl\.Csr\(A\)"):
+        solve(make(S), torch.ones(4, dtype=torch.float64))

@@ -89,3 +89,17 @@ def test_operands_that_cannot_stay_are_refused() -> None:
         wl.solvers.Cg(by_host).recorded(b, out=x)
     with pytest.raises(UnsupportedOperation, match="the host takes part"):
         wl.solvers.Lgmres(A).recorded(b, out=x)
+
+
+@pytest.mark.parametrize("executor", ["reference", "omp"])
+def test_tensors_of_the_cpu_are_solved_in_place(executor) -> None:
+    torch = pytest.importorskip("torch")
+    A = wl.Csr(laplacian(), executor=executor)
+    b, x = torch.ones(144, dtype=torch.float64), torch.zeros(144, dtype=torch.float64)
+    solve = wl.solvers.Cg(A, rtol=1e-10).recorded(b, out=x)
+    b.mul_(2.0)
+    solve()
+    assert solve.status().converged
+    np.testing.assert_allclose(A @ x.numpy(), 2.0, rtol=1e-8)
+    with pytest.raises(InvalidArgument, match=r"tensor\.detach\(\)"):
+        wl.solvers.Cg(A).recorded(b.requires_grad_(), out=x)

@@ -31,3 +31,47 @@ def test_a_result_is_written_by_its_solution(tmp_path):
     result = wl.solve(2 * np.eye(3), np.ones(3))
     with pytest.raises(wl.errors.InvalidArgument, match="write its x"):
         wl.write(tmp_path / "x.mtx", result)
+
+
+@pytest.mark.parametrize("name", ["executor", "device", "on"])
+def test_a_call_with_an_executor_is_told_that_matrices_have_it(name):
+    A = wl.Csr(2 * np.eye(3))
+    for call in (wl.solve, wl.linalg.cg):
+        with pytest.raises(TypeError, match=r'matrices say where to compute: A\.to\("cuda"\)'):
+            call(A, np.ones(3), **{name: "cuda"})
+
+
+def test_options_of_other_libraries_name_the_option_of_the_same_meaning():
+    A = wl.Csr(2 * np.eye(3))
+    with pytest.raises(wl.errors.InvalidArgument, match=r"'which'; did you mean largest=\?"):
+        wl.solvers.Lobpcg(A, k=1, which="SM")
+    with pytest.raises(wl.errors.InvalidArgument, match=r"did you mean rtol=\?"):
+        wl.solvers.Cg(A, tol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_several_matrices_are_sent_to_batches_and_blocks(kind):
+    S = wl.Csr(2 * np.eye(3))
+    for given in (S, S.to_scipy()):
+        for call in (wl.Csr, wl.Coo, lambda A: wl.solve(A, np.ones(3))):
+            with pytest.raises(
+                wl.errors.InvalidMatrix, match=r"2 matrices .* wl\.stack.*wl\.batch"
+            ):
+                call(kind([given, given]))
+        with pytest.raises(wl.errors.InvalidMatrix, match=r"wl\.sparse\.block_array"):
+            wl.Csr([[None, given], [given, None]])
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"wl\.Csr\(numpy\.array\(matrices\)\)"):
+        wl.Csr([np.eye(2), np.eye(2)])
+
+
+def test_rows_without_an_inverse_on_the_diagonal_are_named(on):
+    diagonal = np.ones(9)
+    diagonal[[3, 7]] = 0.0
+    A = wl.Csr(np.diag(diagonal), executor=on)
+    for name in ("Jacobi", "Sor"):
+        with pytest.raises(wl.errors.InvalidMatrix, match=r"0\.0 in rows 3 and 7; .*replacement"):
+            getattr(wl.preconditioners, name)(A)
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"of rows 3 and 7 add up to 0\.0"):
+        wl.preconditioners.L1Jacobi(A)
+    with pytest.raises(wl.errors.InvalidMatrix, match="rows 0, 1, 2, 3, 4 and 4 more; reorder"):
+        wl.preconditioners.Jacobi(wl.Csr(np.diag(np.zeros(9)) + np.eye(9, k=1), executor=on))

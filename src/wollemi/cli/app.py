@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from ..core.errors import WollemiError
+from .advice import as_options, completed
 from .bench import bench
 from .console import BAD_INPUT, complain, guarded
 from .doctor import doctor
@@ -26,6 +27,15 @@ class _Command(typer.core.TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words after the name of the command."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words after the command; errors name the option that was meant."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            known = [name for parameter in self.get_params(ctx) for name in parameter.opts]
+            completed(error, [name for name in known if name.startswith("--")])
+            raise
 
 
 app = typer.Typer(
@@ -66,7 +76,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         app(None if arguments is None else list(arguments), prog_name="wollemi")
     except WollemiError as error:
-        complain(str(error))
+        complain(as_options(str(error)))
     except MemoryError:
         complain("there is not enough memory for this system")
     except OSError as error:

@@ -21,13 +21,15 @@ from ..core import cache
 from ..core.errors import WollemiError
 from ..core.formats import Csr
 from ..core.registry import available_executors
+from ..core.wording import counted
 from ..solvers.auto.choose import solve
 from .console import console
 
 OK: Final = "ok"
+ADVICE: Final = "advice"
 MISSING: Final = "not available"
 FAILED: Final = "failed"
-State = Literal["ok", "not available", "failed"]
+State = Literal["ok", "advice", "not available", "failed"]
 
 #: A product and a solve of this many unknowns show that kernels compile, load and compute.
 UNKNOWNS = 400
@@ -36,6 +38,10 @@ RTOL = 1e-8
 #: The permitted difference of a product from SciPy's, relative to its largest element: a few
 #: roundings.
 TOLERANCE = 64 * float(np.finfo(np.float64).eps)
+
+
+#: The end of the names of checks that solve a system.
+_SOLVE = ": solve"
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class Check:
     name : str
         The test.
     state : str
-        ``ok``, ``not available`` (it needs a device or a package that this machine lacks) or
-        ``failed``.
+        ``ok``, ``advice`` (it works, and a setting makes it faster), ``not available`` (it needs a
+        device or a package that this machine lacks) or ``failed``.
     detail : str
         The finding.
     remedy : str
@@ -76,14 +82,22 @@ def doctor(
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("finding, and remedy", overflow="fold")
-    failed = False
+    failed, working = 0, []
     for check in examine():
-        colour = {OK: "green", MISSING: "dim", FAILED: "red"}[check.state]
+        colour = {OK: "green", ADVICE: "yellow", MISSING: "dim", FAILED: "red"}[check.state]
         text = escape(check.detail) + (f"\n[bold]{escape(check.remedy)}[/]" if check.remedy else "")
         table.add_row(check.name, f"[{colour}]{check.state}[/]", text)
-        failed |= check.state == FAILED
+        failed += check.state == FAILED
+        if check.state == OK and check.name.endswith(_SOLVE):
+            working.append(check.name.removesuffix(_SOLVE))
     console().print(table)
-    raise typer.Exit(int(failed))
+    if failed:
+        console().print(f"{counted(failed, 'check')} failed")
+    else:
+        console().print(
+            f"no check failed; executors that work here: {', '.join(working) or 'none'}"
+        )
+    raise typer.Exit(int(failed > 0))
 
 
 def examine() -> Iterator[Check]:
@@ -94,7 +108,7 @@ def examine() -> Iterator[Check]:
             yield Check(line.name, MISSING, line.reason)
             continue
         yield _tried(f"{line.name}: product", line.name, _product)
-        yield _tried(f"{line.name}: solve", line.name, _solve)
+        yield _tried(f"{line.name}{_SOLVE}", line.name, _solve)
     if find_spec("torch") is not None:
         yield _threads_check(os.environ.get("OMP_WAIT_POLICY", ""))
 
@@ -105,7 +119,7 @@ def _threads_check(policy: str) -> Check:
     if policy.lower() == "passive":
         return Check(name, OK, "they sleep: OMP_WAIT_POLICY=passive")
     remedy = "in programs with PyTorch on shared cores set OMP_WAIT_POLICY=passive"
-    return Check(name, OK, "they spin, which slows wollemi between calls of PyTorch", remedy)
+    return Check(name, ADVICE, "they spin, which slows wollemi between calls of PyTorch", remedy)
 
 
 def _cache_check() -> Check:
@@ -131,7 +145,7 @@ def _tried(name: str, executor: str, body: Callable[[str], str]) -> Check:
     except Exception as error:  # drivers and compilers have errors of their own
         remedy = f"{executor} is found and does not work: check its driver and its packages"
         return Check(name, FAILED, f"{type(error).__name__}: {error}", remedy)
-    return Check(name, OK, f"{detail}; first call {time.perf_counter() - begin:.2g} s")
+    return Check(name, OK, f"{detail}; the first call took {time.perf_counter() - begin:.2g} s")
 
 
 class _WrongResult(Exception):
@@ -152,7 +166,10 @@ def _product(executor: str) -> str:
     error = float(np.max(np.abs(Csr(S, executor=executor) @ x - right)) / np.max(np.abs(right)))
     if not error <= TOLERANCE:
         raise _WrongResult(f"a product differs from SciPy by {error:.1e}")
-    return f"largest difference from SciPy {error:.1e}"
+    said = (
+        f"differs from SciPy's by {error:.1e} at most, by rounding" if error else "equals SciPy's"
+    )
+    return f"the product {said}"
 
 
 def _solve(executor: str) -> str:
@@ -162,4 +179,4 @@ def _solve(executor: str) -> str:
     residual = float(np.linalg.norm(b - S @ result.x) / np.linalg.norm(b))
     if not (result.converged and residual <= 2 * RTOL):
         raise _WrongResult(f"{result.reason}; the residual is {residual:.1e}, asked {RTOL:.0e}")
-    return f"{result.iterations} iterations of CG, residual {residual:.1e}"
+    return f"converged: {result.iterations} iterations of CG, residual {residual:.1e} of b"

@@ -6,12 +6,12 @@ import inspect
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import numpy as np
 import typer
@@ -33,6 +33,7 @@ from ..solvers.preconditioners import BY_NAME
 from ..solvers.preconditioners.names import DIRECT, parsed
 from ..solvers.registry import LEAST_SQUARES, SOLVERS
 from . import INTERRUPTED
+from .advice import warn_ranks_alone
 from .console import NOT_CONVERGED, SOLVED, console
 from .report import page as report_page
 from .report import write as write_report
@@ -180,6 +181,8 @@ def solve(
     group = group_named(place)
     first = getattr(group, "rank", 0) == 0  # of the ranks of MPI one speaks
     quiet = quiet or not first
+    if group is None and not quiet:
+        warn_ranks_alone()
     with nullcontext() if group else default_executor(place):
         A, b = read_system(matrix, right_hand_side, dtype, group)
         shown = sys.stderr.isatty() and not quiet if progress is None else progress
@@ -196,10 +199,9 @@ def solve(
         name = "standard input" if str(matrix) == STANDARD_INPUT else matrix.name
         entries = int(A.nnz)  # all ranks ask, since each has its own entries
         solved = _Solved(name, A, b, result, known, entries)
-        if first and (json or not quiet):
-            solved.show(json)
         if first:
-            solved.write(report, out, plot)
+            solved.tell(json, quiet)
+            solved.write(report, out, plot, None if quiet else sys.stderr if json else sys.stdout)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(SOLVED if result.converged else NOT_CONVERGED)
@@ -216,24 +218,37 @@ class _Solved:
     known: Any
     entries: int
 
-    def show(self, json: bool) -> None:
+    def tell(self, json: bool, quiet: bool) -> None:
         """Print the outcome, as JSON or as tables."""
         if json:
             print(result_json(self))
+        if json or quiet:
             return
         console().print(result_table(self))
         if len(self.result.attempts) > 1:
             console().print(attempts_table(self.result))
 
-    def write(self, report: Path | None, out: Path | None, plot: Path | None) -> None:
-        """Write the files that were asked for."""
+    def write(
+        self, report: Path | None, out: Path | None, plot: Path | None, told: TextIO | None
+    ) -> None:
+        """Write the files that were asked for, with a line about each."""
+        for line in self._written(report, out, plot):
+            if told is not None:
+                print(line, file=told)
+
+    def _written(self, report: Path | None, out: Path | None, plot: Path | None) -> Iterator[str]:
+        """Write the files, and yield a line about each."""
         if report is not None:
             page = report_page(self.name, result_lines(self), self.A, self.result, _command())
             write_report(report, page)
+            yield f"wrote {report}: the page about this solve"
         if out is not None:
             io.write(out, self.result.x)
+            what = "the solution" if self.result.converged else "the best x, which did not converge"
+            yield f"wrote {out}: {what}"
         if plot is not None:
             self.result.plot(plot)
+            yield f"wrote {plot}: the residual norms"
 
 
 def _solved(A: Any, b: Any, options: dict[str, Any], progress: bool) -> Result:

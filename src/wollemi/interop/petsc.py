@@ -102,6 +102,10 @@ class Preconditioner:
         self._type, self._executor = "amg", None
         self._operand: _Operand | None = None
 
+    def __repr__(self) -> str:
+        made = "not set up" if self.M is None else repr(self.M)
+        return f"<preconditioner {self._type} for PETSc: {made}>"
+
     def setFromOptions(self, pc: PETSc.PC) -> None:
         """Read the options."""
         options = petsc().Options(pc.getOptionsPrefix())
@@ -231,6 +235,10 @@ class Solver:
         self._solver: Any = None
         self._solver_M: LinOp | None = None
         self._settings: Settings | None = None
+
+    def __repr__(self) -> str:
+        last = "no solve yet" if self.result is None else repr(self.result)
+        return f"<solver {self._type} for PETSc: {last}>"
 
     def setFromOptions(self, ksp: PETSc.KSP) -> None:
         """Read the options."""

@@ -38,6 +38,27 @@ class Graph(NamedTuple):
     order: Any
     inverse: Any
 
+    def to(self, where: Any) -> Graph:
+        """Return this graph on another device.
+
+        Parameters
+        ----------
+        where : str, torch.device or Executor
+            A device of PyTorch for a graph of tensors. For a graph of NumPy's arrays an executor,
+            to which the pattern moves; ``order`` and ``inverse`` stay NumPy's.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> graph = wl.graph.from_edges(np.array([[0, 2, 1], [1, 0, 0]]))
+        >>> graph.to("reference").pattern.executor
+        <ReferenceExecutor reference>
+        """
+        pattern = self.pattern.to(where)
+        if not is_tensor(self.order):
+            return Graph(pattern, self.order, self.inverse)
+        return Graph(pattern, self.order.to(where), self.inverse.to(where))
+
     def __repr__(self) -> str:
         targets, sources = self.pattern.shape
         tensors = is_tensor(self.order)

@@ -28,6 +28,10 @@ class Entries:
     def __init__(self, sparse: Sparse) -> None:
         self._sparse = sparse
 
+    def __repr__(self) -> str:
+        rows, columns = self._sparse.shape
+        return f"<entries of a matrix of {rows}x{columns}>"
+
     @property
     def rows(self) -> jax.Array:
         """The row of each entry."""

@@ -15,6 +15,7 @@ from ...core.errors import ExecutorMismatch, InvalidArgument, InvalidMatrix, Sha
 from ...core.formats import Csr
 from ...core.formats.mask import refuse_without_entries
 from ...core.formats.on_host import on_host
+from ...core.linop import LinOp
 from .captured import refuse_always, refuse_first
 from .patterns import Pattern, pattern_tensors, tensors_of, value_tensor
 
@@ -126,9 +127,15 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
         return Sparse(CompressedTensors(A), lambda: _ones(A), _as_they_are)
     if isinstance(A, Tensor) and A.layout in _LAYOUTS:
         return _of_tensor(A)
+    if hasattr(A, "tocsr") or isinstance(A, LinOp):
+        remedy = "wl.Csr(A) is a matrix of constant values; pass values= for their gradients"
+    elif isinstance(A, Tensor):
+        remedy = "make a dense one sparse with .to_sparse_csr()"
+    else:
+        remedy = "make an array sparse with wl.Csr(A), a dense tensor with .to_sparse_csr()"
     raise InvalidArgument(
-        "A: expected a wl.Csr, a Pattern or a sparse torch matrix; make a dense one sparse with "
-        ".to_sparse_csr()"
+        "A: expected a wl.Csr, a Pattern or a sparse torch matrix, got "
+        f"{'a dense tensor' if isinstance(A, Tensor) else type(A).__name__}; {remedy}"
     )
 
 

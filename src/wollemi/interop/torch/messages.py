@@ -38,6 +38,9 @@ class Entries:
         self.pattern = pattern
         self._places = pattern.indptr, pattern.indices
 
+    def __repr__(self) -> str:
+        return f"<entries of {self.pattern!r}>"
+
     @property
     def rows(self) -> Tensor:
         """The row of each entry."""

@@ -54,6 +54,10 @@ class Pattern(NamedTuple):
     indices: Tensor
     shape: tuple[int, int]
 
+    def to(self, device: torch.device | str) -> Pattern:
+        """Return this pattern on another device; tensors that are there stay the same."""
+        return Pattern(self.indptr.to(device), self.indices.to(device), self.shape)
+
     @property
     def nnz(self) -> int:
         """How many entries there are."""

@@ -1,0 +1,97 @@
+"""Words on options and arguments that a command does not have: the ones of the same meaning."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.distributed.mpi import SIZE_VARIABLES
+from ..core.suggest import nearest
+from .console import complain
+
+#: Options of other programs, and parameters in Python, by the options of the commands.
+_SAME = {
+    "--out": ("--save", "-o", "--output", "--write", "--solution"),
+    "--precond": ("--M", "-M", "--preconditioner", "--prec", "--pc", "--pc_type"),
+    "--method": ("--solver", "--ksp_type"),
+    "--rtol": ("--tol", "--tolerance", "--eps", "--ksp_rtol"),
+    "--maxiter": ("--max-iter", "--max_iter", "--iterations", "--ksp_max_it"),
+    "--executor": ("--device", "--backend"),
+    "--plot": ("--save", "--picture", "--figure", "--png"),
+    "--report": ("--html",),
+    "--quiet": ("--silent",),
+}
+
+#: A preconditioner or a method in a message for programs in Python, ``M="ic"``.
+_IN_PYTHON = re.compile(r"""\b(M|method)=(["'])([^"']+)\2""")
+
+
+def same_options(name: str, known: Iterable[str]) -> list[str]:
+    """Return the options of a command that mean the same as an option that it does not have.
+
+    Parameters
+    ----------
+    name : str
+        The option that was given.
+    known : iterable of str
+        The options of the command.
+
+    Examples
+    --------
+    >>> same_options("--save", ["--out", "--plot", "--rtol"])
+    ['--out', '--plot']
+    >>> same_options("--M", ["--method", "--precond"])
+    ['--precond']
+    """
+    options = list(known)
+    return [option for option, names in _SAME.items() if option in options and name in names]
+
+
+def completed(error: Any, known: Iterable[str]) -> None:
+    """Add the options of the same meaning to an error of the parser, and say what files it takes.
+
+    Parameters
+    ----------
+    error : Exception
+        An error of Click, which has several classes of one name.
+    known : iterable of str
+        The options of the command.
+    """
+    options = list(known)
+    name = getattr(error, "option_name", None)
+    if name is not None:
+        near = nearest(name, options)
+        found = same_options(name, options) or ([] if near is None else [near])
+        error.possibilities = found or None
+        return
+    message = getattr(error, "message", None)
+    if isinstance(message, str) and "extra argument" in message and "--out" in options:
+        error.message = (
+            f"{message}; the files are A and B, the matrix and the right-hand side: write the "
+            "solution with --out x.mtx"
+        )
+
+
+def as_options(message: str) -> str:
+    """Return a message with options of the command line in place of Python's arguments.
+
+    Examples
+    --------
+    >>> as_options('use M="schwarz:inner=ic"')
+    'use --precond schwarz:inner=ic'
+    """
+    return _IN_PYTHON.sub(
+        lambda found: f"--{'precond' if found[1] == 'M' else found[1]} {found[3]}", message
+    )
+
+
+def warn_ranks_alone() -> None:
+    """Tell a rank of MPI that it solves the whole system by itself."""
+    ranks = max(int(os.environ.get(name, "1")) for name in SIZE_VARIABLES)
+    if ranks > 1:
+        complain(
+            f"the launcher has started {ranks} ranks, and each of them solves the whole system: "
+            "--on mpi shares it among them"
+        )
