@@ -17,11 +17,11 @@ import numpy as np
 
 from .array_protocol import ArrayProtocol
 from .described import Described
-from .dtypes import common_dtype, is_complex
+from .dtypes import common_dtype
 from .edges import apply_on_member
 from .errors import FixedAttribute, InvalidArgument, UnsupportedOperand, UnsupportedOperation
 from .factors import number
-from .hooks import Hook, Hooked, hook, required
+from .hooks import Hook, Hooked, hook, is_of_wollemi, required
 from .leading_axes import over_blocks, over_vectors
 from .libraries import operator_handler
 from .operands import (
@@ -38,6 +38,7 @@ from .operands import (
     native,
 )
 from .operator_type import OperatorType
+from .own_operators import check_class
 from .program import recording
 from .provided import Provided
 from .replays import replays_as_called
@@ -62,6 +63,12 @@ def added(left: LinOp, right: LinOp, /) -> LinOp:
 @Provided
 def scaled(factor: Any, operator: LinOp, /) -> LinOp:
     """Return a number times an operator; :mod:`.lazy` provides it."""
+    raise NotImplementedError
+
+
+@Provided
+def conjugated(operator: LinOp, /) -> LinOp:
+    """Return the operator with conjugated entries; :mod:`.conjugated` provides it."""
     raise NotImplementedError
 
 
@@ -165,6 +172,11 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         count: int = partition.count(links.rank)
         return count
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not is_of_wollemi(cls):
+            check_class(cls)
+
     # methods of a subclass
 
     @required
@@ -225,15 +237,32 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
 
     @property
     def T(self) -> LinOp:
-        """The transpose."""
-        raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
+        """The transpose; of a class that defines ``H`` alone, it follows from that."""
+        if self._has_own("H"):
+            return conjugated(self.H)
+        raise UnsupportedOperation(self._without("transpose"))
 
     @property
     def H(self) -> LinOp:
-        """The conjugate transpose."""
-        if is_complex(self.dtype):
-            raise UnsupportedOperation(f"{type(self).__name__} has no conjugate transpose")
-        return self.T
+        """The conjugate transpose; by default the conjugate of ``T``."""
+        if self._has_own("T"):
+            return conjugated(self.T)
+        raise UnsupportedOperation(self._without("conjugate transpose"))
+
+    def _has_own(self, name: str) -> bool:
+        """Return whether the class, or a base that wollemi did not write, defines a transpose."""
+        definition = next(base for base in type(self).__mro__ if name in vars(base))
+        return definition.__module__ not in ("wollemi.core.linop", "wollemi.core.formats.base")
+
+    def _without(self, kind: str) -> str:
+        name = type(self).__name__
+        if is_of_wollemi(type(self)):
+            return f"{name} has no {kind}; take a method that needs none, such as gmres or bicgstab"
+        return (
+            f"{name} has no {kind}: define T in the class, a property that returns the operator "
+            "of the transpose (H follows from it), or take a method that needs none, such as gmres "
+            "or bicgstab"
+        )
 
     @abstractmethod
     def to(self, executor: Executor | str) -> LinOp:

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import compiled_function
 from .compiled_function import address_of, check_compiled, data_address
+from .conjugated import conjugate_of
 from .dtypes import asked_dtype, common_dtype, is_complex, value_dtype
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperation, WollemiError
 from .formats import Csr, Dense
@@ -198,16 +199,7 @@ class LinearOperator(LinOp):
     @property
     def T(self) -> LinOp:
         """The transpose."""
-        if not is_complex(self.dtype):
-            return self.H
-        conjugate = self.H
-        return LinearOperator(
-            conjugate.shape,
-            lambda x: conjugate.apply(x.conj()).conj(),
-            lambda x: self.apply(x.conj()).conj(),
-            dtype=self.dtype,
-            executor=self.executor,
-        )  # it has a home: its callables apply operators that are where this one is
+        return conjugate_of(self.H)
 
     def to(self, executor: Executor | str) -> LinOp:
         """Return this operator on another executor; itself if it is there already.

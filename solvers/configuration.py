@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import InvalidArgument
 from ..core.settings import Settings
 from ..core.stopping import criterion
+from ..core.suggest import hint
 from .direct import Direct
 from .krylov.base import KrylovSolver
 from .preconditioners import BY_NAME as PRECONDITIONERS
@@ -82,8 +83,12 @@ def _settings(role: str, found: Any) -> Settings:
         name = present_name(name)
     named = [known for known in kinds if isinstance(name, str) and name in known]
     if not named:
-        names = ", ".join(name for known in kinds for name in known)
-        raise InvalidArgument(f"no {role} is called {name!r}; known: {names}")
+        names = [name for known in kinds for name in known]
+        near = hint(name, names) if isinstance(name, str) else ""
+        raise InvalidArgument(
+            f"no {role} is called {name!r}; {near}known: {', '.join(names)}; a class of your own "
+            f"is known after wl.{role}s.register(Class), or by an entry point of its package"
+        )
     return Settings(named[0][name], {key: _option(key, value) for key, value in options.items()})
 
 

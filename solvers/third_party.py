@@ -1,12 +1,15 @@
 """Solvers and preconditioners of other packages, by name.
 
 A package declares a class in the entry-point group ``wollemi.solvers`` or
-``wollemi.preconditioners``; a program registers one for its own process. Names of wollemi's own
-classes come first.
+``wollemi.preconditioners``; a program registers one for its own process. The name is that of the
+entry point, the argument of ``register``, or the name of the class; it is not case-sensitive, and
+settings are written with it. Names of wollemi's own classes come first, and a name that two
+packages declare is found in neither.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -44,6 +47,7 @@ class ThirdParty(Mapping[str, type]):
         self._group = group
         self.is_own: Callable[[str], bool] = lambda name: False
         self._registered: dict[str, type] = {}
+        self._twice: dict[str, str] = {}  # names that two packages declare, with the remedy
 
     @cached_property
     def _points(self) -> dict[str, EntryPoint]:
@@ -59,12 +63,12 @@ class ThirdParty(Mapping[str, type]):
                     stacklevel=2,
                 )
             elif first.value != point.value:
-                warnings.warn(
+                self._twice[name] = (
                     f"{self._group}: {_package(first)} ({first.value}) and {_package(point)} "
-                    f"({point.value}) both declare {point.name!r}: that of {_package(first)} is "
-                    "used; rename one, or uninstall one of the packages",
-                    stacklevel=2,
+                    f"({point.value}) both declare {point.name!r}: neither is found by name; "
+                    "rename one, uninstall one of the packages, or pass the class itself"
                 )
+                warnings.warn(self._twice[name], stacklevel=2)
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -82,11 +86,13 @@ class ThirdParty(Mapping[str, type]):
         Raises
         ------
         InvalidArgument
-            If the entry point cannot be imported, or names no class.
+            If the entry point cannot be imported, or names no class, or two packages declare it.
         """
         if name in self._registered:
             return self._registered[name]
         point = self._points[name]
+        if name in self._twice:
+            raise InvalidArgument(self._twice[name])
         try:
             found = point.load()
         except Exception as error:
@@ -143,7 +149,7 @@ def _declared_name(kind: type) -> str | None:
 declared_name.provide(_declared_name)
 
 
-def register(kind: type) -> type:
+def register(kind: type, name: str | None = None) -> type:
     """Make a solver known by its name: to ``method=``, settings and files of settings.
 
     A package declares an entry point of the group ``wollemi.solvers`` instead, and need not be
@@ -152,7 +158,9 @@ def register(kind: type) -> type:
     Parameters
     ----------
     kind : type
-        A class of Krylov or of least squares solvers; its name in lower case is the solver's.
+        A class of Krylov or of least squares solvers.
+    name : str, optional
+        Its name; by default that of the class in lower case.
 
     Returns
     -------
@@ -178,7 +186,8 @@ def register(kind: type) -> type:
 
     bases = (KrylovSolver, LeastSquaresSolver)
     _require(kind, bases, "KrylovSolver or LeastSquaresSolver")
-    return _added(SOLVERS, kind, kind.__name__.lower(), "solver")
+    given = kind.__name__.lower() if name is None else name.lower()
+    return _added(SOLVERS, kind, given, "solver")
 
 
 def register_preconditioner(
@@ -229,6 +238,10 @@ def _require(kind: object, bases: tuple[type, ...], expected: str) -> None:
 
 
 def _added(table: ThirdParty, kind: type, name: str, role: str) -> Any:
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise InvalidArgument(
+            f"register: a name has letters, digits, and the characters - _ . alone, got {name!r}"
+        )
     if table.is_own(name):
         raise InvalidArgument(f"wollemi has a {role} called {name!r}: give the class another name")
     if (point := table.declared(name, kind)) is not None:

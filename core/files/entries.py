@@ -12,6 +12,7 @@ from ..executor import Executor
 from ..formats import Bsr, Coo, Csc, Csr, Matrix, validate
 from ..formats.convert import _AT_ONCE, FORMATS, load_format
 from ..formats.given import place
+from ..suggest import hint
 from .memory import require
 
 HostArray = np.ndarray[Any, Any]
@@ -106,7 +107,10 @@ def known_format(format: str | None) -> None:
         load_format(format)
     known = sorted(FORMATS.keys() - {"diagonal"})
     if format is not None and format not in known:
-        raise InvalidArgument(f"format: expected None or one of {', '.join(known)}, got {format!r}")
+        raise InvalidArgument(
+            f"format: expected None or one of {', '.join(known)}, got {format!r}; "
+            f"{hint(format, known)}"
+        )
 
 
 def in_format(matrix: Matrix, format: str | None) -> Matrix:

@@ -281,7 +281,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
     @property
     def T(self) -> Any:
         """The transpose, a matrix too."""
-        raise UnsupportedOperation(f"{type(self).__name__} has no transpose")
+        raise UnsupportedOperation(self._without("transpose"))
 
     def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Any:
         """Return the transpose, by SciPy's name; by compressed rows it is a new matrix of them.

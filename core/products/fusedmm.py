@@ -17,7 +17,7 @@ from ..factors import real_number
 from ..formats import Csr
 from ..formats.mask import Mask
 from ..formats.mask_union import MaskUnion
-from ..libraries import tensor_handler
+from ..libraries import graph_handler, tensor_handler
 from ..operands import executor_beside, home
 from ..operation import Operation
 from ..operations import masks
@@ -25,10 +25,17 @@ from ..operations import products as operations
 from ..registry import executor_owning
 from .edge_inputs import inputs_of, sum_dtype, traced_or_refused
 from .mask_parts import SeveralMasks, is_for_heads, merged, require_no_out, runs_of
-from .operands import DenseOperand, ProductResult, as_csr, blocks_of, common_type
+from .operands import (
+    DenseOperand,
+    ProductResult,
+    as_csr,
+    blocks_of,
+    common_type,
+    rows_of_operand,
+)
 from .repeats import Asked, repeated
 from .sddmm import pattern_values, require_equal_columns
-from .tensors import differentiable, in_likeness, is_tensor
+from .tensors import differentiable, in_likeness, is_pattern, is_tensor
 
 #: Edge functions by name; "scaled" is the identity of products divided by the square root of k.
 EDGES = ("identity", "scaled", "sigmoid", "softmax")
@@ -66,7 +73,7 @@ def fusedmm(
 
     Parameters
     ----------
-    A : sparse matrix, shape (m, n)
+    A : sparse matrix, Graph or list of edges, shape (m, n)
         A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
         Or a mask of :mod:`wollemi.masks`, a union of them, or a list of a mask for each block;
         their entries are never stored in an array.
@@ -144,8 +151,9 @@ def _of_any(
     if isinstance(A, Mask):
         if not is_tensor(C):
             A = A.beside(executor_beside(A.executor, C, B, D, out))
-    elif type(A) is not Csr and not is_tensor(A):
-        A = as_csr(A)
+    elif type(A) is not Csr:
+        A = graph_handler().matrix_of(A, rows_of_operand(B))
+        A = A if is_tensor(A) or (is_tensor(C) and is_pattern(A)) else as_csr(A)
     tensors = differentiable(A, C, B, D) if out is None else None
     if tensors is not None:
         return tensors.fusedmm(A, C, B, D, **options._asdict(), return_lse=return_lse)

@@ -13,9 +13,17 @@ from ..errors import InvalidArgument, ShapeMismatch
 from ..executor import Array
 from ..factors import real_number
 from ..formats import Csr
+from ..libraries import graph_handler
 from ..operations import products as operations
 from ..small_values import as_dtype
-from .operands import DenseOperand, ProductResult, as_csr, blocks_of, common_type
+from .operands import (
+    DenseOperand,
+    ProductResult,
+    as_csr,
+    blocks_of,
+    common_type,
+    rows_of_operand,
+)
 from .repeats import Asked, repeated
 from .tensors import differentiable, is_tensor
 
@@ -36,8 +44,9 @@ def sddmm(
 
     Parameters
     ----------
-    A : sparse matrix, shape (m, n)
-        A :class:`wollemi.Csr`; others are converted. An entry that is stored twice is two entries.
+    A : sparse matrix, Graph or list of edges, shape (m, n)
+        A :class:`wollemi.Csr`; others are converted. The result of a graph has the entries of
+        ``graph.pattern``, in their order. An entry that is stored twice is two entries.
     C : array, shape (m, k) or (b, m, k)
         Its rows meet rows of ``B``.
     B : array, shape (n, k) or (b, n, k)
@@ -69,6 +78,8 @@ def sddmm(
     >>> wl.sddmm(A, np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2)).data
     array([1., 3., 4.])
     """
+    if type(A) is not Csr:
+        A = graph_handler().matrix_of(A, rows_of_operand(B))
     tensors = differentiable(A, C, B) if is_tensor(A) and out is None else None
     if tensors is not None:
         return tensors.sddmm(A, C, B, alpha=alpha, use_values=use_values, kernel=kernel)

@@ -9,6 +9,7 @@ from .backends.unified.functors import functor_text
 from .core import operations
 from .core.algorithm import Algorithm, Facts, Unsuited, copy_pays
 from .core.calls import FusedmmCall, SddmmCall, SpmmCall, SpmvCall
+from .core.check_operator import check_operator
 from .core.formats import register_format
 from .core.lazy import Temporary
 from .core.operation import OPERATIONS, Cost, KernelTable, Operation
@@ -63,6 +64,7 @@ __all__ = [
     "Unsuited",
     "Workspace",
     "absolute",
+    "check_operator",
     "compile_functor",
     "conj",
     "copy_pays",

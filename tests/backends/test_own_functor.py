@@ -10,6 +10,7 @@ import pytest
 import wollemi as wl
 from wollemi.core.errors import (
     ExecutorMismatch,
+    ExecutorUnavailable,
     InvalidArgument,
     KernelCompileError,
     ShapeMismatch,
@@ -22,7 +23,6 @@ from wollemi.extend import compile_functor, declare, kernel_table
 
 from .lockstep.build import compiler
 from .lockstep.executor import LockstepExecutor
-from .needs import nvrtc
 
 SHIFT = """
 #pragma once
@@ -196,8 +196,10 @@ def test_a_functor_is_recorded_in_the_loop_of_a_solver():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("operation", [shift, powers], ids=lambda o: o.name)
 def test_a_functor_compiles_for_cuda(operation, dtype):
-    nvrtc()
-    compile_functor(operation, "cuda", dtype=dtype)
+    try:
+        compile_functor(operation, "cuda", dtype=dtype)
+    except ExecutorUnavailable as reason:
+        pytest.skip(f"{reason}; make test installs NVRTC")
 
 
 def test_a_mistake_in_a_functor_shows_the_log_of_the_compiler():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 torch = pytest.importorskip("torch")
 
 import wollemi as wl  # noqa: E402
-from wollemi.interop.torch import solve, spmm  # noqa: E402
+from wollemi.interop.torch import fusedmm, sddmm, solve, spmm  # noqa: E402
 from wollemi.learning import tensor_graphs as graphs  # noqa: E402
 from wollemi.nn import GraphAttention, GraphConv, SparseAttention, SparseLinear  # noqa: E402
 
@@ -79,11 +79,40 @@ def test_a_layer_gives_one_result_and_one_gradient_for_every_form(form, make, dt
 def test_spmm_gives_one_result_for_every_form(form, product, columns):
     shape = (N,) if columns is None else (N, columns)
     x = torch.randn(shape, dtype=torch.float64)
-    if product is spmm and isinstance(form, sp.csr_array | wl.Csc):
-        pytest.skip("wollemi.interop.torch takes a wl.Csr")
     given = product(form, x)
     expected = torch.from_numpy(adjacency() @ x.numpy())
     torch.testing.assert_close(given.to(torch.float64), expected)
+
+
+@pytest.mark.parametrize("product", [wl.fusedmm, fusedmm])
+def test_fusedmm_gives_one_result_and_one_gradient_for_every_form(form, product):
+    torch.manual_seed(0)
+    given = [torch.randn(N, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    found = []
+    for graph in (GRAPH.pattern, form):
+        made = product(graph, *given, edge="softmax")
+        found.append((made, *torch.autograd.grad(made.square().sum(), given)))
+    for expected, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, expected)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_sddmm_gives_one_result_for_every_form(name):
+    C, B = torch.randn(N, 3, dtype=torch.float64), torch.randn(N, 3, dtype=torch.float64)
+    dense = (C @ B.T) * torch.from_numpy(adjacency().toarray() != 0)
+    found = wl.sddmm(FORMS[name](), C.numpy(), B.numpy())
+    np.testing.assert_allclose(np.asarray(found.to_dense()), dense, atol=1e-14)
+    values = sddmm(FORMS[name](), C, B)
+    if values.layout is torch.strided:
+        known = name if name in ("Csr", "Csc", "SciPy") else "pattern"
+        torch.testing.assert_close(values, weights_in_order_of(known, dense))
+    else:
+        torch.testing.assert_close(values.to_dense(), dense)
+
+
+def test_matrices_are_asked_for_where_edges_have_no_values():
+    with pytest.raises(wl.errors.InvalidArgument, match=r"wl\.graph\.from_edges"):
+        solve(EDGES, torch.ones(N))
 
 
 def test_spmm_of_arrays_gives_one_result_for_every_form(form):

@@ -125,7 +125,7 @@ def test_an_operator_is_no_part_of_a_file():
     ("found", "message"),
     [
         ({"method": "cg"}, 'the key "solver"'),
-        ({"solver": "cgg"}, "no solver is called 'cgg'; known: .*cg"),
+        ({"solver": "cgg"}, "no solver is called 'cgg'; did you mean 'cg'.* known: .*cg"),
         ({"solver": "cg", "rtoll": 1}, "no option 'rtoll'"),
         ({"solver": "cg", "M": {"preconditioner": "x"}}, "no preconditioner is called 'x'"),
         ({"solver": "cg", "stop": {"criterion": "Never"}}, "stop: expected"),

@@ -82,7 +82,19 @@ def _table(monkeypatch, *points):
 def test_names_that_two_packages_declare_are_reported(monkeypatch):
     table = _table(monkeypatch, ("mine", "one:A"), ("Mine", "two:B"))
     with pytest.warns(UserWarning, match=r"one \(one:A\) and two \(two:B\) both declare 'Mine'"):
-        assert table._points["mine"].value == "one:A"
+        assert "mine" in table
+    with pytest.raises(wl.errors.InvalidArgument, match="pass the class itself"):
+        table["mine"]
+
+
+def test_a_solver_is_registered_under_another_name(installed):
+    wl.solvers.register(Patient, "very-patient")
+    assert wl.solve(A, b, method="very-patient").converged
+    assert Patient(rtol=1e-3).to_dict()["solver"] == "very-patient"
+    with pytest.raises(wl.errors.InvalidArgument, match="letters, digits"):
+        wl.solvers.register(Patient, "patient:more")
+    with pytest.raises(wl.errors.InvalidArgument, match=r"register\(Class\)"):
+        wl.solvers.from_settings({"solver": "impatient"})
 
 
 def test_entry_points_with_names_of_wollemi_are_reported(monkeypatch):

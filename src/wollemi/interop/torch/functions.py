@@ -15,12 +15,13 @@ from torch import Tensor
 from ...core.deprecation import named_options
 from ...core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
 from ...core.factors import real_number
-from ...core.formats import Csr
+from ...core.formats import Csr, Matrix
 from ...core.formats.mask import Mask, refuse_without_entries
 from ...core.formats.mask_union import MaskUnion
 from ...core.libraries import graph_handler
 from ...core.products.fusedmm import checked_edge, refuse_lse
 from ...core.products.mask_parts import SeveralMasks, is_for_heads, merged, runs_of
+from ...core.products.operands import as_csr
 from . import masks, operators
 from .edge_functions import (
     fusedmm_traced,
@@ -127,8 +128,7 @@ def spmm_anew(
 ) -> Tensor:
     """Compute :func:`spmm` without launches of an earlier product."""
     _check_tensor("B", B)
-    if not isinstance(A, (Csr, Pattern)):
-        A = graph_handler().matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
+    A = _matrix_of(A, B)
     sparse = sparse_of(A, B.device)
     indptr, indices, (rows, columns) = sparse.compressed.pattern
     weights = sparse.values() if values is None else sparse.checked(values)
@@ -157,6 +157,18 @@ def spmm_anew(
     return made[..., 0] if vector else made
 
 
+def _matrix_of(A: object, B: Tensor) -> object:
+    """Return the pattern of a graph or of a list of edges between nodes with features ``B``.
+
+    Matrices of other formats and of SciPy become one by rows.
+    """
+    if isinstance(A, (Csr, Pattern)):
+        return A
+    if isinstance(A, Matrix) or hasattr(A, "tocsr"):
+        return as_csr(A)
+    return graph_handler().matrix_of(A, B.shape[-2 if B.dim() > 1 else -1])
+
+
 @named_options("alpha", kept=3, since="0.3", removal="0.5")
 @eager_for_tensors
 def sddmm(
@@ -173,8 +185,9 @@ def sddmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse torch tensor or Pattern, shape (m, n)
-        The pattern, and with ``use_values`` the values unless ``values`` is given.
+    A : wollemi.Csr, sparse tensor, Pattern, Graph or list of edges, shape (m, n)
+        The pattern, and with ``use_values`` the values unless ``values`` is given. Values are in
+        the order of the pattern, of a graph in that of ``graph.pattern``.
     C : Tensor, shape (m, k) or (..., m, k)
     B : Tensor, shape (n, k) or (..., n, k)
     alpha : float
@@ -192,6 +205,8 @@ def sddmm(
         else values, (nnz,) or (..., nnz).
     """
     _check_tensor("C", C)
+    _check_tensor("B", B)
+    A = _matrix_of(A, B)
     sparse = sparse_of(A, C.device)
     alpha = _factor(alpha, "sddmm")
     C, B = sparse.fold(C, 0), sparse.fold(B, 1)
@@ -239,7 +254,7 @@ def fusedmm(
 
     Parameters
     ----------
-    A : wollemi.Csr, sparse torch tensor, Pattern or mask, shape (m, n)
+    A : wollemi.Csr, sparse tensor, Pattern, Graph, list of edges or mask, shape (m, n)
         The pattern, and with ``use_values`` the values unless ``values`` is given. With a mask of
         :mod:`wollemi.masks`, which has no entries, the arguments that are numbers of entries are
         not taken, and a function of your own must be traceable.
@@ -325,6 +340,8 @@ def _fusedmm_of_entries(
     return_lse: bool,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Compute :func:`fusedmm` of a pattern with entries."""
+    _check_tensor("B", B)
+    A = _matrix_of(A, B)
     sparse = sparse_of(A, C.device)
     C, B, D = sparse.fold(C, 0), sparse.fold(B, 1), sparse.fold(D, 1)
     indptr, indices, (rows, columns) = sparse.compressed.pattern

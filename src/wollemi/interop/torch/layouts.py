@@ -127,14 +127,19 @@ def sparse_of(A: object, device: torch.device) -> Sparse:
         return Sparse(CompressedTensors(A), lambda: _ones(A), _as_they_are)
     if isinstance(A, Tensor) and A.layout in _LAYOUTS:
         return _of_tensor(A)
+    of_graph = getattr(A, "pattern", None)
+    if isinstance(of_graph, (Csr, Pattern)):
+        return sparse_of(of_graph, device)
     if hasattr(A, "tocsr") or isinstance(A, LinOp):
         remedy = "wl.Csr(A) is a matrix of constant values; pass values= for their gradients"
+    elif isinstance(A, Tensor) and not A.is_floating_point() and A.shape[:1] == (2,):
+        remedy = "a list of edges is a graph: wl.graph.from_edges(edge_index, num_nodes)"
     elif isinstance(A, Tensor):
         remedy = "make a dense one sparse with .to_sparse_csr()"
     else:
         remedy = "make an array sparse with wl.Csr(A), a dense tensor with .to_sparse_csr()"
     raise InvalidArgument(
-        "A: expected a wl.Csr, a Pattern or a sparse torch matrix, got "
+        "A: expected a wl.Csr, a Graph, a Pattern or a sparse torch matrix, got "
         f"{'a dense tensor' if isinstance(A, Tensor) else type(A).__name__}; {remedy}"
     )
 

@@ -1,0 +1,109 @@
+"""The conjugate of an operator: how one transpose follows from the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from .lazy import Temporary
+from .linop import FACTS, LinOp, conjugated
+from .operations import vector
+from .step import Steps, conj
+
+if TYPE_CHECKING:
+    from .executor import Array, Executor
+
+_step = Steps("conjugate", vectors="x y", status=False)
+
+
+@_step
+def _copy(w: Any) -> None:
+    """Set y = conj(x)."""
+    w.y = conj(w.x)
+
+
+class Conjugated(LinOp):
+    """``x -> conj(A conj(x))``, the operator with the conjugates of the entries of ``A``.
+
+    Parameters
+    ----------
+    part : LinOp
+        The operator ``A``.
+    """
+
+    _kept: ClassVar[dict[str, str]] = FACTS
+
+    def __init__(self, part: LinOp) -> None:
+        self.part = part
+        self.shape, self.dtype, self.executor = part.shape, part.dtype, part.executor
+        self._follows = part._follows
+        self._temporaries = Temporary(), Temporary()
+
+    @property
+    def resident(self) -> bool:
+        """Whether applying is made of executor operations alone."""
+        return self.part.resident
+
+    @property
+    def varies(self) -> bool:
+        """Whether applying the part is not one fixed linear map."""
+        return self.part.varies
+
+    @property
+    def partition(self) -> Any:
+        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        return self.part.partition
+
+    @property
+    def column_partition(self) -> Any:
+        """Who has which rows of the vectors that the operator is applied to, or None."""
+        return self.part.column_partition
+
+    @property
+    def local_rows(self) -> int:
+        """The length of this executor's part of the vectors that the operator makes."""
+        return self.part.local_rows
+
+    def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
+        executor, dtype, columns = self.executor, self.dtype, x.shape[1]
+        of_x, of_y = self._temporaries
+        with (
+            of_x.block(executor, x.shape[0], columns, dtype, self.part.room) as operand,
+            of_y.block(executor, y.shape[0], columns, dtype) as product,
+        ):
+            _copy.run(executor, x=x, y=operand)
+            self.part._apply(operand, product, 1.0, 0.0)
+            _copy.run(executor, x=product, y=product)
+            executor.run(vector.axpby, product, y, alpha, beta)
+
+    def _private(self) -> Self:
+        return type(self)(self.part._private())
+
+    @property
+    def T(self) -> LinOp:
+        """The transpose."""
+        return conjugated(self.part.T)
+
+    @property
+    def H(self) -> LinOp:
+        """The conjugate transpose."""
+        return self.part.T
+
+    def to(self, executor: Executor | str) -> LinOp:
+        """Return this operator on another executor; itself if it is there already."""
+        moved = self.part.to(executor)
+        return self if moved is self.part else type(self)(moved)
+
+    def astype(self, dtype: Any) -> LinOp:
+        """Return this operator computing in ``dtype``; itself if it does already."""
+        made = self.part.astype(dtype)
+        return self if made is self.part else conjugate_of(made)
+
+
+def conjugate_of(part: LinOp) -> LinOp:
+    """Return the operator with the conjugates of the entries of another one; itself if real."""
+    if part.dtype.kind != "c":
+        return part
+    return part.part if isinstance(part, Conjugated) else Conjugated(part)
+
+
+conjugated.provide(conjugate_of)
