@@ -526,7 +526,14 @@ class Executor(SolvesSystems, OldTransfers, ABC):
     def give_back(self, work: str, function: Callable[[*Ts], object], *operands: *Ts) -> None:
         """Free resources of a library, at a time when the device takes such calls.
 
-        ``work`` names it where that fails.
+        Parameters
+        ----------
+        work : str
+            What fails, in the message of an error.
+        function : callable
+            It frees them; finalizers may pass it in any thread, at any time.
+        operands
+            Its arguments.
         """
         self._give_back(work, function, operands)
 

@@ -179,7 +179,7 @@ class CuDssFactors(EngineFactors):
         self._steps = 0
         self.nnz, replaced, self.counts = analysis.factorize(self.key, self.matrix.data)
         if replaced or self.counts is None or self.counts[1]:
-            self._steps = self._steps_needed(replaced)
+            self._steps = self._steps_needed(A, replaced)
         if replaced:
             self.notes.append(f"direct: cudss replaced {replaced} tiny pivots")
         if self._steps:
@@ -240,21 +240,20 @@ class CuDssFactors(EngineFactors):
         b = executor.xp.ascontiguousarray(b)
         x, residual = self._solved(b), executor.allocate(b.shape, b.dtype)
         for _ in range(self._steps):
-            self._refine(x, b, residual)
+            _set_residual(self.matrix, x, b, residual)
+            executor.run(vector.axpby, self._solved(residual), x, 1.0, 1.0)
         return x
 
-    def _refine(self, x: Array, b: Array, residual: Array) -> None:
-        _set_residual(self.matrix, x, b, residual)
-        self.matrix.executor.run(vector.axpby, self._solved(residual), x, 1.0, 1.0)
-
-    def _steps_needed(self, replaced: int) -> int:
+    def _steps_needed(self, A: Csr, replaced: int) -> int:
         """Return how many steps of refinement make solutions as good as the matrix allows.
 
         The measure is the normwise backward error: a solution with a small one is that of a matrix
         that differs by rounding, also where the matrix is nearly singular and the residual is not
         small. Replaced pivots of a singular matrix leave a large one, or make solutions large.
+
+        ``A`` is the matrix as it was given, for which products are often planned already.
         """
-        A, executor = self.matrix, self.matrix.executor
+        executor = A.executor
         given = np.random.default_rng(0).standard_normal((A.shape[0], 1)).astype(A.dtype)
         b = executor.from_host(given)
         x, residual = self._solved(b), executor.allocate(b.shape, b.dtype)
@@ -263,7 +262,7 @@ class CuDssFactors(EngineFactors):
         limit = (_ACCURATE + np.sqrt(A.shape[0])) * float(np.finfo(A.dtype).eps)
         for steps in range(_STEPS + 1):
             if steps:
-                self._refine(x, b, residual)
+                executor.run(vector.axpby, self._solved(residual), x, 1.0, 1.0)
             _set_residual(A, x, b, residual)
             left, of_x = (float(largest_values(executor, v)[0]) for v in (residual, x))
             grown = size * of_x / of_b

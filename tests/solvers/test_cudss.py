@@ -149,8 +149,8 @@ def test_the_factors_alone_are_accurate_without_large_pivots(place, dtype, rng):
         for turned, matrix in (
             (solver, S), (solver.T, S.T), (solver.H, S.conj().T), (solver.T.H, S.conj()),
         ):  # fmt: skip
-            np.testing.assert_allclose(matrix @ (turned @ b), b, atol=1e-12)
-            np.testing.assert_allclose(matrix @ turned.solve(b).x, b, atol=1e-12)
+            np.testing.assert_allclose(matrix @ (turned @ b), b, atol=1e-10)
+            np.testing.assert_allclose(matrix @ turned.solve(b).x, b, atol=1e-10)
     if place.backend != "cuda":
         assert any("step of refinement" in note for note in solver.notes)
         x = np.linalg.solve(S.toarray(), b)
@@ -172,7 +172,7 @@ def test_superlu_factorizes_where_the_factors_stay_inaccurate(place, rng):
         error = np.abs(turned.A.to_scipy() @ x - b).max()
         assert error <= 1e-13 * np.abs(S).max() * np.abs(x).max()
         assert np.abs(x).max() >= 1e10 and np.abs(other @ b).max() >= 1e10
-    solver.update(wl.Csr(S + sp.eye_array(60), executor=place))
+    solver.update(wl.Csr(S + 1e3 * sp.eye_array(60), executor=place))
     assert not any("SuperLU" in note for note in solver.notes)
 
 
@@ -185,7 +185,7 @@ def test_determinants(place, dtype):
             found = turned.log_determinant()
             np.testing.assert_allclose(found.sign, expected.sign, atol=1e-4)
             np.testing.assert_allclose(found.logarithm, expected.logabsdet, rtol=1e-4)
-        assert any("for its determinant" in note for note in solver.notes)
+        assert any("SuperLU" in note for note in solver.notes)
     batch = wl.stack([wl.Csr(factor * S, executor=place) for factor in (1.0, -2.0)])
     found = Direct(batch, engine="cudss").log_determinant()
     expected = np.linalg.slogdet(np.stack([S.toarray(), -2 * S.toarray()]))

@@ -13,8 +13,8 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.loop import loop, schedule
+from wollemi.backends.cuda.runtime import executor as of_cuda
 from wollemi.backends.cuda.runtime import graphs
-from wollemi.backends.cuda.runtime.executor import CudaExecutor
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
 from wollemi.core.errors import CaptureRefused, DeviceError
@@ -215,6 +215,7 @@ def test_nothing_is_given_back_while_a_group_is_at_work(monkeypatch):
 
 def test_nothing_is_given_back_while_a_graph_is_captured(monkeypatch):
     given_back = []
+    monkeypatch.setattr(graphs, "unused", graphs._Unused())
     with driver(monkeypatch) as (log, executor):
         executor.own_capture = graphs.unused.kept_while_capturing
         builder = graphs.GraphBuilder(executor)
@@ -236,10 +237,11 @@ def test_nothing_is_given_back_while_a_graph_is_captured(monkeypatch):
         assert given_back == [1, "later"]
 
 
-def test_memory_of_a_library_is_freed_after_the_capture_of_a_user():
-    freed, captured = [], [True]
+def test_memory_of_a_library_is_freed_after_the_capture_of_a_user(monkeypatch):
+    freed, captured, unused = [], [True], graphs._Unused()
+    monkeypatch.setattr(of_cuda, "unused", unused)
 
-    class Device(CudaExecutor):
+    class Device(of_cuda.CudaExecutor):
         def __init__(self) -> None:
             pass
 
@@ -251,10 +253,10 @@ def test_memory_of_a_library_is_freed_after_the_capture_of_a_user():
             return function(*operands)
 
     Device().give_back("the memory of a test", lambda: freed.append(1))
-    graphs.unused.keep()  # any resource that is given back meanwhile
+    unused.keep()  # any resource that is given back meanwhile
     assert not freed
     captured[0] = False
-    graphs.unused.keep()
+    unused.keep()
     assert freed == [1]
 
 
