@@ -77,7 +77,9 @@ class L1Jacobi(Preconditioner):
         if count:
             sums = row_sums(S)
             host = executor.to_host(sums)
-            bad = np.flatnonzero(~((host > 0) & (host < float("inf"))))
+            with np.errstate(divide="ignore", over="ignore"):
+                inverses = 1 / host
+            bad = np.flatnonzero(~((inverses > 0) & np.isfinite(inverses)))
             of_parts = ", |re| + |im|," if is_complex(S.dtype) else ""
             raise InvalidMatrix(
                 f"L1Jacobi: the absolute values{of_parts} of {named_rows(bad.tolist())} add up to "
