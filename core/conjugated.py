@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from .lazy import Temporary
 from .linop import FACTS, LinOp, conjugated
 from .operations import vector
-from .step import Steps, conj
 
 if TYPE_CHECKING:
     from .executor import Array, Executor
-
-_step = Steps("conjugate", vectors="x y", status=False)
-
-
-@_step
-def _copy(w: Any) -> None:
-    """Set y = conj(x)."""
-    w.y = conj(w.x)
 
 
 class Conjugated(LinOp):
@@ -36,12 +26,11 @@ class Conjugated(LinOp):
         self.part = part
         self.shape, self.dtype, self.executor = part.shape, part.dtype, part.executor
         self._follows = part._follows
-        self._temporaries = Temporary(), Temporary()
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
-        return self.part.resident
+        """Whether applying is made of executor operations alone: array functions conjugate."""
+        return False
 
     @property
     def varies(self) -> bool:
@@ -64,16 +53,9 @@ class Conjugated(LinOp):
         return self.part.local_rows
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        executor, dtype, columns = self.executor, self.dtype, x.shape[1]
-        of_x, of_y = self._temporaries
-        with (
-            of_x.block(executor, x.shape[0], columns, dtype, self.part.room) as operand,
-            of_y.block(executor, y.shape[0], columns, dtype) as product,
-        ):
-            _copy.run(executor, x=x, y=operand)
-            self.part._apply(operand, product, 1.0, 0.0)
-            _copy.run(executor, x=product, y=product)
-            executor.run(vector.axpby, product, y, alpha, beta)
+        product = self.executor.allocate((y.shape[0], x.shape[1]), self.dtype)
+        self.part._apply(x.conj(), product, 1.0, 0.0)
+        self.executor.run(vector.axpby, product.conj(), y, alpha, beta)
 
     def _private(self) -> Self:
         return type(self)(self.part._private())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..hooks import is_of_wollemi
+from ..errors import InvalidArgument
 from ..operation import OPERATIONS, Operation, parse_signature
+from .groups import OF_SOLVERS
 from .trace import KINDS, RESERVED, Traced, trace
 
 Function = Callable[[Any], None]
@@ -124,8 +125,20 @@ class Steps:
         return f"<steps of {self.group}: {names or 'no names'}>"
 
     def __call__(self, function: Function) -> Step:
-        """Make a function a step."""
+        """Make a function a step.
+
+        Raises
+        ------
+        InvalidArgument
+            If the group is one of wollemi's, or another step has the name.
+        """
         name = f"{self.group}.{function.__name__}"
+        ours = _root(function.__module__) == _root(__name__)
+        if not ours and self.group in OF_SOLVERS:
+            raise InvalidArgument(
+                f"the step {name}: wollemi has steps of the group {self.group!r}; take another "
+                "one, such as the name of your package"
+            )
         try:
             traced = trace(function, self.kinds, self.status)
         except (TypeError, AttributeError) as error:
@@ -139,7 +152,7 @@ class Steps:
             ("n", "k"),
             sums=_sums(traced),
             step=step,
-            checked=not is_of_wollemi(function),
+            checked=not ours,
         )
         step.names = tuple(parameter.name for parameter in step.operation.parameters)
         OPERATIONS.add(step.operation, _origin(function))
@@ -148,6 +161,11 @@ class Steps:
     def names(self, kind: str) -> list[str]:
         """Return the names of a kind, ``vectors``, in the order of their declaration."""
         return [name for name, its in self.kinds.items() if its == kind]
+
+
+def _root(module: str) -> str:
+    """Return the package of a module; the build has this one under another name."""
+    return module.partition(".")[0]
 
 
 def _kinds(group: str, given: Mapping[str, str]) -> dict[str, str]:

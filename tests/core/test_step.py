@@ -26,7 +26,9 @@ from wollemi.core.step import (
     total,
     where,
 )
+from wollemi.core.step.groups import OF_SOLVERS
 from wollemi.core.step.source import load_steps
+from wollemi.solvers import registry
 
 REFERENCE = wl.executor("reference")
 
@@ -237,8 +239,9 @@ def test_the_build_finds_steps_without_what_solvers_import(tmp_path: Path):
     (folder / "two.py").write_text(
         "import scipy\nfrom ..core.step import dot\n\ndef helper(x, y):\n    return dot(x, y)\n"
     )
-    load_steps("wollemi", folder)
-    found = OPERATIONS["test_built.product"]
+    with OPERATIONS.locally():
+        load_steps("wollemi", folder)
+        found = OPERATIONS["test_built.product"]
     assert [p.name for p in found.parameters] == ["x", "y", "rho"]
 
 
@@ -266,3 +269,24 @@ def test_functions_know_symbols_from_arrays():
     a = np.array([4.0, 9.0])
     assert functions.sqrt(a).tolist() == [2, 3]
     assert where(a > 5, 1, 0).tolist() == [0, 1]
+
+
+def test_groups_of_solvers_are_known_before_the_solvers_are_imported():
+    registry.discover()
+    of_steps = {o.group for o in OPERATIONS if o.step is not None and not o.checked}
+    of_tests = {group for group in of_steps if group.startswith("test_")}
+    assert of_steps - OF_SOLVERS == of_tests, "add them to core/step/groups.py"
+
+
+@pytest.mark.parametrize("group", ["cg", "status", "ir"])
+def test_a_group_of_wollemi_is_refused(group):
+    taken = Steps(group, vectors="x r")
+
+    def mine(w: Any) -> None:
+        """Set x = r."""
+        w.x = w.r
+
+    with pytest.raises(wl.errors.InvalidArgument, match=f"steps of the group '{group}'"):
+        taken(mine)
+    with pytest.raises(wl.errors.InvalidArgument, match=f"group '{group}'"):
+        wl.extend.declare(f"{group}.mine", "x: in T[n,k]", "nothing")

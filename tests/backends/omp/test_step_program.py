@@ -136,10 +136,16 @@ def test_halves_of_a_step_make_the_whole(rng):
 
 
 def test_arguments_that_do_not_fit_are_named():
+    x, long, narrow = np.ones((3, 1)), np.ones((4, 1)), np.ones((3, 1), np.float32)
+    program = program_of(swap.operation)
     with pytest.raises(TypeError, match=r"test_program\.swap: y: expected 3 along axis 0"):
-        swap.run(OMP, x=np.ones((3, 1)), y=np.ones((4, 1)))
+        native().run_step(OMP, program, x, long)
     with pytest.raises(TypeError, match=r"test_program\.swap: y: expected dtype float64, got"):
-        swap.run(OMP, x=np.ones((3, 1)), y=np.ones((3, 1), np.float32))
+        native().run_step(OMP, program, x, narrow)
+    with pytest.raises(wl.errors.ShapeMismatch, match="y: expected n = 3 along axis 0"):
+        swap.run(OMP, x=x, y=long)
+    with pytest.raises(wl.errors.UnsupportedDtype, match="y: expected dtype float64, got"):
+        swap.run(OMP, x=x, y=narrow)
 
 
 def test_a_step_that_tells_the_status_of_stopped_columns_leaves_them(rng):
