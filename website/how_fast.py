@@ -22,8 +22,12 @@ from .wrap_prose import wrapped
 PAGE = ROOT / "docs/how-fast.md"
 PICTURE = ROOT / "docs/img/how-fast.svg"
 
-#: The records on a GPU and on two cores.
-FILES = {"GPU": "races-h100.jsonl", "CPU": "races-omp-2-threads.jsonl"}
+#: The records, and the first words of their bars, which begin with GPU or CPU.
+FILES = {
+    "races-h200.jsonl": "GPU H200",
+    "races-h100.jsonl": "GPU H100",
+    "races-omp-2-threads.jsonl": "CPU",
+}
 
 #: Names of libraries as their users write them.
 NAMES = {
@@ -157,10 +161,12 @@ def load(file: Path) -> str:
     ]
     if not cores:
         return ""
+    about = next(line for line in lines_of(file) if line["kind"] == "environment")
     low, middle, high = (float(q) for q in np.percentile(cores, (0, 50, 100)))
+    spare = ", also the core that a library of one thread leaves" * ("threads" in about["device"])
     return (
-        f"While a library was timed, other programs used {middle:.1f} cores (median; {low:.1f} to "
-        f"{high:.1f}), also the core that a library of one thread leaves."
+        f"While a library was timed, other programs used {middle:.1f} of {about['cores']} cores "
+        f"(median; {low:.1f} to {high:.1f}){spare}."
     )
 
 
@@ -209,7 +215,7 @@ def table(file: Path) -> str:
 def bars() -> list[tuple[str, float]]:
     """Return the label and the length of each bar: the same Krylov method."""
     found = []
-    for kind, file in FILES.items():
+    for file, kind in FILES.items():
         for race in races(RESULTS / file):
             pair = race.same_method
             if pair is not None:
@@ -225,19 +231,25 @@ def picture() -> str:
 
 
 def sentence() -> str:
-    """Return the range of the ratios on a GPU, as the README states it."""
-    ratios = [ratio for label, ratio in bars() if label.startswith("GPU")]
-    return (
-        "On an H100 a whole solve by CG or BiCGSTAB takes the fastest other library "
-        f"{min(ratios):.1f} to {max(ratios):.1f} times as long as wollemi"
-    )
+    """Return the range of the ratios on each GPU, as the README states them."""
+    found = []
+    for file, kind in FILES.items():
+        if kind.startswith("GPU"):
+            ratios = [ratio for label, ratio in bars() if label.startswith(f"{kind},")]
+            others = {solve.library for race in races(RESULTS / file) for solve in race.others}
+            *names, last = (name for library, name in NAMES.items() if library in others)
+            found.append(
+                f"{min(ratios):.1f} to {max(ratios):.1f} times as long as wollemi on "
+                f"{device(RESULTS / file)} (of {', '.join(names)} and {last})"
+            )
+    return f"A whole solve by CG or BiCGSTAB takes the fastest other library {', '.join(found)}"
 
 
 def slower() -> str:
     """Return the sentence that names the systems for which another library is faster."""
     cases = [
         f"{race.system} ({NAMES[race.fastest.library]}, {1 / race.ratio:.1f} times as fast)"
-        for file in FILES.values()
+        for file in FILES
         for race in races(RESULTS / file)
         if race.ratio < 1
     ]
@@ -261,7 +273,7 @@ def page() -> str:
         "![Bars: the time of the fastest other library with the same Krylov method divided by the "
         "time of wollemi](img/how-fast.svg)",
     ]
-    for name in FILES.values():
+    for name in FILES:
         file = RESULTS / name
         parts += ["", f"## On {device(file)}", "", table(file), "", f"Versions: {versions(file)}."]
         parts += ["", load(file)] if load(file) else []

@@ -60,13 +60,14 @@ def test_a_file_has_the_runs_of_one_device(tmp_path: Path) -> None:
     file = tmp_path / "races.jsonl"
 
     def lines(run: str, name: str) -> list[dict[str, Any]]:
-        about = {"kind": "environment", "run": run, "device": {"name": name, "threads": 2}}
+        device = {"name": name, "threads": 2}
+        about = {"kind": "environment", "run": run, "cores": 2, "device": device}
         return [about, line(run, f"race/{run}", "wollemi", 1.0) | {"other_cores": 0.5}]
 
     mine = lines("a", "Intel(R) Xeon(R) Processor")
     file.write_text("\n".join(map(json.dumps, mine)), encoding="utf-8")
     assert how_fast.device(file) == "two cores of an Intel Xeon"
-    assert "0.5 cores (median; 0.5 to 0.5)" in how_fast.load(file)
+    assert "0.5 of 2 cores (median; 0.5 to 0.5)" in how_fast.load(file)
     both = mine + lines("b", "AMD EPYC")
     file.write_text("\n".join(map(json.dumps, both)), encoding="utf-8")
     with pytest.raises(ValueError, match=r"AMD EPYC.*Intel Xeon"):
