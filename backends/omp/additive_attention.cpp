@@ -2,6 +2,7 @@
 #include "omp/additive_attention.hpp"
 
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -112,10 +113,7 @@ struct additive_attention_backward_entry {
 } // namespace
 
 void add_additive_attention_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<additive_attention_entry>(),
-                                  method<additive_attention_backward_entry>(),
-                                  {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<additive_attention_entry, additive_attention_backward_entry>(module);
 }
 
 } // namespace wl

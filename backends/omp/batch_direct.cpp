@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unified/band_lu.hpp"
-#include "omp/call.hpp"
+#include "omp/entries.hpp"
 #include "omp/parallel.hpp"
 
 namespace wl {
@@ -350,12 +350,7 @@ private:
 } // namespace
 
 void add_batch_direct_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<batch_factorize_entry>(),
-      method<batch_solve_entry>(),
-      {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
+  add_entries<batch_factorize_entry, batch_solve_entry>(module);
 }
 
 } // namespace wl

@@ -146,9 +146,9 @@ inline std::shared_ptr<const PatternPlan> plan_at(const Call& call, int at, i64 
 
 // The pattern of the matrix argument at `matrix`; the matrix keeps the arrays.
 template <class I>
-struct PatternArgument {
-  i64 m, n, nnz;
-  const I *indptr, *indices;
+struct PatternArgument : PatternArrays<I> {
+  using PatternArrays<I>::m, PatternArrays<I>::n, PatternArrays<I>::nnz;
+  using PatternArrays<I>::indptr, PatternArrays<I>::indices;
 
   PatternArgument(const Call& call, int matrix) {
     static const Name of_indptr("indptr"), of_indices("indices"), of_shape("shape");
@@ -186,6 +186,15 @@ auto with_pattern_type(const Call& call, int at, Body&& body) {
   static const Name of_indptr("indptr");
   const Object indptr = call.member(at, of_indptr);
   return with_index_type(call, "indptr", call.array(indptr.get(), "indptr"), body);
+}
+
+// Calls body(S(), A) with the type of the real numbers at `values` and the pattern at 0.
+template <class Body>
+void with_real_pattern(const Call& call, int values, Body&& body) {
+  with_real_type(call, call.name(values), call.array(values), [&](auto value) {
+    with_pattern_type(call, 0,
+                      [&](auto index) { body(value, PatternArgument<decltype(index)>(call, 0)); });
+  });
 }
 
 } // namespace wl

@@ -2,6 +2,7 @@
 #include "omp/by_columns.hpp"
 #include "omp/capsule.hpp"
 #include "omp/csr_arrays.hpp"
+#include "omp/entries.hpp"
 #include "omp/batched_operands.hpp"
 
 namespace wl {
@@ -52,32 +53,24 @@ struct csr_by_columns_entry {
     const CsrArgument argument(call, 0);
     const Held& parts = held_in<const ColumnParts>(kCapsule, call.argument(5));
     const bool long_columns = PyObject_IsTrue(call.argument(6)) == 1;
-    argument.with_arrays([&](const auto& A) { apply(call, A, parts, long_columns); });
-    return none_object();
-  }
-
-private:
-  template <class T, class I>
-  static void apply(const Call& call, const CsrArrays<T, I>& A, const Held& parts,
-                    bool long_columns) {
-    const SpmvOperands<T> o = spmv_operands<T>(call, A.n, A.m);
-    call.submit(A.nnz() * o.k, [=](int threads) {
-      if constexpr (sums_in_pieces<T>)
-        if (long_columns)
-          return multiply_by_long_columns(A, *parts, o, threads);
-      multiply_by_columns(A, *parts, o, threads);
+    argument.with_arrays([&](auto A) {
+      using T = typename decltype(A)::Value;
+      const SpmvOperands<T> o = spmv_operands<T>(call, A.n, A.m);
+      call.submit(A.nnz() * o.k, [=, held = parts](int threads) {
+        if constexpr (sums_in_pieces<T>)
+          if (long_columns)
+            return multiply_by_long_columns(A, *held, o, threads);
+        multiply_by_columns(A, *held, o, threads);
+      });
     });
+    return none_object();
   }
 };
 
 } // namespace
 
 void add_by_columns_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<column_parts_entry>(),
-                                  method<has_long_columns_entry>(),
-                                  method<csr_by_columns_entry>(),
-                                  {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<column_parts_entry, has_long_columns_entry, csr_by_columns_entry>(module);
 }
 
 } // namespace wl

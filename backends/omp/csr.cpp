@@ -1,6 +1,7 @@
 // csr.spmv, its state between products, and csr.diagonal.
 #include "omp/capsule.hpp"
 #include "omp/csr_entry.hpp"
+#include "omp/entries.hpp"
 #include "omp/parallel.hpp"
 
 namespace wl {
@@ -49,15 +50,9 @@ struct csr_spmv_entry {
     if (stored != computed && is_storage(stored, computed))
       multiply_stored(call, argument, computed, state_in(state));
     else
-      argument.with_arrays([&](const auto& A) { apply(call, A, state_in(state)); });
+      argument.with_arrays(
+          [&](auto A) { multiply<typename decltype(A)::Value>(call, A, state_in(state)); });
     return none_object();
-  }
-
-private:
-  template <class T, class I>
-  static void apply(const Call& call, const CsrArrays<T, I>& A,
-                    const std::shared_ptr<CsrState>& state) {
-    multiply<T, T, I>(call, A, state);
   }
 };
 
@@ -67,21 +62,18 @@ struct planned_spmv_entry {
   static constexpr const char* symbol = "planned_spmv";
   static constexpr auto& names = kSpmvNames;
   static Object run(const Call& call) {
-    with_value_type(call, "x", call.array(1), [&](auto value) { apply<decltype(value)>(call); });
-    return none_object();
-  }
-
-private:
-  template <class T>
-  static void apply(const Call& call) {
     static const Name nnz("nnz");
-    const auto typed = std::dynamic_pointer_cast<CsrStateFor<T>>(state_in(state_of(call, 0)));
-    if (!typed || !typed->holds_entries())
-      call.fail("A", "its plan holds no entries for operands of this dtype");
-    const Shape shape(call, 0);
-    const SpmvOperands<T> o = spmv_operands<T>(call, shape.m, shape.n);
-    const i64 entries = call.integer(call.member(0, nnz).get());
-    call.submit(entries * o.k, [=](int threads) { typed->spmv_alone(o, threads); });
+    with_value_type(call, "x", call.array(1), [&](auto value) {
+      using T = decltype(value);
+      const auto typed = std::dynamic_pointer_cast<CsrStateFor<T>>(state_in(state_of(call, 0)));
+      if (!typed || !typed->holds_entries())
+        call.fail("A", "its plan holds no entries for operands of this dtype");
+      const Shape shape(call, 0);
+      const SpmvOperands<T> o = spmv_operands<T>(call, shape.m, shape.n);
+      const i64 entries = call.integer(call.member(0, nnz).get());
+      call.submit(entries * o.k, [=](int threads) { typed->spmv_alone(o, threads); });
+    });
+    return none_object();
   }
 };
 
@@ -153,16 +145,11 @@ struct csr_state_entry {
     const int computed = computed_in(call, 0);
     if (argument.values().type_number != computed)
       return capsule_of(made_stored(call, argument, computed, kernel));
-    return argument.with_arrays([&](const auto& A) {
-      return capsule_of(call.at_once([&](int threads) { return made(A, kernel, threads); }));
+    return argument.with_arrays([&](auto A) {
+      using T = typename decltype(A)::Value;
+      return capsule_of(
+          call.at_once([&](int threads) { return made_state<T>(A, kernel, threads); }));
     });
-  }
-
-private:
-  template <class T, class I>
-  static std::shared_ptr<CsrState> made(const CsrArrays<T, I>& A, const std::string& kernel,
-                                        int parts) {
-    return made_state<T, T, I>(A, kernel, parts);
   }
 };
 
@@ -191,15 +178,9 @@ struct csr_update_entry {
     if (argument.values().type_number != computed)
       update_stored(call, argument, computed, state);
     else
-      argument.with_arrays([&](const auto& A) { update(call, A, state); });
+      argument.with_arrays(
+          [&](auto A) { update_state<typename decltype(A)::Value>(call, A, state); });
     return none_object();
-  }
-
-private:
-  template <class T, class I>
-  static void update(const Call& call, const CsrArrays<T, I>& A,
-                     const std::shared_ptr<CsrState>& state) {
-    update_state<T, T, I>(call, A, state);
   }
 };
 
@@ -209,41 +190,34 @@ struct csr_diagonal_entry {
   static constexpr const char* names[] = {"A", "d"};
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    argument.with_arrays([&](const auto& A) { take(call, A); });
-    return none_object();
-  }
-
-private:
-  template <class T, class I>
-  static void take(const Call& call, const CsrArrays<T, I>& A) {
-    Extent length{std::min(A.m, A.n)};
-    T* const d = call.contiguous<T>(1, length);
-    const i64 n = length;
-    call.submit(A.nnz(), [=](int threads) {
-      const int parts = A.nnz() < kSerialElements ? 1 : threads;
-      for_parts(parts, [&](int part) {
-        const Share rows(n, part, parts);
-        for (i64 i = rows.begin; i < rows.end; ++i) {
-          T sum(0);
-          for (I e = A.indptr[i]; e < A.indptr[i + 1]; ++e)
-            if (A.indices[e] == i)
-              sum += A.data[e];
-          d[i] = sum;
-        }
+    argument.with_arrays([&](auto A) {
+      using T = typename decltype(A)::Value;
+      Extent length{std::min(A.m, A.n)};
+      T* const d = call.contiguous<T>(1, length);
+      const i64 n = length;
+      call.submit(A.nnz(), [=](int threads) {
+        const int parts = A.nnz() < kSerialElements ? 1 : threads;
+        for_parts(parts, [&](int part) {
+          const Share rows(n, part, parts);
+          for (i64 i = rows.begin; i < rows.end; ++i) {
+            T sum(0);
+            for (auto e = A.indptr[i]; e < A.indptr[i + 1]; ++e)
+              if (A.indices[e] == i)
+                sum += A.data[e];
+            d[i] = sum;
+          }
+        });
       });
     });
+    return none_object();
   }
 };
 
 } // namespace
 
 void add_csr_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<csr_spmv_entry>(),     method<planned_spmv_entry>(),    method<csr_product_entry>(),
-      method<csr_state_entry>(),    method<csr_state_bytes_entry>(), method<csr_update_entry>(),
-      method<csr_diagonal_entry>(), {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
+  add_entries<csr_spmv_entry, planned_spmv_entry, csr_product_entry, csr_state_entry,
+              csr_state_bytes_entry, csr_update_entry, csr_diagonal_entry>(module);
 }
 
 } // namespace wl

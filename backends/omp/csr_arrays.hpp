@@ -8,6 +8,8 @@ namespace wl {
 // The arrays of a CSR matrix of m rows and n columns.
 template <class T, class I>
 struct CsrArrays {
+  using Value = T;
+  using Index = I;
   i64 m, n;
   const I *indptr, *indices;
   const T* data;

@@ -12,7 +12,7 @@ namespace wl {
 Object capsule_of(std::shared_ptr<CsrState> state);
 const std::shared_ptr<CsrState>& state_in(const Object& capsule);
 
-template <class S, class T, class I>
+template <class T, class S, class I>
 void multiply(const Call& call, const CsrArrays<S, I>& A, const std::shared_ptr<CsrState>& state) {
   const auto typed = std::dynamic_pointer_cast<CsrStateOf<S, T, I>>(state);
   if (!typed)
@@ -22,7 +22,7 @@ void multiply(const Call& call, const CsrArrays<S, I>& A, const std::shared_ptr<
 }
 
 // The state of a kernel for a matrix, or null where the kernel does not pay.
-template <class S, class T, class I>
+template <class T, class S, class I>
 std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string& kernel,
                                      int parts) {
   if (kernel == "rows")
@@ -37,7 +37,7 @@ std::shared_ptr<CsrState> made_state(const CsrArrays<S, I>& A, const std::string
 }
 
 // A copy with some old values and some new ones would be worse than waiting for it.
-template <class S, class T, class I>
+template <class T, class S, class I>
 void update_state(const Call& call, const CsrArrays<S, I>& A,
                   const std::shared_ptr<CsrState>& state) {
   const auto typed = std::dynamic_pointer_cast<CsrStateOf<S, T, I>>(state);

@@ -41,27 +41,6 @@ void with_arrays(const Call& call, const CsrArgument& A, int computed, Body&& bo
     call.fail_dtype("data", values, "a dtype that values of this matrix are stored in");
 }
 
-template <class P, class A>
-struct types;
-template <class S, class T, class I>
-struct types<Storage<S, T>, CsrArrays<S, I>> {
-  static void multiply(const Call& call, const CsrArrays<S, I>& A,
-                       const std::shared_ptr<CsrState>& state) {
-    wl::multiply<S, T, I>(call, A, state);
-  }
-  static std::shared_ptr<CsrState> made(const CsrArrays<S, I>& A, const std::string& kernel,
-                                        int parts) {
-    return made_state<S, T, I>(A, kernel, parts);
-  }
-  static void update(const Call& call, const CsrArrays<S, I>& A,
-                     const std::shared_ptr<CsrState>& state) {
-    update_state<S, T, I>(call, A, state);
-  }
-};
-
-template <class P, class A>
-using Of = types<P, std::decay_t<A>>;
-
 } // namespace
 
 bool is_storage(int stored, int computed) {
@@ -71,7 +50,7 @@ bool is_storage(int stored, int computed) {
 void multiply_stored(const Call& call, const CsrArgument& A, int computed,
                      const std::shared_ptr<CsrState>& state) {
   with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
-    Of<decltype(pair), decltype(arrays)>::multiply(call, arrays, state);
+    multiply<typename decltype(pair)::computed>(call, arrays, state);
   });
 }
 
@@ -80,7 +59,7 @@ std::shared_ptr<CsrState> made_stored(const Call& call, const CsrArgument& A, in
   std::shared_ptr<CsrState> made;
   with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
     made = call.at_once([&](int threads) {
-      return Of<decltype(pair), decltype(arrays)>::made(arrays, kernel, threads);
+      return made_state<typename decltype(pair)::computed>(arrays, kernel, threads);
     });
   });
   return made;
@@ -89,7 +68,7 @@ std::shared_ptr<CsrState> made_stored(const Call& call, const CsrArgument& A, in
 void update_stored(const Call& call, const CsrArgument& A, int computed,
                    const std::shared_ptr<CsrState>& state) {
   with_arrays(call, A, computed, [&](auto pair, const auto& arrays) {
-    Of<decltype(pair), decltype(arrays)>::update(call, arrays, state);
+    update_state<typename decltype(pair)::computed>(call, arrays, state);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "omp/edge_program.hpp"
 #include "omp/fusedmm.hpp"
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -74,39 +75,37 @@ struct traced_entry {
   static Object run(const Call& call) {
     const BatchReader read(call);
     const auto text = program_at(call, 11);
-    with_real_type(call, "C", call.array(2), [&](auto value) {
-      with_pattern_type(call, 0, [&](auto index) {
-        using S = decltype(value);
-        using I = decltype(index);
-        using T = computed_t<S>;
-        const PatternArgument<I> A(call, 0);
-        Extent count, m{A.m}, n{A.n}, k, p;
-        const Batch<const S> C = read.blocks<const S>(2, count, m, k);
-        const Batch<const S> B = read.blocks<const S>(3, count, n, k);
-        const Batch<const S> D = read.blocks<const S>(4, count, n, p);
-        const EdgeInputs<T> inputs{inputs_at<T>(call, 5, count, text->rows, m),
-                                   inputs_at<T>(call, 6, count, text->columns, n),
-                                   inputs_at<T>(call, 7, count, text->entries, Extent{A.nnz})};
-        const Batch<S> E = read.blocks<S>(8, count, m, p);
-        const TracedWork<S, Listed<I>> work{A.m,
-                                            A.n,
-                                            A.nnz,
-                                            count,
-                                            k,
-                                            p,
-                                            {A.indptr, A.indices},
-                                            read.optional_values<const S>(1, count, A.nnz),
-                                            C,
-                                            B,
-                                            D,
-                                            E,
-                                            read.optional_values<T>(9, count, A.m),
-                                            call.scalar<T>(10),
-                                            text,
-                                            inputs,
-                                            A.plan(call, 12)};
-        call.submit(A.nnz * (k + p + 1) * count, [work](int threads) { work(threads); });
-      });
+    with_real_pattern(call, 2, [&](auto value, auto A) {
+      using S = decltype(value);
+      using T = computed_t<S>;
+      Extent count, m{A.m}, n{A.n}, k, p;
+      const Batch<const S> C = read.blocks<const S>(2, count, m, k);
+      const Batch<const S> B = read.blocks<const S>(3, count, n, k);
+      const Batch<const S> D = read.blocks<const S>(4, count, n, p);
+      const EdgeInputs<T> inputs{inputs_at<T>(call, 5, count, text->rows, m),
+                                 inputs_at<T>(call, 6, count, text->columns, n),
+                                 inputs_at<T>(call, 7, count, text->entries, Extent{A.nnz})};
+      const Batch<S> E = read.blocks<S>(8, count, m, p);
+      const Batch<const S> values = read.optional_values<const S>(1, count, A.nnz);
+      const Batch<T> log_totals = read.optional_values<T>(9, count, A.m);
+      const TracedWork<S, Listed<typename decltype(A)::Index>> work{A.m,
+                                                                    A.n,
+                                                                    A.nnz,
+                                                                    count,
+                                                                    k,
+                                                                    p,
+                                                                    {A.indptr, A.indices},
+                                                                    values,
+                                                                    C,
+                                                                    B,
+                                                                    D,
+                                                                    E,
+                                                                    log_totals,
+                                                                    call.scalar<T>(10),
+                                                                    text,
+                                                                    inputs,
+                                                                    A.plan(call, 12)};
+      call.submit(A.nnz * (k + p + 1) * count, [work](int threads) { work(threads); });
     });
     return none_object();
   }
@@ -139,6 +138,7 @@ struct mask_traced_entry {
         const EdgeInputs<T> inputs{inputs_at<T>(call, 5, count, text->rows, m),
                                    inputs_at<T>(call, 6, count, text->columns, n)};
         const Batch<S> E = read.blocks<S>(7, count, m, p);
+        const Batch<T> log_totals = read.optional_values<T>(8, count, m);
         const TracedWork<S, Intervals<I>> work{m,
                                                n,
                                                nnz,
@@ -151,7 +151,7 @@ struct mask_traced_entry {
                                                B,
                                                D,
                                                E,
-                                               read.optional_values<T>(8, count, m),
+                                               log_totals,
                                                call.scalar<T>(9),
                                                text,
                                                inputs,
@@ -167,8 +167,8 @@ struct mask_traced_entry {
 template <class S, class I>
 struct EdgeFunctionWork {
   using T = computed_t<S>;
-  i64 nnz, blocks;
-  const I *indptr, *indices;
+  PatternArrays<I> A;
+  i64 blocks;
   Batch<const S> scores;
   Batch<S> results;
   std::shared_ptr<const EdgeProgramText> text;
@@ -176,7 +176,7 @@ struct EdgeFunctionWork {
   std::shared_ptr<const PatternPlan> plan;
 
   void operator()(int threads) const {
-    const int used = threads_for(nnz, i64(text->instructions.size()), threads);
+    const int used = threads_for(A.nnz, i64(text->instructions.size()), threads);
     for (i64 b = 0; b < blocks; ++b) {
       const EdgeProgram<T> function = inputs.of_block(*text, b);
       const S* const given = scores[b].data;
@@ -189,7 +189,7 @@ struct EdgeFunctionWork {
             T s[kProgramChunk];
             for (i64 e = 0; e < count; ++e)
               s[e] = widen(given[from + e]);
-            function.run(memory, row, indices + from, from, count, s);
+            function.run(memory, row, A.indices + from, from, count, s);
             for (i64 output = 0; output < function.outputs(); ++output) {
               const T* const numbers = function.output(memory, output);
               for (i64 e = 0; e < count; ++e)
@@ -202,7 +202,7 @@ struct EdgeFunctionWork {
           return;
         }
         for (i64 row = part.first; row < part.last; ++row)
-          run(row, indptr[row], indptr[row + 1]);
+          run(row, A.indptr[row], A.indptr[row + 1]);
       });
     }
   }
@@ -216,24 +216,19 @@ struct edge_function_entry {
   static Object run(const Call& call) {
     const BatchReader read(call);
     const auto text = program_at(call, 6);
-    with_real_type(call, "S", call.array(1), [&](auto value) {
-      with_pattern_type(call, 0, [&](auto index) {
-        using S = decltype(value);
-        using I = decltype(index);
-        using T = computed_t<S>;
-        const PatternArgument<I> A(call, 0);
-        Extent count, outputs{i64(text->outputs.size())};
-        const Batch<const S> scores = read.values<const S>(1, count, Extent{A.nnz});
-        const EdgeInputs<T> inputs{inputs_at<T>(call, 2, count, text->rows, Extent{A.m}),
-                                   inputs_at<T>(call, 3, count, text->columns, Extent{A.n}),
-                                   inputs_at<T>(call, 4, count, text->entries, Extent{A.nnz})};
-        Extent entries{A.nnz};
-        const Batch<S> results = read.blocks<S>(5, count, outputs, entries);
-        const EdgeFunctionWork<S, I> work{A.nnz,   count, A.indptr, A.indices,      scores,
-                                          results, text,  inputs,   A.plan(call, 7)};
-        call.submit(A.nnz * i64(text->instructions.size()) * count,
-                    [work](int threads) { work(threads); });
-      });
+    with_real_pattern(call, 1, [&](auto value, auto A) {
+      using S = decltype(value);
+      using T = computed_t<S>;
+      Extent count, outputs{i64(text->outputs.size())}, entries{A.nnz};
+      const Batch<const S> scores = read.values<const S>(1, count, entries);
+      const EdgeInputs<T> inputs{inputs_at<T>(call, 2, count, text->rows, Extent{A.m}),
+                                 inputs_at<T>(call, 3, count, text->columns, Extent{A.n}),
+                                 inputs_at<T>(call, 4, count, text->entries, entries)};
+      const Batch<S> results = read.blocks<S>(5, count, outputs, entries);
+      const EdgeFunctionWork<S, typename decltype(A)::Index> work{
+          A, count, scores, results, text, inputs, A.plan(call, 7)};
+      call.submit(A.nnz * i64(text->instructions.size()) * count,
+                  [work](int threads) { work(threads); });
     });
     return none_object();
   }
@@ -242,11 +237,7 @@ struct edge_function_entry {
 } // namespace
 
 void add_edge_function_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<traced_entry>(),
-                                  method<mask_traced_entry>(),
-                                  method<edge_function_entry>(),
-                                  {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<traced_entry, mask_traced_entry, edge_function_entry>(module);
 }
 
 } // namespace wl

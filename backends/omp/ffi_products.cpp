@@ -7,6 +7,7 @@
 
 #include "omp/capsule.hpp"
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -89,10 +90,9 @@ public:
       return;
     const i64 nnz = pattern.arrays.nnz, there = values.step == 0 ? 1 : blocks;
     memory_ = std::make_unique<std::byte[]>(there * nnz * bytes_of_type(type));
-    with_stored(type, pattern.arrays, [&](auto value, auto index) {
+    with_stored(type, pattern.arrays, [&](auto value, auto A) {
       using S = decltype(value);
-      using I = decltype(index);
-      const I* const order = static_cast<const I*>(pattern.order);
+      const auto* const order = static_cast<const typename decltype(A)::Index*>(pattern.order);
       for (i64 b = 0; b < there; ++b) {
         const S* const from = static_cast<const S*>(values.data) + b * values.step;
         S* const to = reinterpret_cast<S*>(memory_.get()) + b * nnz;
@@ -306,9 +306,7 @@ struct ffi_handlers_entry {
 } // namespace
 
 void add_ffi_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<ffi_pattern_entry>(), method<ffi_handlers_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<ffi_pattern_entry, ffi_handlers_entry>(module);
 }
 
 } // namespace wl

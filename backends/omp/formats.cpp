@@ -2,6 +2,7 @@
 #include "omp/bsr.hpp"
 #include "omp/coo.hpp"
 #include "omp/dense.hpp"
+#include "omp/entries.hpp"
 #include "omp/ell_sellp.hpp"
 
 namespace wl {
@@ -153,11 +154,8 @@ struct dense_spmv_entry {
 } // namespace
 
 void add_format_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<coo_spmv_entry>(), method<ell_spmv_entry>(),   method<sellp_spmv_entry>(),
-      method<bsr_spmv_entry>(), method<dense_spmv_entry>(), {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
+  add_entries<coo_spmv_entry, ell_spmv_entry, sellp_spmv_entry, bsr_spmv_entry, dense_spmv_entry>(
+      module);
 }
 
 } // namespace wl

@@ -1,6 +1,7 @@
 // The compiled function of a user's operator, called by loops without Python.
 #include <vector>
 
+#include "omp/entries.hpp"
 #include "omp/spmv_operands.hpp"
 
 namespace wl {
@@ -64,12 +65,6 @@ struct function_apply_entry {
 
 } // namespace
 
-void add_function_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<function_apply_entry>(),
-      {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
-}
+void add_function_entries(PyObject* module) { add_entries<function_apply_entry>(module); }
 
 } // namespace wl

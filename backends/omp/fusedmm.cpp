@@ -2,6 +2,7 @@
 #include "omp/fusedmm.hpp"
 
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -14,8 +15,8 @@ namespace {
 template <class S, class I>
 struct FusedmmWork {
   using T = computed_t<S>;
-  i64 m, n, nnz, blocks, inner, columns;
-  const I *indptr, *indices;
+  PatternArrays<I> A;
+  i64 blocks, inner, columns;
   Batch<const S> values, C, B, D;
   Batch<S> E;
   Batch<T> log_totals;
@@ -26,11 +27,11 @@ struct FusedmmWork {
   void operator()(int threads) const {
     const bool same_operand =
         B.data == D.data && B.step == D.step && B.ld == D.ld && inner == columns;
-    const int used = threads_for(nnz, inner + columns, threads);
+    const int used = threads_for(A.nnz, inner + columns, threads);
     for (i64 i = 0; i < blocks; ++i) {
       const S* const given = values.data ? values[i].data : nullptr;
       T* const totals = log_totals.data ? log_totals[i].data : nullptr;
-      const Fusedmm<S, Listed<I>> o{m,      n,     inner, columns,      {indptr, indices},
+      const Fusedmm<S, Listed<I>> o{A.m,    A.n,   inner, columns,      {A.indptr, A.indices},
                                     given,  C[i],  B[i],  D[i],         E[i],
                                     totals, alpha, edge,  same_operand, plan};
       fusedmm(o, used);
@@ -46,27 +47,21 @@ struct fusedmm_entry {
   static Object run(const Call& call) {
     const BatchReader read(call);
     const Edge edge = edge_called("csr.fusedmm", call.text(8));
-    with_real_type(call, "C", call.array(2), [&](auto value) {
-      with_pattern_type(call, 0, [&](auto index) {
-        using S = decltype(value);
-        using I = decltype(index);
-        using T = computed_t<S>;
-        const PatternArgument<I> A(call, 0);
-        const auto plan = A.plan(call, 9);
-        const i64 nnz = A.nnz;
-        Extent count, m{A.m}, n{A.n}, k, p;
-        const Batch<const S> C = read.blocks<const S>(2, count, m, k);
-        const Batch<const S> B = read.blocks<const S>(3, count, n, k);
-        const Batch<const S> D = read.blocks<const S>(4, count, n, p);
-        const Batch<S> E = read.blocks<S>(5, count, m, p);
-        const Batch<const S> values = read.optional_values<const S>(1, count, nnz);
-        const Batch<T> log_totals = read.optional_values<T>(6, count, A.m);
-        const T alpha = call.scalar<T>(7);
-        const FusedmmWork<S, I> work{A.m,      A.n,        nnz,    count, k,         p,
-                                     A.indptr, A.indices,  values, C,     B,         D,
-                                     E,        log_totals, alpha,  edge,  plan.get()};
-        call.submit(nnz * (k + p) * count, [work, plan](int threads) { work(threads); });
-      });
+    with_real_pattern(call, 2, [&](auto value, auto A) {
+      using S = decltype(value);
+      using T = computed_t<S>;
+      const auto plan = A.plan(call, 9);
+      Extent count, m{A.m}, n{A.n}, k, p;
+      const Batch<const S> C = read.blocks<const S>(2, count, m, k);
+      const Batch<const S> B = read.blocks<const S>(3, count, n, k);
+      const Batch<const S> D = read.blocks<const S>(4, count, n, p);
+      const Batch<S> E = read.blocks<S>(5, count, m, p);
+      const Batch<const S> values = read.optional_values<const S>(1, count, A.nnz);
+      const Batch<T> log_totals = read.optional_values<T>(6, count, A.m);
+      const T alpha = call.scalar<T>(7);
+      const FusedmmWork<S, typename decltype(A)::Index> work{
+          A, count, k, p, values, C, B, D, E, log_totals, alpha, edge, plan.get()};
+      call.submit(A.nnz * (k + p) * count, [work, plan](int threads) { work(threads); });
     });
     return none_object();
   }
@@ -76,34 +71,25 @@ struct fusedmm_entry {
 
 void compute(const StoredFusedmm& p, int threads) {
   const Edge edge = edge_called("csr.fusedmm", p.edge);
-  with_stored(p.type, p.A, [&](auto value, auto index) {
+  with_stored(p.type, p.A, [&](auto value, auto A) {
     using S = decltype(value);
-    using I = decltype(index);
-    using T = computed_t<S>;
-    const FusedmmWork<S, I> work{p.A.m,
-                                 p.A.n,
-                                 p.A.nnz,
-                                 p.blocks,
-                                 p.inner,
-                                 p.columns,
-                                 static_cast<const I*>(p.A.indptr),
-                                 static_cast<const I*>(p.A.indices),
-                                 p.values.of<const S>(),
-                                 p.C.of<const S>(),
-                                 p.B.of<const S>(),
-                                 p.D.of<const S>(),
-                                 p.E.of<S>(),
-                                 {nullptr, 0, 0},
-                                 static_cast<T>(p.alpha),
-                                 edge,
-                                 p.plan};
+    const FusedmmWork<S, typename decltype(A)::Index> work{A,
+                                                           p.blocks,
+                                                           p.inner,
+                                                           p.columns,
+                                                           p.values.of<const S>(),
+                                                           p.C.of<const S>(),
+                                                           p.B.of<const S>(),
+                                                           p.D.of<const S>(),
+                                                           p.E.of<S>(),
+                                                           {nullptr, 0, 0},
+                                                           static_cast<computed_t<S>>(p.alpha),
+                                                           edge,
+                                                           p.plan};
     work(threads);
   });
 }
 
-void add_fusedmm_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<fusedmm_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
-}
+void add_fusedmm_entries(PyObject* module) { add_entries<fusedmm_entry>(module); }
 
 } // namespace wl

@@ -2,6 +2,7 @@
 #include "omp/fusedmm_backward.hpp"
 
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -86,9 +87,6 @@ struct fusedmm_backward_entry {
 
 } // namespace
 
-void add_fusedmm_backward_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<fusedmm_backward_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
-}
+void add_fusedmm_backward_entries(PyObject* module) { add_entries<fusedmm_backward_entry>(module); }
 
 } // namespace wl

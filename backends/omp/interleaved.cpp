@@ -2,7 +2,7 @@
 //
 // Entry e of matrix w is at values[e * W + w], and row i of its vectors at x[i * W + w]. So one
 // vector register holds the same number of W systems, and a product reads the pattern once.
-#include "omp/call.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -136,12 +136,7 @@ struct interleaved_scale_entry {
 } // namespace
 
 void add_interleaved_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<interleaved_spmv_entry>(),
-      method<interleaved_scale_entry>(),
-      {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
+  add_entries<interleaved_spmv_entry, interleaved_scale_entry>(module);
 }
 
 } // namespace wl

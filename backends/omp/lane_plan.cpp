@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "omp/call.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -41,9 +41,6 @@ struct lane_plan_entry {
 
 } // namespace
 
-void add_lane_plan_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<lane_plan_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
-}
+void add_lane_plan_entries(PyObject* module) { add_entries<lane_plan_entry>(module); }
 
 } // namespace wl

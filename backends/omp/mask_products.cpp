@@ -1,6 +1,7 @@
 // The entries of mask.fusedmm and of its gradients.
 #include "omp/mask_backward.hpp"
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -122,9 +123,7 @@ struct mask_backward_entry {
 } // namespace
 
 void add_mask_product_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<mask_fusedmm_entry>(), method<mask_backward_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<mask_fusedmm_entry, mask_backward_entry>(module);
 }
 
 } // namespace wl

@@ -1,7 +1,7 @@
 // Copies of large arrays on several threads, which also share the faults of new pages.
 #include <cstring>
 
-#include "omp/call.hpp"
+#include "omp/entries.hpp"
 #include "omp/parallel.hpp"
 
 namespace wl {
@@ -36,12 +36,6 @@ struct memory_copy_entry {
 
 } // namespace
 
-void add_memory_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<memory_copy_entry>(),
-      {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
-}
+void add_memory_entries(PyObject* module) { add_entries<memory_copy_entry>(module); }
 
 } // namespace wl

@@ -1,5 +1,6 @@
 // Plans of patterns, made once for a matrix.
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -68,11 +69,7 @@ struct mask_plan_entry {
 } // namespace
 
 void add_pattern_plan_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<pattern_plan_entry>(),
-                                  method<pattern_plan_bytes_entry>(),
-                                  method<mask_plan_entry>(),
-                                  {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
+  add_entries<pattern_plan_entry, pattern_plan_bytes_entry, mask_plan_entry>(module);
 }
 
 } // namespace wl

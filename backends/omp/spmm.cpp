@@ -2,6 +2,7 @@
 #include "omp/spmm.hpp"
 
 #include "omp/batched_operands.hpp"
+#include "omp/entries.hpp"
 
 namespace wl {
 
@@ -11,8 +12,8 @@ namespace {
 template <class S, class I>
 struct SpmmWork {
   using Factor = typename factor_of<S>::type;
-  i64 n, nnz, blocks, columns;
-  const I *indptr, *indices;
+  PatternArrays<I> A;
+  i64 blocks, columns;
   Batch<const S> values, B;
   Batch<S> C;
   Factor alpha, beta;
@@ -20,10 +21,10 @@ struct SpmmWork {
   bool by_reduction;
 
   void operator()(int threads) const {
-    const int used = threads_for(nnz, columns, threads);
+    const int used = threads_for(A.nnz, columns, threads);
     for (i64 i = 0; i < blocks; ++i) {
       const Spmm<S, I> o{
-          {n, columns, values[i].data, B[i], C[i], alpha, beta, plan}, indptr, indices};
+          {A.n, columns, values[i].data, B[i], C[i], alpha, beta, plan}, A.indptr, A.indices};
       if constexpr (!Spmm<S, I>::is_complex) {
         if (by_reduction) {
           spmm_by_reduction(o, used);
@@ -55,8 +56,7 @@ struct spmm_entry {
         const Batch<const S> B = read.blocks<const S>(2, count, n, k);
         const Batch<S> C = read.blocks<S>(3, count, m, k);
         const Factor alpha = call.scalar<Factor>(4), beta = call.scalar<Factor>(5);
-        const SpmmWork<S, I> work{A.n, A.nnz, count, k,    A.indptr,   A.indices,   values,
-                                  B,   C,     alpha, beta, plan.get(), by_reduction};
+        const SpmmWork<S, I> work{A, count, k, values, B, C, alpha, beta, plan.get(), by_reduction};
         call.submit(A.nnz * k * count, [work, plan](int threads) { work(threads); });
       });
     });
@@ -67,29 +67,15 @@ struct spmm_entry {
 } // namespace
 
 void compute(const StoredSpmm& p, int threads) {
-  with_stored(p.type, p.A, [&](auto value, auto index) {
+  with_stored(p.type, p.A, [&](auto value, auto A) {
     using S = decltype(value);
-    using I = decltype(index);
-    const SpmmWork<S, I> work{p.A.n,
-                              p.A.nnz,
-                              p.blocks,
-                              p.columns,
-                              static_cast<const I*>(p.A.indptr),
-                              static_cast<const I*>(p.A.indices),
-                              p.values.of<const S>(),
-                              p.B.of<const S>(),
-                              p.C.of<S>(),
-                              1,
-                              0,
-                              p.plan,
-                              p.by_reduction};
+    const SpmmWork<S, typename decltype(A)::Index> work{
+        A, p.blocks, p.columns, p.values.of<const S>(), p.B.of<const S>(), p.C.of<S>(),
+        1, 0,        p.plan,    p.by_reduction};
     work(threads);
   });
 }
 
-void add_spmm_entries(PyObject* module) {
-  static PyMethodDef methods[] = {method<spmm_entry>(), {nullptr, nullptr, 0, nullptr}};
-  add_methods(module, methods);
-}
+void add_spmm_entries(PyObject* module) { add_entries<spmm_entry>(module); }
 
 } // namespace wl

@@ -21,11 +21,24 @@ struct Batch {
   mat<S> operator[](i64 i) const { return {data + i * step, ld}; }
 };
 
-// The arrays of a pattern, with indices of 32 or of 64 bits.
+// The arrays of a pattern.
+template <class I>
+struct PatternArrays {
+  using Index = I;
+  i64 m, n, nnz;
+  const I *indptr, *indices;
+};
+
+// The same, with indices of 32 or of 64 bits.
 struct StoredPattern {
   i64 m, n, nnz;
   const void *indptr, *indices;
   bool is_wide;
+
+  template <class I>
+  PatternArrays<I> of() const {
+    return {m, n, nnz, static_cast<const I*>(indptr), static_cast<const I*>(indices)};
+  }
 };
 
 // Like Batch, of elements of a type that is known at run time.
@@ -130,24 +143,14 @@ void with_stored(StoredType type, Body&& body) {
   throw std::invalid_argument("no stored type has this number");
 }
 
-// Calls body(S(), I()) with the C++ types of stored values and of the pattern's indices.
+// Calls body(S(), A) with the C++ type of stored values and the pattern in C++ types.
 template <class Body>
 void with_stored(StoredType type, const StoredPattern& A, Body&& body) {
   with_stored(type, [&](auto value) {
     if (A.is_wide)
-      body(value, i64());
+      body(value, A.of<i64>());
     else
-      body(value, i32());
-  });
-}
-
-// Calls body(row, begin, end) for all rows, on up to `threads` threads. A plan that cuts rows is
-// none for it.
-template <class I, class Body>
-void for_whole_rows(const PatternPlan& plan, const I* indptr, int threads, Body&& body) {
-  plan.for_parts(threads, [&](const Part& part) {
-    for (i64 row = part.first; row < part.last; ++row)
-      body(row, i64(indptr[row]), i64(indptr[row + 1]));
+      body(value, A.of<i32>());
   });
 }
 
@@ -158,6 +161,18 @@ constexpr i64 kSerialProducts = 100000, kEntryProducts = 16;
 
 inline int threads_for(i64 entries, i64 columns, int threads) {
   return entries * std::max(columns, kEntryProducts) < kSerialProducts ? 1 : threads;
+}
+
+// Calls body(block, row, begin, end) for all rows of all blocks, on up to `threads` threads, with
+// `columns` numbers of an entry each. A plan that cuts rows is none for it.
+template <class I, class Body>
+void for_whole_rows(const PatternPlan& plan, const PatternArrays<I>& A, i64 blocks, i64 columns,
+                    int threads, Body&& body) {
+  for (i64 b = 0; b < blocks; ++b)
+    plan.for_parts(threads_for(A.nnz, columns, threads), [&](const Part& part) {
+      for (i64 row = part.first; row < part.last; ++row)
+        body(b, row, i64(A.indptr[row]), i64(A.indptr[row + 1]));
+    });
 }
 
 } // namespace wl

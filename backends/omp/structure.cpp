@@ -1,6 +1,7 @@
 // The entries of the operations on structure; they return new arrays.
 #include <optional>
 
+#include "omp/entries.hpp"
 #include "omp/merged_sums.hpp"
 #include "omp/structure.hpp"
 
@@ -61,16 +62,13 @@ struct csr_sort_entry {
 
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return sorted(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object sorted(const Call& call, const CsrArrays<T, I>& A) {
-    const NewArray<I> indices(A.nnz()), order(A.nnz());
-    const NewArray<T> data(A.nnz());
-    call.compute([&](int threads) { sort_rows(A, indices.data, data.data, order.data, threads); });
-    return tuple_of(indices, data, order);
+    return argument.with_arrays([&](auto A) {
+      const NewArray<typename decltype(A)::Index> indices(A.nnz()), order(A.nnz());
+      const NewArray<typename decltype(A)::Value> data(A.nnz());
+      call.compute(
+          [&](int threads) { sort_rows(A, indices.data, data.data, order.data, threads); });
+      return tuple_of(indices, data, order);
+    });
   }
 };
 
@@ -81,18 +79,14 @@ struct csr_transpose_entry {
 
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return transposed(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object transposed(const Call& call, const CsrArrays<T, I>& A) {
-    const NewArray<I> indptr(A.n + 1), indices(A.nnz()), order(A.nnz());
-    const NewArray<T> data(A.nnz());
-    call.compute([&](int threads) {
-      transpose(A, indptr.data, indices.data, data.data, order.data, threads);
+    return argument.with_arrays([&](auto A) {
+      const NewArray<typename decltype(A)::Index> indptr(A.n + 1), indices(A.nnz()), order(A.nnz());
+      const NewArray<typename decltype(A)::Value> data(A.nnz());
+      call.compute([&](int threads) {
+        transpose(A, indptr.data, indices.data, data.data, order.data, threads);
+      });
+      return tuple_of(indptr, indices, data, order);
     });
-    return tuple_of(indptr, indices, data, order);
   }
 };
 
@@ -103,13 +97,11 @@ struct csr_sum_duplicates_entry {
 
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return of(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object of(const Call& call, const CsrArrays<T, I>& A) {
-    return summed<T, I>(call, OwnTerms<T, I>{A});
+    return argument.with_arrays([&](auto A) {
+      using T = typename decltype(A)::Value;
+      using I = typename decltype(A)::Index;
+      return summed<T, I>(call, OwnTerms<T, I>{A});
+    });
   }
 };
 
@@ -120,27 +112,39 @@ struct csr_add_entry {
 
   static Object run(const Call& call) {
     const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return of(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object of(const Call& call, const CsrArrays<T, I>& A) {
-    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
-    if (B.m != A.m || B.n != A.n)
-      call.fail("B", "has another shape than A");
-    const T alpha = call.scalar<T>(2), beta = call.scalar<T>(3);
-    const NewArray<I> indptr(A.m + 1);
-    const MergedSums<T, I> merged(A, B, call.context().threads());
-    const i64 nnz = call.compute([&](int) { return merged.count(indptr.data); });
-    if (nnz < 0) // rows that are not sorted, or have duplicates
-      return summed<T, I>(call, SumTerms<T, I>{A, B, alpha, beta});
-    const NewArray<I> indices(nnz);
-    const NewArray<T> data(nnz);
-    call.compute([&](int) { merged.fill(alpha, beta, indptr.data, indices.data, data.data); });
-    return tuple_of(indptr, indices, data);
+    return argument.with_arrays([&](auto A) {
+      using T = typename decltype(A)::Value;
+      using I = typename decltype(A)::Index;
+      const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
+      if (B.m != A.m || B.n != A.n)
+        call.fail("B", "has another shape than A");
+      const T alpha = call.scalar<T>(2), beta = call.scalar<T>(3);
+      const NewArray<I> indptr(A.m + 1);
+      const MergedSums<T, I> merged(A, B, call.context().threads());
+      const i64 nnz = call.compute([&](int) { return merged.count(indptr.data); });
+      if (nnz < 0) // rows that are not sorted, or have duplicates
+        return summed<T, I>(call, SumTerms<T, I>{A, B, alpha, beta});
+      const NewArray<I> indices(nnz);
+      const NewArray<T> data(nnz);
+      call.compute([&](int) { merged.fill(alpha, beta, indptr.data, indices.data, data.data); });
+      return tuple_of(indptr, indices, data);
+    });
   }
 };
+
+// Calls body(A, B) with the matrices at 0 and 1, which have a product.
+template <class Body>
+Object with_factors(const Call& call, Body&& body) {
+  const CsrArgument argument(call, 0);
+  return argument.with_arrays([&](auto A) {
+    using T = typename decltype(A)::Value;
+    using I = typename decltype(A)::Index;
+    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
+    if (A.n != B.m)
+      call.fail("B", "has another number of rows than A has columns");
+    return body(A, B);
+  });
+}
 
 // The terms of A B.
 template <class T, class I>
@@ -154,17 +158,10 @@ struct csr_matmul_entry {
   static constexpr const char* names[] = {"A", "B"};
 
   static Object run(const Call& call) {
-    const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return of(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object of(const Call& call, const CsrArrays<T, I>& A) {
-    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
-    if (A.n != B.m)
-      call.fail("B", "has another number of rows than A has columns");
-    return summed<T, I>(call, product_of(A, B));
+    return with_factors(call, [&](auto A, const auto& B) {
+      using T = typename decltype(A)::Value;
+      return summed<T, typename decltype(A)::Index>(call, product_of(A, B));
+    });
   }
 };
 
@@ -174,35 +171,23 @@ struct csr_matmul_values_entry {
   static constexpr const char* names[] = {"A", "B", "C"};
 
   static Object run(const Call& call) {
-    const CsrArgument argument(call, 0);
-    return argument.with_arrays([&](const auto& A) { return of(call, A); });
-  }
-
-private:
-  template <class T, class I>
-  static Object of(const Call& call, const CsrArrays<T, I>& A) {
-    const CsrArrays<T, I> B = CsrArgument(call, 1).arrays<T, I>();
-    const CsrArrays<T, I> C = CsrArgument(call, 2).arrays<T, I>();
-    if (A.n != B.m)
-      call.fail("B", "has another number of rows than A has columns");
-    if (C.m != A.m || C.n != B.n)
-      call.fail("C", "has another shape than the product");
-    const NewArray<T> data(C.nnz());
-    call.compute([&](int threads) { product_values(product_of(A, B), C, data.data, threads); });
-    return tuple_of(data);
+    return with_factors(call, [&](auto A, const auto& B) {
+      using T = typename decltype(A)::Value;
+      const auto C = CsrArgument(call, 2).arrays<T, typename decltype(A)::Index>();
+      if (C.m != A.m || C.n != B.n)
+        call.fail("C", "has another shape than the product");
+      const NewArray<T> data(C.nnz());
+      call.compute([&](int threads) { product_values(product_of(A, B), C, data.data, threads); });
+      return tuple_of(data);
+    });
   }
 };
 
 } // namespace
 
 void add_structure_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<coo_to_csr_entry>(),        method<csr_sort_entry>(),
-      method<csr_transpose_entry>(),     method<csr_sum_duplicates_entry>(),
-      method<csr_add_entry>(),           method<csr_matmul_entry>(),
-      method<csr_matmul_values_entry>(), {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
+  add_entries<coo_to_csr_entry, csr_sort_entry, csr_transpose_entry, csr_sum_duplicates_entry,
+              csr_add_entry, csr_matmul_entry, csr_matmul_values_entry>(module);
 }
 
 } // namespace wl

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "omp/call.hpp"
+#include "omp/entries.hpp"
 #include "omp/parallel.hpp"
 #include "omp/text_entries.hpp"
 
@@ -78,12 +78,6 @@ private:
 
 } // namespace
 
-void add_text_entries(PyObject* module) {
-  static PyMethodDef methods[] = {
-      method<text_entries_entry>(),
-      {nullptr, nullptr, 0, nullptr},
-  };
-  add_methods(module, methods);
-}
+void add_text_entries(PyObject* module) { add_entries<text_entries_entry>(module); }
 
 } // namespace wl
