@@ -12,9 +12,9 @@ from ..operands import to_host
 from ..operations import matrix as operations
 from ..small_values import for_zero_tests
 from . import validate
-from .base import Matrix
+from .constructed import Constructed
 from .csr import Csr
-from .given import checked_shape, converted, homeless, own, place
+from .given import checked_shape, own, place
 from .selection import masked
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .csr import Csr
 
 
-class Bsr(Matrix):
+class Bsr(Constructed):
     """A sparse matrix of dense blocks, for several unknowns per node.
 
     Parameters
@@ -77,20 +77,16 @@ class Bsr(Matrix):
         executor: Executor | str | None = None,
         copy: bool | None = None,
     ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_blocks(arg, shape, place(executor, *arg), copy is not False)
-            if blocksize not in (None, made.blocksize):
-                raise InvalidMatrix(
-                    f"blocksize: {blocksize} was given for blocks of {made.blocksize}"
-                )
-        else:
-            if blocksize is None:
-                blocksize = getattr(arg, "blocksize", None)
-            made = converted(arg, "bsr", shape, executor, copy=copy, blocksize=blocksize)
-        if dtype is not None:
-            made = made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+        if blocksize is None:
+            blocksize = getattr(arg, "blocksize", None)
+        self._construct(arg, shape, dtype, executor, copy, blocksize=blocksize)
+        if blocksize not in (None, self.blocksize):
+            raise InvalidMatrix(f"blocksize: {blocksize} was given for blocks of {self.blocksize}")
+
+    @staticmethod
+    def _of_arrays(arg: Any, shape: Any, executor: Any, copy: bool) -> Bsr | None:
+        is_triple = isinstance(arg, tuple) and len(arg) == 3
+        return _from_blocks(arg, shape, place(executor, *arg), copy) if is_triple else None
 
     def _replace_entries(self, made: Csr) -> None:
         """Become the entries of a Csr in place, in blocks of the same size where they fit."""

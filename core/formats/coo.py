@@ -13,12 +13,10 @@ from ..operations import matrix as operations
 from ..small_values import for_zero_tests
 from ..store import PatternStore
 from . import device_arrays, validate
-from .base import Matrix
+from .constructed import Constructed
 from .given import (
     checked_shape,
-    converted,
     coordinates_in_any_order,
-    homeless,
     is_coordinates,
     own,
     place,
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 
-class Coo(Matrix):
+class Coo(Constructed):
     """A sparse matrix by coordinates, kept sorted by row.
 
     Parameters
@@ -62,25 +60,12 @@ class Coo(Matrix):
     row: Array
     col: Array
 
-    def __init__(
-        self,
-        arg: Any,
-        shape: tuple[int, int] | None = None,
-        *,
-        dtype: Any = None,
-        executor: Executor | str | None = None,
-        copy: bool | None = None,
-    ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        if is_coordinates(arg):
-            data, (row, col) = arg
-            where = place(executor, data, row, col)
-            made = _from_coordinates(data, row, col, shape, where, copy is not False)
-        else:
-            made = converted(arg, "coo", shape, executor, copy=copy)
-        if dtype is not None:
-            made = made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+    @staticmethod
+    def _of_arrays(arg: Any, shape: Any, executor: Any, copy: bool) -> Coo | None:
+        if not is_coordinates(arg):
+            return None
+        data, (row, col) = arg
+        return _from_coordinates(data, row, col, shape, place(executor, data, row, col), copy)
 
     #: The data derived from the pattern: the beginnings of rows.
     _pattern: PatternStore

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 from ..dtypes import is_complex
 from ..operations import matrix as operations
 from ..operations import structure
-from . import device_arrays, validate
-from .base import Matrix
-from .csr import Csr, rearranged, validate_compressed
-from .given import checked_shape, converted, homeless, own, place
+from .constructed import Constructed
+from .csr import Csr, compressed_of, rearranged
 from .transposed import columns_to_multiply, has_rows_of_transpose, rows_of_transpose
 
 if TYPE_CHECKING:
-    from ..executor import Array, Executor
+    from ..executor import Array
     from ..linop import LinOp
     from .csr import Csr
 
 
-class Csc(Matrix):
+class Csc(Constructed):
     """A sparse matrix by compressed columns.
 
     Parameters
@@ -51,23 +49,9 @@ class Csc(Matrix):
     indices: Array
     indptr: Array
 
-    def __init__(
-        self,
-        arg: Any,
-        shape: tuple[int, int] | None = None,
-        *,
-        dtype: Any = None,
-        executor: Executor | str | None = None,
-        copy: bool | None = None,
-    ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg), copy is not False)
-        else:
-            made = converted(arg, "csc", shape, executor, copy=copy)
-        if dtype is not None:
-            made = made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+    @staticmethod
+    def _of_arrays(arg: Any, shape: Any, executor: Any, copy: bool) -> Csc | None:
+        return compressed_of(Csc, arg, shape, executor, copy, rows_first=False)
 
     _by_rows: tuple[Csr, Array] | None
     #: The matrix that this is the transpose of, if it was made as ``A.T``: the rows are stored with
@@ -219,16 +203,3 @@ class Csc(Matrix):
 
         data, indices, indptr = self._host_copies()
         return csc_array((data, indices, indptr), shape=self.shape)
-
-
-def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csc:
-    there = device_arrays.compressed(executor, triple, shape, rows_first=False, copy=copy)
-    if there is not None:
-        return Csc._from_arrays(executor, *there)
-    data, indices, indptr = validate_compressed(triple, shape, rows_first=False)
-    if shape is None:
-        shape = (int(indices.max()) + 1 if indices.size else 0, indptr.size - 1)
-    arrays = zip((data, indices, indptr), triple, strict=True)
-    return Csc._from_arrays(
-        executor, checked_shape(shape), *(own(executor, a, given, copy=copy) for a, given in arrays)
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -16,9 +16,11 @@ from ..operations import matrix as operations
 from ..operations import products, structure
 from ..store import Key
 from . import device_arrays, validate
+from .base import Matrix
 from .batchable import Batchable
 from .compressed import CompressedRows
-from .given import check_axes, checked_shape, converted, homeless, own, place
+from .constructed import Constructed
+from .given import check_axes, checked_shape, own, place
 from .triangular import SolvesTriangles
 
 if TYPE_CHECKING:
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     from .csc import Csc
     from .stored import StoredCsr
 
+C = TypeVar("C", bound=Matrix)
+
 _TRANSPOSED: Key[tuple[Csr, Array]] = Key("transposed")
 _SORTED: Key[tuple[Csr, Array]] = Key("sorted rows")
 
 
-class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
+class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
     """A sparse matrix by compressed rows.
 
     Parameters
@@ -79,23 +83,10 @@ class Csr(SolvesTriangles, CompressedRows, metaclass=Batchable):
 
     format = "csr"
 
-    def __init__(
-        self,
-        arg: Any,
-        shape: tuple[int, int] | None = None,
-        *,
-        dtype: Any = None,
-        executor: Executor | str | None = None,
-        copy: bool | None = None,
-    ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        if isinstance(arg, tuple) and len(arg) == 3:
-            made = _from_triple(arg, shape, place(executor, *arg), copy is not False)
-        else:
-            made = converted(arg, "csr", shape, executor, copy=copy)
-        if dtype is not None:
-            made = made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+    @staticmethod
+    def _of_arrays(arg: Any, shape: Any, executor: Any, copy: bool) -> Csr | None:
+        values = validate.stored_values
+        return compressed_of(Csr, arg, shape, executor, copy, rows_first=True, values=values)
 
     @staticmethod
     def _held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -404,19 +395,30 @@ def from_movable(values: Array, dtype: np.dtype[Any]) -> Array:
     return values.view(dtype) if dtype.itemsize in (4, 8) else values.astype(dtype)
 
 
-def _from_triple(triple: Any, shape: Any, executor: Executor, copy: bool) -> Csr:
-    there = device_arrays.compressed(executor, triple, shape, rows_first=True, copy=copy)
+def compressed_of(
+    kind: type[C],
+    triple: Any,
+    shape: Any,
+    executor: Executor | str | None,
+    copy: bool,
+    *,
+    rows_first: bool,
+    values: Callable[[Any], np.ndarray[Any, Any]] = validate.values,
+) -> C | None:
+    """Return a matrix of compressed rows or columns; None if the argument is no triple."""
+    if not (isinstance(triple, tuple) and len(triple) == 3):
+        return None
+    where = place(executor, *triple)
+    there = device_arrays.compressed(where, triple, shape, rows_first=rows_first, copy=copy)
     if there is not None:
-        return Csr._from_arrays(executor, *there)
-    data, indices, indptr = validate_compressed(
-        triple, shape, rows_first=True, values=validate.stored_values
-    )
+        return kind._from_arrays(where, *there)
+    checked = validate_compressed(triple, shape, rows_first=rows_first, values=values)
     if shape is None:
+        _, indices, indptr = checked
         shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
-    arrays = zip((data, indices, indptr), triple, strict=True)
-    return Csr._from_arrays(
-        executor, checked_shape(shape), *(own(executor, a, given, copy=copy) for a, given in arrays)
-    )
+        shape = shape if rows_first else shape[::-1]
+    arrays = (own(where, a, g, copy=copy) for a, g in zip(checked, triple, strict=True))
+    return kind._from_arrays(where, checked_shape(shape), *arrays)
 
 
 def validate_compressed(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operations import matrix as operations
-from . import validate
-from .base import Matrix
 from .batchable import Batchable
-from .given import converted, homeless
+from .constructed import Constructed
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 
-class Ell(Matrix, metaclass=Batchable):
+class Ell(Constructed, metaclass=Batchable):
     """A sparse matrix with rows padded to one width.
 
     Parameters
@@ -62,10 +60,7 @@ class Ell(Matrix, metaclass=Batchable):
         executor: Executor | str | None = None,
         copy: bool | None = None,
     ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        made = converted(arg, "ell", shape, executor, copy=copy, width=width)
-        made = made if dtype is None else made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+        self._construct(arg, shape, dtype, executor, copy, width=width)
 
     def _extra(self) -> dict[str, Any]:
         return {"_nnz": self._nnz}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..operations import matrix as operations
-from . import validate
-from .base import Matrix
-from .given import converted, homeless
+from .constructed import Constructed
 
 if TYPE_CHECKING:
     from ..executor import Array, Executor
@@ -18,7 +16,7 @@ SLICE_SIZE = 32
 WINDOW = 32
 
 
-class Sellp(Matrix):
+class Sellp(Constructed):
     """A sparse matrix in slices of rows, each padded to its own width.
 
     Parameters
@@ -66,7 +64,7 @@ class Sellp(Matrix):
     format = "sellp"
     arrays = ("data", "indices", "slice_ptr", "permutation")
 
-    _kept: ClassVar[dict[str, str]] = Matrix._kept | {
+    _kept: ClassVar[dict[str, str]] = Constructed._kept | {
         "slice_size": 'A.asformat("sellp", slice_size=size) has slices of another size'
     }
 
@@ -87,12 +85,8 @@ class Sellp(Matrix):
         executor: Executor | str | None = None,
         copy: bool | None = None,
     ) -> None:
-        arg = validate.as_numbers(arg, dtype)
-        made = converted(
-            arg, "sellp", shape, executor, copy=copy, slice_size=slice_size, window=window
-        )
-        made = made if dtype is None else made.astype(dtype)
-        self._become(made, homeless(executor, arg))
+        options = {"slice_size": slice_size, "window": window}
+        self._construct(arg, shape, dtype, executor, copy, **options)
 
     def _extra(self) -> dict[str, Any]:
         return {"_nnz": self._nnz, "slice_size": self.slice_size}
