@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dtypes import real_dtype
+from ...core.errors import DeviceError
 from ...core.formats import Csr
 from ...core.operations import vector
 from ..auto.facts import is_hermitian
@@ -234,6 +235,15 @@ class CuDssFactors(EngineFactors):
 
     def _refined(self, b: Array) -> Array:
         """Return solutions after the steps of refinement, of which all blocks have as many."""
+        try:
+            return self._solved_in_steps(b)
+        except Refused as reason:
+            where = self.matrix.executor.name
+            raise DeviceError(
+                f"{where}: Direct: cuDSS {reason}; Direct(A, engine='superlu') works on the host"
+            ) from None
+
+    def _solved_in_steps(self, b: Array) -> Array:
         if not self._steps:
             return self._solved(b)
         executor = self.matrix.executor

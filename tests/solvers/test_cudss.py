@@ -56,6 +56,19 @@ def test_systems_and_their_transposes_are_solved(place, make, dtype, rng):
     assert not any("travel" in note for note in solver.notes)
 
 
+def test_a_solve_that_the_library_ends_is_a_device_error(place, monkeypatch):
+    solver = Direct(wl.Csr(poisson(4), executor=place), engine="cudss")
+
+    def ends(*arguments):
+        raise engine_module.Refused("ends its solve with EXECUTION_FAILED")
+
+    monkeypatch.setattr(solver._engine._analysis, "solve", ends)
+    with pytest.raises(
+        wl.errors.DeviceError, match=r"EXECUTION_FAILED; Direct\(A, engine='superlu'"
+    ):
+        solver.solve(np.ones(16))
+
+
 def test_it_is_what_direct_takes_on_a_gpu(place):
     assert "cuDSS" in Direct(wl.Csr(poisson(4), executor=place)).notes[0]
 
