@@ -96,6 +96,9 @@ OF_NAMES = {
     "savemat": "wl.write(file, A)",
     "mmwrite": "wl.write(file, A)",
     "spmv": "A @ x",
+    "ruge_stuben_solver": "wl.solvers.Multigrid(A), or wl.preconditioners.Amg(A)",
+    "smoothed_aggregation_solver": 'wl.preconditioners.Amg(A, kind="aggregation")',
+    "rootnode_solver": 'wl.preconditioners.Amg(A, kind="aggregation")',
 }
 
 #: By the names of attributes of SciPy's and CuPy's matrices.

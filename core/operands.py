@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from numbers import Number
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,6 +142,11 @@ def native(executor: Executor, array: object, label: str) -> Array:
 
 def _as_array(array: object) -> str:
     """Return the words on how to make an array of an operand that is none, or nothing."""
+    if isinstance(array, (str, PathLike)):
+        return (
+            f"; {str(array)!r} is no array: wl.read(file) reads a matrix, and "
+            "wl.io.read_vector(file) a vector"
+        )
     if not hasattr(array, "toarray"):
         return ""
     shape: tuple[int, ...] = getattr(array, "shape", ())

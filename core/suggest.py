@@ -25,6 +25,12 @@ _SYNONYMS = {
     "prec": "M",
     "solver": "method",
     "which": "largest",
+    "B": "near_null",
+    "strength": "theta",
+    "max_coarse": "coarse_rows",
+    "coarse_solver": "coarsest",
+    "presmoother": "smoother",
+    "postsmoother": "smoother",
 }
 
 #: Names by which other libraries say where to compute.

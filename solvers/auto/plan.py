@@ -331,7 +331,7 @@ def _label(M: Any) -> str:
     """Return how a preconditioner is called in tables."""
     if M is None:
         return ""
-    return M.name if isinstance(M, Settings) else type(M).__name__.lower()
+    return M.name if isinstance(M, Settings) else type(M).__name__.lstrip("_").lower()
 
 
 def _shown(M: Any) -> str:

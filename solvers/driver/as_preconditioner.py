@@ -35,6 +35,8 @@ def as_preconditioner(M: Any, A: LinOp) -> LinOp:
         M.__dict__["_like"] = A
     if hasattr(M, "solve") and hasattr(M, "shape") and not hasattr(M, "matvec"):
         M = _of_factors(M, A)
+    if hasattr(M, "aspreconditioner"):  # a hierarchy of PyAMG
+        M = M.aspreconditioner()
     try:
         operator = as_linop(M, A.executor)
     except (InvalidArgument, InvalidMatrix) as error:

@@ -283,6 +283,7 @@ def test_attention_names_the_expected_length():
 
 
 def test_a_graph_moves_as_a_whole():
+    assert repr(GRAPH.pattern) == "<Pattern 7x7 of 7 entries, int64 tensors on cpu>"
     assert GRAPH.to("cpu").order is GRAPH.order
     moved = GRAPH.to("meta")
     tensors = (moved.order, moved.inverse, moved.pattern.indptr, moved.pattern.indices)

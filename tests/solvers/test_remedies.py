@@ -75,3 +75,32 @@ def test_rows_without_an_inverse_on_the_diagonal_are_named(on):
         wl.preconditioners.L1Jacobi(A)
     with pytest.raises(wl.errors.InvalidMatrix, match="rows 0, 1, 2, 3, 4 and 4 more; reorder"):
         wl.preconditioners.Jacobi(wl.Csr(np.diag(np.zeros(9)) + np.eye(9, k=1), executor=on))
+
+
+def test_a_file_in_the_place_of_a_matrix_or_a_vector_is_sent_to_read(tmp_path):
+    A = wl.Csr(2 * np.eye(3))
+    for file in ("A.mtx", tmp_path / "A.mtx"):
+        for operands in ((file, np.ones(3)), (A, file)):
+            with pytest.raises(wl.errors.InvalidArgument, match=r"wl\.io\.read_vector\(file\)"):
+                wl.solve(*operands)
+
+
+def test_a_hierarchy_of_pyamg_is_a_preconditioner():
+    class Hierarchy:
+        def aspreconditioner(self):
+            return wl.Diagonal(np.array([0.5, 0.25, 0.125]))
+
+    A = wl.Csr(np.diag([2.0, 4.0, 8.0]))
+    result = wl.solve(A, np.ones(3), M=Hierarchy(), rtol=1e-10)
+    assert result.converged and result.iterations == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("B", "near_null"), ("strength", "theta"), ("max_coarse", "coarse_rows")],
+)
+def test_options_of_pyamg_name_those_of_amg(given, meant):
+    with pytest.raises(wl.errors.InvalidArgument, match=f"did you mean {meant}="):
+        wl.preconditioners.Amg(wl.Csr(2 * np.eye(3)), **{given: 1})
+    with pytest.raises(AttributeError, match=r"write wl\.solvers\.Multigrid\(A\)"):
+        wl.ruge_stuben_solver  # noqa: B018

@@ -47,6 +47,9 @@ class Smoother:
         self.A, self.M, self.weight = A, M, weight
         self._temporary = Temporary()
 
+    def __repr__(self) -> str:
+        return f"<smoother {self.M!r}, weight {self.weight:.3g}>"
+
     @property
     def resident(self) -> bool:
         """Whether smoothing is made of executor operations alone."""

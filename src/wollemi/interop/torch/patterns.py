@@ -54,6 +54,11 @@ class Pattern(NamedTuple):
     indices: Tensor
     shape: tuple[int, int]
 
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        where, dtype = self.indices.device, str(self.indices.dtype).removeprefix("torch.")
+        return f"<Pattern {rows}x{columns} of {self.nnz} entries, {dtype} tensors on {where}>"
+
     def to(self, device: torch.device | str) -> Pattern:
         """Return this pattern on another device; tensors that are there stay the same."""
         return Pattern(self.indptr.to(device), self.indices.to(device), self.shape)
