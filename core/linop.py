@@ -38,7 +38,6 @@ from .operands import (
     native,
 )
 from .operator_type import OperatorType
-from .own_operators import check_class
 from .program import recording
 from .provided import Provided
 from .replays import replays_as_called
@@ -171,11 +170,6 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
             return self.shape[1]
         count: int = partition.count(links.rank)
         return count
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if not is_of_wollemi(cls):
-            check_class(cls)
 
     # methods of a subclass
 

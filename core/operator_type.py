@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from .hooks import is_of_wollemi
+from .own_operators import check_class
 
 
 class OperatorType(ABCMeta):
@@ -15,6 +18,12 @@ class OperatorType(ABCMeta):
     """
 
     __instancecheck__ = type.__instancecheck__  # a method of Python would cost half of that call
+
+    def __init__(cls, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        if not is_of_wollemi(cls):
+            # Constructors of solvers and preconditioners have errors of their own.
+            check_class(cls, constructs=type(cls) is OperatorType)
 
     def register(cls, subclass: type) -> NoReturn:
         """Refuse a virtual subclass.

@@ -11,7 +11,6 @@ import numpy as np
 
 from .dtypes import value_dtype
 from .errors import InvalidArgument
-from .operator_type import OperatorType
 
 #: Attributes that are read as ``A.T``: a method of the name would be a function there.
 _READ = ("T", "H", "shape", "dtype", "executor", "resident", "varies")
@@ -23,8 +22,15 @@ _SET = {
 }
 
 
-def check_class(cls: type) -> None:
+def check_class(cls: type, *, constructs: bool) -> None:
     """Raise for methods that should be properties, and have constructors look for attributes.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+    constructs : bool
+        Whether its constructor alone makes operators.
 
     Raises
     ------
@@ -38,8 +44,7 @@ def check_class(cls: type) -> None:
                 "@property above its definition"
             )
     initialize: Any = vars(cls).get("__init__")
-    # Constructors of solvers and preconditioners have errors of their own.
-    if type(cls) is OperatorType and inspect.isfunction(initialize):
+    if constructs and inspect.isfunction(initialize):
         cls.__init__ = _checked(cls, initialize)  # type: ignore[misc]
 
 
