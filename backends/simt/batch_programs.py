@@ -236,8 +236,22 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
     return Needs(
         n, vectors, padded(int(values.nbytes)), values.size / n, longest, values.itemsize, repeats,
         basis, sum(own_vectors_of(member, programs).values()),
-        any(basis_steps.is_step(c) or inverse_steps.is_inversion(c) for c in calls),
+        any(basis_steps.is_step(c) or inverse_steps.is_inversion(c) for c in calls)
+        or _takes_plain_elements(member, programs),
     )  # fmt: skip
+
+
+def _takes_plain_elements(member: MemberPrograms, programs: dict[str, list[Call]]) -> bool:
+    """Return whether an operation takes a vector in memory by a pointer without a distance."""
+    own = own_vectors_of(member, programs)
+    return any(
+        parameter.is_array and len(parameter.dims) == 1 and address(array) not in own
+        for calls in programs.values()
+        for call in calls
+        if is_rowwise(call.operation)
+        for parameter, array in call.named
+        if is_vector(call.operation, parameter)
+    )
 
 
 def own_vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, int]:

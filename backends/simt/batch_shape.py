@@ -25,7 +25,7 @@ HELD_REGISTERS = 40
 
 #: Rows of a work-item at most, and lanes of the waves that it holds for; others have one row. Sums
 #: over fewer waves take fewer exchanges, and their barriers wait for fewer.
-MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 4, 32
+MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 2, 32
 
 #: Registers of a work-item besides its rows and their elements of vectors, and at most in all.
 BESIDE_ROWS, MOST_REGISTERS = 56, 248

@@ -212,9 +212,13 @@ class _Text:
                 self._in_memory(where, vector, name, kind)
             # a functor takes pointers that it may write through, also where it only reads
             element = f"const_cast<{kind}*>({self.elements[where]})"
-            self.arguments.renamed[where] = (element, "1")
+            self.arguments.renamed[where] = (element, self._distance(where))
         for at, (key, part) in enumerate(parts_of(programs, value, shape.block).items()):
             self._define_part(key, part, f"k{at}")
+
+    def _distance(self, where: int) -> str:
+        """Return the distance between the elements of a vector that a work-item has."""
+        return "own.distance" if self.shape.held and where in self.names else "1"
 
     def _define_part(self, key: int | str, part: Part, name: str) -> None:
         """Define a pointer to an array that is no vector."""
@@ -231,7 +235,7 @@ class _Text:
         elif vector.is_written:
             clear = f"wl::clear_rows(it, {self.n}, {name})"
             if self.shape.held:
-                clear = f"wl::clear_own_rows(own, {name} + own.first)"
+                clear = f"wl::clear_own_rows(own, {name} + own.first, own.distance)"
             self.opening.append(
                 f"  {kind}* const {name} = {self._part(int(vector.array.nbytes), kind)};\n"
                 f"  {clear};\n"
@@ -257,7 +261,8 @@ class _Text:
         self.opening.append(f"  {kind} {name}[{self.shape.rows}]{{}};\n")
         if not vector.is_written:
             pointer = self.arguments.pointer(vector.array, kind)
-            self.opening.append(f"  wl::copy_own_rows(own, {pointer} + own.first, {name});\n")
+            taken = f"own, {pointer} + own.first, own.distance, {name}, 1"
+            self.opening.append(f"  wl::copy_own_rows({taken});\n")
         self.elements[where] = name
 
     # ---- programs
@@ -325,7 +330,8 @@ class _Text:
                 taken = ", ".join([self.n, str(size), *self._pattern(matrix), *vectors, *numbers])
                 return f"wl::multiply_inverse<{constant}, {real}>(it, {taken});\n"
             if self.shape.held:
-                taken = ", ".join(["held", source, self.elements[address(y)], *numbers])
+                written = [self.elements[address(y)], self._distance(address(y))]
+                taken = ", ".join(["held", source, *written, *numbers])
                 return f"wl::multiply_own_rows<{real}>(it, own, {taken});\n"
             vectors = [source, self.names[address(y)]]
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", *vectors, *numbers])
@@ -333,7 +339,8 @@ class _Text:
         if operation is products.csr_diagonal:
             target = self.elements[address(given[1])]
             if self.shape.held:
-                return f"wl::diagonal_of_own_rows(own, held, {target});\n"
+                distance = self._distance(address(given[1]))
+                return f"wl::diagonal_of_own_rows(own, held, {target}, {distance});\n"
             taken = ", ".join([self.n, *self._pattern(given[0]), "values", target])
             return f"wl::diagonal_of_rows(it, {taken});\n"
         if basis_steps.is_step(call):
@@ -450,7 +457,7 @@ class _Text:
         return f"  {made} held;\n  held.load({', '.join(taken)});\n"
 
     def _pattern_of_items(self, matrix: Any) -> list[str]:
-        """Return pointers to the columns of the rows of each work-item, and to their beginnings."""
+        """Return pointers to pairs of columns of the rows of each work-item, and to beginnings."""
         shape, (indptr, indices) = self.shape, self._pattern_on_host(matrix)
         rows, words = shape.rows * shape.block, -(-shape.held // 2)
         begins = np.full(rows + 1, indptr[-1])
@@ -461,11 +468,10 @@ class _Text:
         row = np.repeat(np.arange(self.rows), np.diff(indptr))
         columns[row, np.arange(indices.size) - indptr[row]] = indices
         pairs = columns[:, ::2] | columns[:, 1::2] << 16
-        pairs = pairs.reshape(shape.block, shape.rows * words).T
-        places = np.arange(shape.rows + 1)[:, None] + shape.rows * np.arange(shape.block)
+        pairs = pairs.reshape(shape.rows, shape.block, words).transpose(0, 2, 1)
         return [
             self._keep(pairs.astype(np.uint32), "const wl::u32"),
-            self._keep(begins[places].astype(np.int32), "const wl::i32"),
+            self._keep(begins.astype(np.int32), "const wl::i32"),
         ]
 
     def _places_in_tile(self, matrix: Any) -> str:
@@ -492,7 +498,8 @@ class _Text:
             x = self.names[where]
             load = f"wl::copy_rows(it, {self.n}, all_x + k * {self.n}, {x});"
             return load, f"wl::copy_rows(it, {self.n}, {x}, all_x + k * {self.n});"
-        x, place = self.elements[where], f"all_x + k * {self.n} + own.first"
+        x = f"{self.elements[where]}, {self._distance(where)}"
+        place = f"all_x + k * {self.n} + own.first, own.distance"
         return f"wl::copy_own_rows(own, {place}, {x});", f"wl::copy_own_rows(own, {x}, {place});"
 
     def _memory_of_block(self) -> str:

@@ -1,6 +1,6 @@
 // The steps of a solver for one system that a block has to itself. Either vectors are in memory of
 // the block, and a work-item has the rows thread, thread + WL_BLOCK, ... in every step. Or a
-// work-item has some adjacent rows of its own, with the elements of vectors in its registers; only
+// work-item has some rows of its own, with the elements of vectors in its registers; only
 // the vectors that products gather from are in memory of the block.
 #pragma once
 #include "simt/not_a_number.hpp"
@@ -70,15 +70,17 @@ WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   it.barrier();
 }
 
-// The rows of a work-item, `count` from `first` on, P at most.
+// The rows of a work-item: `first`, and those `distance` apart, P at most. Work-items of a wave
+// have adjacent rows: adjacent elements of vectors are in different banks of memory.
 template <int P>
 struct own_rows {
-  static constexpr int most = P;
+  static constexpr int most = P, distance = WL_BLOCK;
   int first, count;
 
-  WL_DEVICE own_rows(const item& it, i64 n) : first(it.thread() * P) {
+  WL_DEVICE own_rows(const item& it, i64 n) : first(it.thread()) {
     const int left = int(n) - first;
-    count = left < 0 ? 0 : left < P ? left : P;
+    const int found = left <= 0 ? 0 : (left - 1) / distance + 1;
+    count = found < P ? found : P;
   }
 };
 
@@ -87,7 +89,7 @@ struct own_rows {
 template <int N>
 struct tile_rows {
   static constexpr int lanes = 4, of_group = (N * lanes + WL_WARP - 1) / WL_WARP,
-                       most = (of_group + lanes - 1) / lanes;
+                       most = (of_group + lanes - 1) / lanes, distance = 1;
   int first, count;
 
   WL_DEVICE tile_rows(const item& it, i64) {
@@ -129,14 +131,16 @@ WL_DEVICE void add_up_own_rows(const item& it, const Own& own, const F& f) {
   it.barrier();
 }
 
+// Elements of vectors begin at a work-item's first one, and are `distance` apart: 1 in registers.
 template <class Own, class T>
-WL_DEVICE void copy_own_rows(const Own& own, const T* from, T* to) {
-  for_each_own(own, [&](int m) { to[m] = from[m]; });
+WL_DEVICE void copy_own_rows(const Own& own, const T* from, int from_distance, T* to,
+                             int to_distance) {
+  for_each_own(own, [&](int m) { to[m * to_distance] = from[m * from_distance]; });
 }
 
 template <class Own, class T>
-WL_DEVICE void clear_own_rows(const Own& own, T* to) {
-  for_each_own(own, [&](int m) { to[m] = T{}; });
+WL_DEVICE void clear_own_rows(const Own& own, T* to, int distance) {
+  for_each_own(own, [&](int m) { to[m * distance] = T{}; });
 }
 
 // A value of the matrix in the dtype of a product.
@@ -210,22 +214,21 @@ struct held_rows {
   S values[P][W];
   u32 columns[P][(W + 1) / 2];
 
-  // `pairs` has two columns in each number, and `begins` where rows begin and the last one ends;
-  // elements of adjacent work-items are adjacent in both. A load of the indices of a row would take
-  // a piece of memory of its own for each work-item.
+  // `pairs` has two columns in each number, elements of adjacent work-items next to each other: a
+  // load of the indices of rows would take several pieces of memory. Row i is `begins[i]` to
+  // `begins[i + 1]`.
   WL_DEVICE void load(const item& it, const u32* pairs, const i32* begins, const S* data) {
     constexpr int words = (W + 1) / 2;
-    i32 begin = begins[it.thread()];
 #pragma unroll
     for (int m = 0; m < P; ++m) {
-      const i32 end = begins[(m + 1) * WL_BLOCK + it.thread()];
+      const int row = it.thread() + m * WL_BLOCK;
+      const i32 begin = begins[row], length = begins[row + 1] - begin;
 #pragma unroll
       for (int u = 0; u < words; ++u)
         columns[m][u] = pairs[(m * words + u) * WL_BLOCK + it.thread()];
 #pragma unroll
       for (int u = 0; u < W; ++u)
-        values[m][u] = u < end - begin ? data[begin + u] : S(0);
-      begin = end;
+        values[m][u] = u < length ? data[begin + u] : S(0);
     }
   }
 
@@ -251,7 +254,7 @@ struct held_rows {
     S sum{};
 #pragma unroll
     for (int u = 0; u < W; ++u)
-      sum += column(m, u) == u32(own.first + m) ? values[m][u] : S(0);
+      sum += column(m, u) == u32(own.first + m * own.distance) ? values[m][u] : S(0);
     return sum;
   }
 };
@@ -352,20 +355,20 @@ struct dense_tile {
   WL_DEVICE S on_diagonal(const rows&, int m) const { return diagonal[m]; }
 };
 
-// y = alpha A x + beta y of rows in registers.
+// y = alpha A x + beta y of rows in registers; elements of y are `distance` apart.
 template <class T, class Own, class Held>
 WL_DEVICE void multiply_own_rows(const item& it, const Own& own, const Held& held, const T* x, T* y,
-                                 T alpha, T beta) {
+                                 int distance, T alpha, T beta) {
   held.times(it, own, x, [&](int m, T product) {
     if (m < own.count)
-      store(y[m], product, alpha, beta);
+      store(y[m * distance], product, alpha, beta);
   });
 }
 
 // d_i = the sum of the entries at (i, i) of rows in registers.
 template <class Own, class Held, class T>
-WL_DEVICE void diagonal_of_own_rows(const Own& own, const Held& held, T* d) {
-  for_each_own(own, [&](int m) { d[m] = held.on_diagonal(own, m); });
+WL_DEVICE void diagonal_of_own_rows(const Own& own, const Held& held, T* d, int distance) {
+  for_each_own(own, [&](int m) { d[m * distance] = held.on_diagonal(own, m); });
 }
 
 // d_i = the sum of the entries at (i, i).

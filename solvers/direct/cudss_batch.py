@@ -51,6 +51,7 @@ class SystemsByCuDss:
         self.cudss, self.ordering = cudss, ordering
         #: By symmetry, and how many matrices are factorized at once.
         self._analyses: dict[tuple[bool, int], Analysis] = {}
+        self._facts: _PatternFacts | None = None
 
     def solve(self, pattern: Csr, systems: FactoredSystems) -> bool:
         """Solve systems; one without the residual of a stable method stays undecided.
@@ -63,7 +64,10 @@ class SystemsByCuDss:
         if systems.started or not pattern.nnz or pattern.without_duplicates() is not pattern:
             return False
         matrix = matrix_of_each(systems)
-        finite, hermitian = _facts_of_values(pattern, systems.values)
+        if self._facts is None or not self._facts.suit(pattern, systems.b.dtype):
+            self._facts = _PatternFacts(pattern, systems.b.dtype)
+        facts = self._facts
+        finite, hermitian = _facts_of_values(facts, systems.values)
         chosen = np.unique(matrix)
         chosen = chosen[finite[chosen]]
         while chosen.size:
@@ -75,7 +79,7 @@ class SystemsByCuDss:
                     pattern, systems, matrix, chosen[hermitian[chosen] == kind], kind, x
                 )
             ]
-            norms = _norms(pattern, systems, matrix, x)
+            norms = _norms(facts, systems, matrix, x)
             failed += matrix[~np.isfinite(norms).all(axis=0)].tolist()
             left = np.setdiff1d(chosen, failed)
             if left.size == chosen.size:
@@ -143,42 +147,79 @@ def _parts(rows: int, nbytes: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, rows, size)]
 
 
-def _facts_of_values(pattern: Csr, values: Array) -> tuple[Numbers, Numbers]:
+class _PatternFacts:
+    """Facts of a pattern that do not change: work of a solve begins with them.
+
+    Parameters
+    ----------
+    pattern : Csr
+        Of all matrices.
+    dtype : dtype
+        Of the systems.
+
+    Attributes
+    ----------
+    wide : dtype
+        In which residuals are computed.
+    one : Csr
+        A matrix of the pattern in this dtype; it keeps the plans of products.
+    mirrored : array or None
+        Where the entry on the other side of the diagonal is; None without symmetry.
+    """
+
+    def __init__(self, pattern: Csr, dtype: np.dtype[Any]) -> None:
+        on, xp = pattern.executor, pattern.executor.xp
+        self.pattern, self.dtype = pattern, dtype
+        self.wide = np.result_type(dtype, np.float64)
+        none = on.zeros((pattern.nnz,), self.wide)
+        self.one = Csr._from_arrays(on, pattern.shape, none, pattern.indices, pattern.indptr)
+        turned, order = pattern.transposed_pattern()
+        is_symmetric = bool(xp.array_equal(turned.indptr, pattern.indptr)) and bool(
+            xp.array_equal(turned.indices, pattern.indices)
+        )
+        self.mirrored: Array | None = order if is_symmetric else None
+
+    def suit(self, pattern: Csr, dtype: np.dtype[Any]) -> bool:
+        """Return whether these are the facts of a pattern."""
+        own = self.pattern
+        same = pattern.indices is own.indices and pattern.indptr is own.indptr
+        return same and dtype == self.dtype
+
+
+def _facts_of_values(facts: _PatternFacts, values: Array) -> tuple[Numbers, Numbers]:
     """Return whether the values of each matrix are finite, and whether it is Hermitian."""
-    on, count = pattern.executor, int(values.shape[0])
-    finite, hermitian = on.zeros((count,), np.uint8), on.zeros((count,), np.uint8)
-    turned, order = pattern.transposed_pattern()
+    on, count = facts.pattern.executor, int(values.shape[0])
     xp = on.xp
-    is_symmetric = bool(xp.array_equal(turned.indptr, pattern.indptr)) and bool(
-        xp.array_equal(turned.indices, pattern.indices)
-    )
+    finite, hermitian = on.zeros((count,), np.uint8), on.zeros((count,), np.uint8)
     for part in _parts(count, _bytes_of_row(values)):
         finite[part] = xp.isfinite(values[part]).all(axis=1)
-        if is_symmetric:
-            mirrored = values[part][:, order].conj()
+        if facts.mirrored is not None:
+            mirrored = values[part][:, facts.mirrored].conj()
             hermitian[part] = (values[part] == mirrored).all(axis=1)
     found = on.transfer(finite, hermitian).read()
     return found[0] != 0, found[1] != 0
 
 
-def _norms(pattern: Csr, systems: FactoredSystems, matrix: Numbers, x: Array) -> Numbers:
+def _norms(facts: _PatternFacts, systems: FactoredSystems, matrix: Numbers, x: Array) -> Numbers:
     """Return norms of each system in double precision, shape (3, s).
 
     They are those of the right-hand side, of the true residual, and of ``|A| |x| + |b|``. A norm
     of which the squares underflow is infinite: no verdict comes of it.
     """
-    on, xp = pattern.executor, pattern.executor.xp
-    wide = np.result_type(x.dtype, np.float64)
+    on, one, wide = facts.pattern.executor, facts.one, facts.wide
+    xp = on.xp
     found = on.allocate((3, int(x.shape[0])), np.dtype(np.float64))
-    none = on.zeros((pattern.nnz,), wide)
-    one = Csr._from_arrays(on, pattern.shape, none, pattern.indices, pattern.indptr)
     is_own = systems.matrix is None and systems.width == 1
     for part in _parts(int(x.shape[0]), _bytes_of_row(systems.values) * 2):
-        values = systems.values[part if is_own else on.from_host(matrix[part])].astype(wide)
-        b, solution = systems.b[part].astype(wide), x[part].astype(wide)
+        values = systems.values[part if is_own else on.from_host(matrix[part])]
+        values, b, solution = (
+            a.astype(wide, copy=False) for a in (values, systems.b[part], x[part])
+        )
         batch = BatchCsr._from_values(one, (int(b.shape[0]),), values)
-        sizes = BatchCsr._from_values(one, batch.batch_shape, xp.abs(values).astype(wide))
-        terms = xp.abs(b) + xp.abs(sizes @ xp.abs(solution).astype(wide))
+        sizes = BatchCsr._from_values(
+            one, batch.batch_shape, xp.abs(values).astype(wide, copy=False)
+        )
+        terms = xp.abs(b) + xp.abs(sizes @ xp.abs(solution).astype(wide, copy=False))
         for row, vectors in enumerate((b, b - batch @ solution, terms)):
             squares = xp.abs(vectors) ** 2
             norm = xp.sqrt(squares.sum(axis=1))

@@ -120,8 +120,13 @@ def test_waves_of_64_lanes_solve_every_system_too(name, options, dtype, hermitia
     _compare_with_one(name, options, dtype, hermitian, OneBlock(MOST_SHARED, 64), rng)
 
 
-def _compare_with_one(name, options, dtype, hermitian, on, rng):
-    n, count = 37, 5
+@pytest.mark.parametrize("name", ["Bicgstab", "Minres"])
+def test_work_items_of_several_waves_have_two_rows_each(name, rng):
+    _compare_with_one(name, {}, "float64", name == "Minres", OneBlock(MOST_SHARED), rng, n=150)
+
+
+def _compare_with_one(name, options, dtype, hermitian, on, rng, n=37):
+    count = 5
     data, indices, indptr = batch(n, count, dtype, rng, hermitian=hermitian)
     b = rng.standard_normal((count, n)).astype(dtype)
     tolerance = 1e-4 if np.dtype(dtype).char in "fF" else 1e-10
@@ -225,8 +230,7 @@ def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
         (1, 1.0, 1, 32, 1, 1, False),
         (54, 46.0, 54, 32, 54, 2, True),
         (57, 50.0, 57, 64, 57, 1, True),  # beyond the registers of a wave
-        (992, 8.6, 9, 256, 9, 4, False),
-        (992, 8.6, 13, 256, 13, 4, False),
+        (992, 8.6, 9, 512, 9, 2, False),
         (992, 8.6, 40, 512, 0, 1, False),  # one row is too long
         (1500, 5.0, 5, 512, 0, 1, False),
         (64, 3.0, 3, 32, 3, 2, False),
