@@ -2,6 +2,7 @@
 // which a wave has (on CPU devices a work-item). Sums of 16-bit numbers are held in float.
 #pragma once
 #include "unified/edge_inputs.hpp"
+#include "unified/long_sums.hpp"
 #include "simt/narrow.hpp"
 #include "dpcpp/arithmetic.hpp"
 
@@ -54,26 +55,77 @@ template <class T>
 WL_DEVICE held_t<T> dot_of_wave(const item& it, i64 k, const T* a, const T* b) {
   using S = held_t<T>;
   if constexpr (WL_WARP > 1) {
-    S sum{};
-    for (i64 c = lane_of(it); c < k; c += WL_WARP)
-      sum += widen(a[c]) * widen(b[c]);
-    return sum_of_lanes<WL_WARP>(it, sum);
+    return sum_of_lanes<WL_WARP>(it, sum_of_terms<S>(k, WL_WARP, [&](i64 begin, i64 end) {
+                                   S sum{};
+                                   for (i64 c = begin + lane_of(it); c < end; c += WL_WARP)
+                                     sum += widen(a[c]) * widen(b[c]);
+                                   return sum;
+                                 }));
   } else {
     constexpr int together = 16;
-    S sums[together] = {};
-    i64 c = 0;
-    for (; c + together <= k; c += together)
+    return sum_of_terms<S>(k, together, [&](i64 begin, i64 end) {
+      S sums[together] = {};
+      i64 c = begin;
+      for (; c + together <= end; c += together)
 #pragma unroll
-      for (int l = 0; l < together; ++l)
-        sums[l] += widen(a[c + l]) * widen(b[c + l]);
-    for (; c < k; ++c)
-      sums[0] += widen(a[c]) * widen(b[c]);
-    for (int half = together / 2; half > 0; half /= 2)
-      for (int l = 0; l < half; ++l)
-        sums[l] += sums[l + half];
-    return sums[0];
+        for (int l = 0; l < together; ++l)
+          sums[l] += widen(a[c + l]) * widen(b[c + l]);
+      for (; c < end; ++c)
+        sums[0] += widen(a[c]) * widen(b[c]);
+      for (int half = together / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l)
+          sums[l] += sums[l + half];
+      return sums[0];
+    });
   }
 }
+
+// The sums of a row for N columns of a lane. The terms of a piece are added up one after the other,
+// and pieces with their rounding errors: see long_sums.hpp.
+template <int N, class S>
+struct piece_sums {
+  S piece[N] = {};
+  long_sum<S> pieces[sums_in_pieces<S> ? N : 1] = {};
+  bool joined = false;
+
+  // Calls body(first, last) for the pieces of entries [begin, end), and makes the sums of all.
+  template <class Body>
+  WL_DEVICE void add_all(i64 begin, i64 end, const Body& body) {
+    if constexpr (sums_in_pieces<S>) {
+      for (; end - begin > PIECE_OF_SUM; begin += PIECE_OF_SUM) {
+        body(begin, begin + PIECE_OF_SUM);
+        join();
+      }
+      body(begin, end);
+      if (joined) {
+        join();
+        for (int n = 0; n < N; ++n)
+          piece[n] = pieces[n].value();
+      }
+    } else {
+      body(begin, end);
+    }
+  }
+  WL_DEVICE void scale(S factor) {
+    for (int n = 0; n < N; ++n)
+      piece[n] *= factor;
+    if constexpr (sums_in_pieces<S>)
+      if (joined)
+        for (int n = 0; n < N; ++n) {
+          pieces[n].high *= factor;
+          pieces[n].low *= factor;
+        }
+  }
+
+private:
+  WL_DEVICE void join() {
+    for (int n = 0; n < N; ++n) {
+      pieces[n].add(piece[n]);
+      piece[n] = S{};
+    }
+    joined = true;
+  }
+};
 
 // held_l += factor row_l for the columns that this lane has of a strip.
 template <class T, class N>
@@ -115,13 +167,15 @@ WL_DEVICE void spmm_rows(const item& it, i64 m, i64 k, i64 batch, const I* indpt
   const batched<T> of_C{C, C_ld, C_step};
   for_rows(it, m, batch, [&](i64 b, i64 row) {
     for_strips<T>(k, [&](i64 first, auto columns) {
-      held_t<T> sums[decltype(columns)::held] = {};
-      for (i64 e = indptr[row]; e < indptr[row + 1]; ++e)
-        add_row(it, columns, widen(values[b * values_step + e]), of_B.row(b, indices[e]) + first,
-                sums);
+      piece_sums<decltype(columns)::held, held_t<T>> sums;
+      sums.add_all(indptr[row], indptr[row + 1], [&](i64 begin, i64 end) {
+        for (i64 e = begin; e < end; ++e)
+          add_row(it, columns, widen(values[b * values_step + e]), of_B.row(b, indices[e]) + first,
+                  sums.piece);
+      });
       T* const target = of_C.row(b, row) + first;
       for (i64 c = lane_of(it), s = 0; c < columns; c += WL_WARP, ++s)
-        store_narrowed(target[c], sums[s], alpha, beta);
+        store_narrowed(target[c], sums.piece[s], alpha, beta);
     });
   });
 }
@@ -153,8 +207,8 @@ WL_DEVICE S weight_of(i64 edge, S s) {
   return (s < S(0) ? small : S(1)) / (S(1) + small);
 }
 
-// The base of exponentials in softmax: the largest score so far. If that is minus infinity it is 0,
-// since the difference of a score to it would be NaN.
+// The base of exponentials in softmax. If all scores so far are minus infinity it is 0, since the
+// difference of a score to that would be NaN.
 template <class S>
 WL_DEVICE S base_of(S largest) {
   return largest == -S(__builtin_huge_valf()) ? S(0) : largest;
@@ -183,11 +237,12 @@ struct numbers_of_rows {
   i64 step;
 };
 
+// Scores above the base of exponentials by less than this leave it as it is: see omp/fusedmm.hpp.
+constexpr float RISE_OF_BASE = 1;
+
 // Softmax goes over the row once: earlier sums are scaled down when a larger entry comes. A row is
-// 0 if all of its scores are minus infinity. The logarithm of its total is stored if it is asked
-// for: plus infinity for such a row, so that exp(score - total) is 0 for all scores. The logarithm
-// of its total is left if it is asked for: plus infinity of such a row, for which the exponentials
-// of all scores minus it are 0.
+// 0 if all of its scores are minus infinity. The logarithm of its total is left if it is asked for:
+// plus infinity for such a row, so that exp(score - total) is 0 for all scores.
 template <class T, class Entries, class Function>
 WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const Entries& entries,
                          const T* values, i64 values_step, const batched<const T>& of_C,
@@ -198,34 +253,35 @@ WL_DEVICE void fuse_rows(const item& it, i64 m, i64 k, i64 p, i64 batch, const E
   for_rows(it, m, batch, [&](i64 b, i64 row) {
     for_strips<T>(p, [&](i64 first, auto columns) {
       constexpr int width = decltype(columns)::held;
-      S held[width] = {}, total{}, largest = -__builtin_huge_valf();
-      for (i64 e = entries.begin(row); e < entries.end(row); ++e) {
-        S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, entries.column(e))) * alpha;
-        if (values)
-          s *= widen(values[b * values_step + e]);
-        if constexpr (Function::TRACED)
-          s = function(s, b, row, entries.column(e), e);
-        S weight = weight_of(edge, s);
-        if (edge == SOFTMAX) {
-          if (s > largest) {
-            const S scale = sycl::exp(largest - s);
-            for (int i = 0; i < width; ++i)
-              held[i] *= scale;
-            total *= scale;
-            largest = s;
+      piece_sums<width + 1, S> sums; // the last is that of the weights
+      S base = -__builtin_huge_valf();
+      sums.add_all(entries.begin(row), entries.end(row), [&](i64 begin, i64 end) {
+        for (i64 e = begin; e < end; ++e) {
+          S s = dot_of_wave<T>(it, k, of_C.row(b, row), of_B.row(b, entries.column(e))) * alpha;
+          if (values)
+            s *= widen(values[b * values_step + e]);
+          if constexpr (Function::TRACED)
+            s = function(s, b, row, entries.column(e), e);
+          S weight = weight_of(edge, s);
+          if (edge == SOFTMAX) {
+            if (s > base + S(RISE_OF_BASE)) {
+              sums.scale(sycl::exp(base - s));
+              base = s;
+            }
+            weight = sycl::exp(s - base_of(base));
+            sums.piece[width] += weight;
           }
-          weight = sycl::exp(s - base_of(largest));
-          total += weight;
+          add_row(it, columns, weight, of_D.row(b, entries.column(e)) + first, sums.piece);
         }
-        add_row(it, columns, weight, of_D.row(b, entries.column(e)) + first, held);
-      }
+      });
+      const S total = sums.piece[width];
       const bool divide = edge == SOFTMAX && total != S(0);
       if (edge == SOFTMAX && log_totals.data && first == 0 && lane_of(it) == 0)
         log_totals.data[b * log_totals.step + row] =
-            total == S(0) ? S(__builtin_huge_valf()) : largest + logarithm(total);
+            total == S(0) ? S(__builtin_huge_valf()) : base + logarithm(total);
       T* const target = of_E.row(b, row) + first;
       for (i64 c = lane_of(it), i = 0; c < columns; c += WL_WARP, ++i)
-        target[c] = narrowed<T>::of(divide ? held[i] / total : held[i]);
+        target[c] = narrowed<T>::of(divide ? sums.piece[i] / total : sums.piece[i]);
     });
   });
 }

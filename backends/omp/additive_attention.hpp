@@ -65,17 +65,19 @@ struct head_weights {
       save<T>(weight + at, exp_of<T, L>(load<T>(weight + at)));
   }
   // Adds up the weights of each head, and the weights of positive scores.
-  void add_to(i64 count, i64 heads, T* totals, T* of_positive) const {
+  void add_to(i64 count, i64 heads, const PieceSum<T>& totals) const {
+    totals.before(count);
+    T *const all = totals.piece(), *const of_positive = all + heads;
     by_heads(heads, [&](auto part, i64 h) {
       using V = decltype(part);
       const V zero = V{};
-      V total = loaded<V>(totals + h), counted = loaded<V>(of_positive + h);
+      V total = loaded<V>(all + h), counted = loaded<V>(of_positive + h);
       for (i64 e = 0; e < count; ++e) {
         const V w = loaded<V>(weight + e * heads + h);
         total += w;
         counted += loaded<V>(is_positive + e * heads + h) > zero ? w : zero;
       }
-      stored(totals + h, total);
+      stored(all + h, total);
       stored(of_positive + h, counted);
     });
   }
@@ -168,13 +170,11 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
                 i64 heads, i64 p, T slope, const attended<T>& out) {
   constexpr T nothing = -std::numeric_limits<T>::infinity();
   const head_weights<T> made(heads);
-  T* const totals = workspace<T>(7, 2 * heads);
-  T* const of_positive = totals + heads;
+  const PieceSum<T> totals = cleared_sum<T>(7, 2 * heads); // and the weights of positive scores
+  const PieceSum<T> rows = cleared_sum<T>(8, (out.positive ? 2 : 1) * heads * p);
+  T *const sums_of_rows = rows.piece(), *const of_positive_rows =
+                                            out.positive ? sums_of_rows + heads * p : nullptr;
   std::fill(made.base, made.base + heads, nothing);
-  std::fill(totals, totals + 2 * heads, T(0));
-  std::fill(out.sums, out.sums + heads * p, T(0));
-  if (out.positive)
-    std::fill(out.positive, out.positive + heads * p, T(0));
   for (i64 first = 0; first < count; first += kAttended) {
     const i64 here = std::min(kAttended, count - first);
     made.score(indices + first, here, own, other, heads, slope);
@@ -187,7 +187,8 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
     if (count > kAttended) // the scores of a short row are there
       made.score(indices + first, here, own, other, heads, slope);
     made.power(here, heads, [&](i64) { return made.base; });
-    made.add_to(here, heads, totals, of_positive);
+    made.add_to(here, heads, totals);
+    rows.before(here);
     for (i64 h = 0; h < heads; ++h)
       by_columns(h * p, (h + 1) * p, [&](auto columns, i64 c) {
         head_sums<columns(), T> sums;
@@ -198,19 +199,22 @@ void attend_row(const I* indices, i64 count, const T* own, mat<const T> other, m
         else
           for (i64 e = 0; e < here; ++e)
             sums.add(D.data + i64(indices[first + e]) * D.ld + c, made.weight[e * heads + h]);
-        sums.add_to(out.sums + c, out.positive ? out.positive + c : nullptr);
+        sums.add_to(sums_of_rows + c, out.positive ? of_positive_rows + c : nullptr);
       });
   }
+  totals.finish();
+  rows.finish();
+  const T *const total = totals.piece(), *const of_positive = total + heads;
   for (i64 h = 0; h < heads; ++h) {
-    const T share = share_of_total(totals[h]);
+    const T share = share_of_total(total[h]);
     for (i64 c = h * p; c < (h + 1) * p; ++c) {
-      out.sums[c] *= share;
+      out.sums[c] = share * sums_of_rows[c];
       if (out.positive)
-        out.positive[c] *= share;
+        out.positive[c] = share * of_positive_rows[c];
     }
     if (out.positive) {
       out.shares[h] = share * of_positive[h];
-      out.log_totals[h] = log_of_total(made.base[h], totals[h]);
+      out.log_totals[h] = log_of_total(made.base[h], total[h]);
     }
   }
 }
@@ -221,21 +225,24 @@ void attending_column(const I* indices, i64 count, const T* own, mat<const T> ta
                       mat<const T> G, mat<const T> log_totals, mat<const T> means, const T* D,
                       i64 heads, i64 p, T slope, T* of_source, T* of_D) {
   const head_weights<T> made(heads);
-  T* const steep = workspace<T>(7, heads * p);
-  std::fill(steep, steep + heads * p, T(0));
-  std::fill(of_D, of_D + heads * p, T(0));
-  std::fill(of_source, of_source + heads, T(0));
+  // The gradient of D, the rows of G with the slopes of scores, and the means with these.
+  const PieceSum<T> sums_of_rows = cleared_sum<T>(8, 2 * heads * p);
+  const PieceSum<T> sums_of_means = cleared_sum<T>(7, heads);
+  T *const weighted = sums_of_rows.piece(), *const steep = weighted + heads * p;
+  T* const of_means = sums_of_means.piece();
   for (i64 first = 0; first < count; first += kAttended) {
     const i64 here = std::min(kAttended, count - first);
     const I* const rows = indices + first;
     made.score(rows, here, own, target, heads, slope);
     made.power(here, heads, [&](i64 e) { return log_totals.data + i64(rows[e]) * log_totals.ld; });
+    sums_of_rows.before(here);
+    sums_of_means.before(here);
     for (i64 e = 0; e < here; ++e)
       for (i64 h = 0; h < heads; ++h) {
         const T weight = made.weight[e * heads + h];
         T& steepness = made.is_positive[e * heads + h];
         steepness = steepness > T(0) ? weight : slope * weight;
-        of_source[h] -= steepness * means.data[i64(rows[e]) * means.ld + h];
+        of_means[h] += steepness * means.data[i64(rows[e]) * means.ld + h];
       }
     for (i64 h = 0; h < heads; ++h)
       by_columns(h * p, (h + 1) * p, [&](auto columns, i64 c) {
@@ -243,12 +250,17 @@ void attending_column(const I* indices, i64 count, const T* own, mat<const T> ta
         for (i64 e = 0; e < here; ++e)
           sums.add(G.data + i64(rows[e]) * G.ld + c, made.weight[e * heads + h],
                    made.is_positive[e * heads + h]);
-        sums.add_to(of_D + c, steep + c);
+        sums.add_to(weighted + c, steep + c);
       });
   }
-  for (i64 h = 0; h < heads; ++h)
+  sums_of_rows.finish();
+  sums_of_means.finish();
+  std::copy_n(weighted, heads * p, of_D);
+  for (i64 h = 0; h < heads; ++h) {
+    of_source[h] = -of_means[h];
     for (i64 c = h * p; c < (h + 1) * p; ++c)
       of_source[h] += D[c] * steep[c];
+  }
 }
 
 } // namespace wl

@@ -14,6 +14,7 @@
 
 #include "omp/edge_program.hpp"
 #include "omp/entry_columns.hpp"
+#include "omp/piece_sums.hpp"
 #include "omp/sddmm.hpp"
 
 namespace wl {
@@ -64,48 +65,61 @@ T log_of_total(T base, T total) {
   return total == T(0) ? std::numeric_limits<T>::infinity() : base + std::log(total);
 }
 
-// The state of a row of E before all of its entries were seen.
+// Scores above the base of exponentials by less than this leave it as it is. So a row with scores
+// that rise slowly is scaled once for many chunks, and the rounding errors of scales do not add up.
 template <class T>
-struct RowSum {
-  T* sum;     // whole registers
-  T* largest; // of the row's products
-  T* total;   // of their exponentials
+constexpr T kRiseOfBase = T(1);
 
-  void clear(i64 width) const {
-    std::fill_n(sum, width, T(0));
-    *largest = -std::numeric_limits<T>::infinity();
-    *total = T(0);
-  }
+// The state of a row of E before all of its entries were seen: the sum of its weighted rows and, in
+// a register of its own, the total of the weights; and the base that exponentials are relative to.
+template <class T>
+class RowSum {
+  PieceSum<T> sums_;
+  const i64 width_; // of rows, in whole registers
+  T& base_;
 
-  void scale(i64 width, T factor) const {
-    for (i64 j = 0; j < width; j += kLanesOf<T>)
-      save<T>(sum + j, factor * load<T>(sum + j));
-    *total *= factor;
+  static constexpr i64 L = kLanesOf<T>;
+
+public:
+  static constexpr i64 size(i64 width) { return PieceSum<T>::size(width + L) + L; }
+
+  RowSum(T* memory, i64 width) : sums_(memory + L, width + L), width_(width), base_(memory[0]) {}
+
+  void clear() const {
+    sums_.clear();
+    base_ = -std::numeric_limits<T>::infinity();
   }
 
   static T exp(T x) { return exp_of<T, kLanesOf<T>>(wide<T>{} + x)[0]; }
 
-  // The base of exponentials. Where all products so far are minus infinity it is 0, since their
-  // difference to the largest would be NaN and their exponentials are 0.
-  T base() const { return *largest == -std::numeric_limits<T>::infinity() ? T(0) : *largest; }
+  // Where all products so far are minus infinity the base is 0, since their difference to it would
+  // be NaN and their exponentials are 0.
+  T base() const { return base_ == -std::numeric_limits<T>::infinity() ? T(0) : base_; }
+
+  // The rows of `count` more entries are added to this.
+  T* before(i64 count) const {
+    sums_.before(count);
+    return sums_.piece();
+  }
+  void add_to_total(T weights) const { sums_.piece()[width_] += weights; }
 
   // Rescales the sums for a larger product.
-  void raise(i64 width, T to) const {
-    if (!(to > *largest))
+  void raise(T to) const {
+    if (!(to > base_ + kRiseOfBase<T>))
       return;
-    if (*total != T(0))
-      scale(width, exp(*largest - to));
-    *largest = to;
+    if (base_ != -std::numeric_limits<T>::infinity())
+      sums_.scale(exp(base_ - to));
+    base_ = to;
   }
 
   // Adds the sums of another part of the row.
-  void merge(i64 width, const RowSum& other) const {
-    raise(width, *other.largest);
-    const T factor = *other.largest == *largest ? T(1) : exp(*other.largest - *largest);
-    for (i64 j = 0; j < width; ++j)
-      sum[j] += factor * other.sum[j];
-    *total += factor * *other.total;
+  void merge(const RowSum& other) const {
+    raise(other.base_);
+    sums_.merge(other.sums_, other.base_ == base_ ? T(1) : exp(other.base_ - base_));
   }
+
+  // The sum of the rows, and behind `width` the total; the last use of a state.
+  const T* value() const { return sums_.value(); }
 };
 
 // sum += weights_e D[columns_e], R registers at a time; for small R, in enough independent sums to
@@ -159,7 +173,7 @@ inline T largest_score(const T* s, i64 count) {
 
 // Turns the products of a chunk into weights. Behind them minus infinities fill a register.
 template <class T>
-inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
+inline void weigh(Edge edge, i64 count, T* s, const RowSum<T>& row) {
   constexpr int L = kLanesOf<T>;
   if (edge == Edge::sigmoid) {
     for (i64 e = 0; e < count; e += L) {
@@ -168,7 +182,7 @@ inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
       save<T>(s + e, (x < zero ? small : zero + T(1)) / (small + T(1)));
     }
   } else if (edge == Edge::softmax) {
-    row.raise(width, largest_score(s, count));
+    row.raise(largest_score(s, count));
     const T base = row.base();
     wide<T> total{};
     for (i64 e = 0; e < count; e += L) {
@@ -176,7 +190,7 @@ inline void weigh(Edge edge, i64 count, T* s, i64 width, const RowSum<T>& row) {
       total += power;
       save<T>(s + e, power);
     }
-    *row.total += sum_of<T, L>(total);
+    row.add_to_total(sum_of<T, L>(total));
   }
 }
 
@@ -190,18 +204,15 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
   const Operand<T> D =
       o.same_operand ? B : whole_registers<T>(o.D, o.n, o.p, plan.entries, 3, threads);
   const i64 registers = (o.k + L - 1) / L, width = (o.p + L - 1) / L * L;
-  // Of a row: its sum, then the largest product and the total, padded to a register.
-  const i64 pitch = width + L;
-  const auto at = [=](T* rows, i64 i) {
-    T* const row = rows + i * pitch;
-    return RowSum<T>{row, row + width, row + width + 1};
-  };
+  const i64 pitch = RowSum<T>::size(width);
+  const auto at = [=](T* rows, i64 i) { return RowSum<T>(rows + i * pitch, width); };
   const auto finish = [&](const RowSum<T>& row, i64 i) {
-    const T factor = o.edge == Edge::softmax ? share_of_total(*row.total) : T(1);
+    const T *const sum = row.value(), total = sum[width];
+    const T factor = o.edge == Edge::softmax ? share_of_total(total) : T(1);
     for (i64 j = 0; j < o.p; ++j)
-      narrow(factor * row.sum[j], o.E(i, j));
+      narrow(factor * sum[j], o.E(i, j));
     if (o.log_totals)
-      o.log_totals[i] = log_of_total(*row.largest, *row.total);
+      o.log_totals[i] = log_of_total(row.base(), total);
   };
   T* const slots = workspace<T>(4, plan.slots * pitch);
 
@@ -212,7 +223,7 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
       const i64 rows = gathers ? part.last - part.first : 1;
       T* const sums = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, rows * pitch);
       for (i64 i = 0; i < rows; ++i)
-        at(sums, i).clear(width);
+        at(sums, i).clear();
       T* const registers_of_program =
           o.function ? workspace<T>(6, o.function->registers()) : nullptr;
       plan.for_segments(
@@ -235,12 +246,13 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
                 std::copy_n(o.function->output(registers_of_program, 0), count, s);
               }
               std::fill_n(s + count, L, -std::numeric_limits<T>::infinity());
-              weigh(o.edge, count, s, width, sum);
-              add_rows<8>(D, columns + from, s, count, i64(0), width, sum.sum);
+              T* const rows_of_weights = sum.before(count);
+              weigh(o.edge, count, s, sum);
+              add_rows<8>(D, columns + from, s, count, i64(0), width, rows_of_weights);
             }
             if (part.slot < 0 && !gathers) {
               finish(sum, row);
-              sum.clear(width);
+              sum.clear();
             }
           },
           [&](i64 row, i64 entry) {
@@ -256,7 +268,7 @@ void fusedmm(const Fusedmm<S, Pattern>& o, int threads) {
   for (const LongRow& cut : plan.long_rows) {
     const RowSum<T> first = at(slots, cut.first_slot);
     for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
-      first.merge(width, at(slots, slot));
+      first.merge(at(slots, slot));
     finish(first, cut.row);
   }
 }

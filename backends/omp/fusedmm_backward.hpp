@@ -47,14 +47,20 @@ struct SoftmaxRow {
 
   T base() const { return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest; }
 
-  // Of two parts of a row.
-  SoftmaxRow merged(const SoftmaxRow& other) const {
-    const T common = std::max(largest, other.largest);
-    const auto factor = [=](T from) {
-      return from == common ? T(1) : RowSum<T>::exp(from - common);
-    };
-    const T mine = factor(largest), its = factor(other.largest);
-    return {common, mine * total + its * other.total, mine * product + its * other.product};
+  // Of the parts of a row.
+  template <class PartAt>
+  static SoftmaxRow merged(i64 first, i64 last, const PartAt& part_at) {
+    T common = -std::numeric_limits<T>::infinity();
+    for (i64 i = first; i < last; ++i)
+      common = std::max(common, part_at(i).largest);
+    long_sum<T> total{}, product{};
+    for (i64 i = first; i < last; ++i) {
+      const SoftmaxRow part = part_at(i);
+      const T factor = part.largest == common ? T(1) : RowSum<T>::exp(part.largest - common);
+      total.add(factor * part.total);
+      product.add(factor * part.product);
+    }
+    return {common, total.value(), product.value()};
   }
 };
 
@@ -75,15 +81,13 @@ struct RowEntries {
     constexpr int L = kLanesOf<T>;
     SoftmaxRow<T> row{largest_score(s, count), T(0), T(0)};
     const T base = row.base();
-    wide<T> total{}, product{};
-    for (i64 e = 0; e < count; e += L) {
+    row.total = sum_of_registers<T>(count, [&](i64 e) {
       const wide<T> power = exp_of<T, L>(load<T>(s + e) - base);
-      total += power;
-      product += power * load<T>(d + e);
       save<T>(s + e, power);
-    }
-    row.total = sum_of<T, L>(total);
-    row.product = sum_of<T, L>(product);
+      return power;
+    });
+    row.product =
+        sum_of_registers<T>(count, [&](i64 e) { return load<T>(s + e) * load<T>(d + e); });
     return row;
   }
 
@@ -202,10 +206,9 @@ protected:
 
   // The mean of the gradients of a row's weights.
   T mean_of(i64 row) const {
-    wide<T> sum{};
-    for (i64 r = 0; r < outer_ * L; r += L)
-      sum += load<T>(G_.row(row) + r) * load<T>(E_.row(row) + r);
-    return sum_of<T, L>(sum);
+    const T *const g = G_.row(row), *const e = E_.row(row);
+    return sum_of_registers<T>(outer_ * L,
+                               [=](i64 r) -> wide<T> { return load<T>(g + r) * load<T>(e + r); });
   }
 
   // Turns scores into weights and the gradients of the weights into the gradients of the scores.
@@ -237,17 +240,30 @@ protected:
         kept[e] = {entries.s[e], entries.d[e]};
   }
 
-  // Adds rows of B to `sum`, which is that of the gradient of C.
-  void add_of_row(i64 row, i64 begin, const RowEntries<T>& entries, T* sum) const {
+  // Makes `sum` that of the gradient of C.
+  void sum_of_row(i64 row, i64 begin, const RowEntries<T>& entries, const PieceSum<T>& sum) const {
     const Columns columns = o_.pattern.columns(row) + begin;
-    std::fill_n(sum, inner_ * L, T(0));
-    add_rows<8>(B_, columns, entries.d, entries.count, i64(0), inner_ * L, sum);
+    sum.clear();
+    for (i64 from = 0; from < entries.count; from += PIECE_OF_SUM) {
+      const i64 count = std::min(PIECE_OF_SUM, entries.count - from);
+      sum.before(count);
+      add_rows<8>(B_, columns + from, entries.d + from, count, i64(0), inner_ * L, sum.piece());
+    }
   }
 
   // Stores a sum; without one, zeros.
   static void finish(const T* sum, i64 columns, S* to) {
     for (i64 j = 0; j < columns; ++j)
       narrow(sum ? sum[j] : T(0), to[j]);
+  }
+
+  // Stores the gradients of B and D of a column: the first `of_B` and the next `of_D` numbers of a
+  // sum; zeros without one.
+  void finish_column(i64 column, const T* sum, i64 of_B, i64 of_D) const {
+    if (of_B)
+      finish(sum, o_.k, &o_.of_B(column, 0));
+    if (of_D)
+      finish(sum ? sum + of_B : nullptr, o_.p, &o_.of_D(column, 0));
   }
 };
 
@@ -285,11 +301,12 @@ public:
 private:
   void go_by_rows() {
     const PatternPlan& plan = *turned_.by_rows;
-    const i64 width = inner_ * L, pitch = width + std::max(L, i64(4));
+    const i64 width = inner_ * L, of_sum = PieceSum<T>::size(width);
+    const i64 pitch = of_sum + std::max(L, i64(4));
     // For a part of a row that is cut: its sum of C's gradient, and its softmax values.
     T* const slots = workspace<T>(4, plan.slots * pitch);
     const auto known = [=](i64 slot) {
-      return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + width);
+      return reinterpret_cast<SoftmaxRow<T>*>(slots + slot * pitch + of_sum);
     };
     const bool cut = plan.slots > 0 && o_.edge == Edge::softmax && !o_.knows_rows();
     if (cut) {
@@ -298,16 +315,16 @@ private:
           *known(part.slot) = this->sample(part.first, part.begin, part.end).exponentials();
       });
       for (const LongRow& row : plan.long_rows) {
-        SoftmaxRow<T> whole = *known(row.first_slot);
-        for (i64 slot = row.first_slot + 1; slot < row.last_slot; ++slot)
-          whole = whole.merged(*known(slot));
+        const SoftmaxRow<T> whole = SoftmaxRow<T>::merged(row.first_slot, row.last_slot,
+                                                          [&](i64 slot) { return *known(slot); });
         for (i64 slot = row.first_slot; slot < row.last_slot; ++slot)
           *known(slot) = whole;
       }
     }
 
     plan.for_parts(threads_, [&](const Part& part) {
-      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, width);
+      const PieceSum<T> sum(part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, of_sum),
+                            width);
       plan.for_segments(
           part, o_.pattern.ptr,
           [&](i64 row, i64 begin, i64 end) {
@@ -321,21 +338,21 @@ private:
             this->store(entries, begin, kept_ + begin);
             if (!o_.of_C.data)
               return;
-            this->add_of_row(row, begin, entries, sum);
+            this->sum_of_row(row, begin, entries, sum);
             if (part.slot < 0)
-              this->finish(sum, o_.k, &o_.of_C(row, 0));
+              this->finish(sum.value(), o_.k, &o_.of_C(row, 0));
           },
           [](i64, i64) {});
     });
     if (o_.of_C.data)
       for (const LongRow& row : plan.long_rows)
-        finish_long(row, slots, pitch, o_.k, o_.of_C);
+        this->finish(merged(row, slots, pitch, width), o_.k, &o_.of_C(row.row, 0));
   }
 
   void go_by_columns() {
     const PatternPlan& plan = *turned_.by_columns;
     const i64 of_B = o_.of_B.data ? inner_ * L : 0, of_D = o_.of_D.data ? outer_ * L : 0;
-    const i64 pitch = of_B + of_D;
+    const i64 width = of_B + of_D, pitch = PieceSum<T>::size(width);
     T* const slots = workspace<T>(4, plan.slots * pitch);
     const auto add = [&](i64 begin, i64 count, T* sum) {
       T weights[kGathered], scores[kGathered];
@@ -352,36 +369,32 @@ private:
         add_rows<8>(G_, rows, weights, count, i64(0), of_D, sum + of_B);
     };
     plan.for_parts(threads_, [&](const Part& part) {
-      T* const sum = part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, pitch);
+      const PieceSum<T> sum(part.slot >= 0 ? slots + part.slot * pitch : workspace<T>(5, pitch),
+                            width);
       plan.for_segments(
           part, turned_.ptr,
           [&](i64 column, i64 begin, i64 end) {
-            std::fill_n(sum, pitch, T(0));
-            for (i64 from = begin; from < end; from += kGathered)
-              add(from, std::min(kGathered, end - from), sum);
-            if (part.slot >= 0)
-              return;
-            if (of_B)
-              this->finish(sum, o_.k, &o_.of_B(column, 0));
-            if (of_D)
-              this->finish(sum + of_B, o_.p, &o_.of_D(column, 0));
+            sum.clear();
+            for (i64 from = begin; from < end; from += kGathered) {
+              const i64 count = std::min(kGathered, end - from);
+              sum.before(count);
+              add(from, count, sum.piece());
+            }
+            if (part.slot < 0)
+              this->finish_column(column, sum.value(), of_B, of_D);
           },
           [](i64, i64) {});
     });
-    for (const LongRow& column : plan.long_rows) {
-      if (of_B)
-        finish_long(column, slots, pitch, o_.k, o_.of_B);
-      if (of_D)
-        finish_long(column, slots + of_B, pitch, o_.p, o_.of_D);
-    }
+    for (const LongRow& column : plan.long_rows)
+      this->finish_column(column.row, merged(column, slots, pitch, width), of_B, of_D);
   }
 
-  static void finish_long(const LongRow& cut, T* slots, i64 pitch, i64 columns, const mat<S>& to) {
-    T* const sum = slots + cut.first_slot * pitch;
+  // The sum of the parts of a row.
+  static const T* merged(const LongRow& cut, T* slots, i64 pitch, i64 width) {
+    const PieceSum<T> sum(slots + cut.first_slot * pitch, width);
     for (i64 slot = cut.first_slot + 1; slot < cut.last_slot; ++slot)
-      for (i64 j = 0; j < columns; ++j)
-        sum[j] += slots[slot * pitch + j];
-    Base::finish(sum, columns, &to(cut.row, 0));
+      sum.merge(PieceSum<T>(slots + slot * pitch, width));
+    return sum.value();
   }
 };
 

@@ -33,15 +33,15 @@ class MaskGradients : RowGradients<S, Intervals<I>> {
 
   const ColumnEnds<I> ends_;
   Kept<T>* const kept_; // of a panel
-  const i64 of_B_, of_D_, pitch_;
+  const i64 of_B_, of_D_, width_, pitch_;
   T* const sums_; // of columns
 
 public:
   MaskGradients(const FusedmmBackward<S, Intervals<I>>& o, const ColumnEnds<I>& ends, Kept<T>* kept,
                 int threads)
       : Base(o, threads), ends_(ends), kept_(kept), of_B_(o.of_B.data ? inner_ * L : 0),
-        of_D_(o.of_D.data ? outer_ * L : 0), pitch_(of_B_ + of_D_),
-        sums_(workspace<T>(4, o.n * pitch_)) {}
+        of_D_(o.of_D.data ? outer_ * L : 0), width_(of_B_ + of_D_),
+        pitch_(PieceSum<T>::size(width_)), sums_(workspace<T>(4, o.n * pitch_)) {}
 
   void run() {
     const i64* const ptr = o_.pattern.ptr;
@@ -50,12 +50,12 @@ public:
         ++bottom;
       while (bottom < o_.m && ptr[bottom + 1] - ptr[top] <= kMaskPanel);
       go_by_rows(top, bottom);
-      if (pitch_ > 0)
+      if (width_ > 0)
         go_by_columns(top, bottom);
     }
     for (i64 column = 0; column < o_.n; ++column)
       if (ends_.first[column] >= ends_.last[column])
-        store(column, nullptr);
+        this->finish_column(column, nullptr, of_B_, of_D_);
   }
 
 private:
@@ -65,29 +65,22 @@ private:
     return std::max(fewest, kFewestPartEntries / (mean + kPartRowCost));
   }
 
-  // The gradients of a column; zeros without a sum.
-  void store(i64 column, const T* sum) const {
-    if (of_B_)
-      this->finish(sum, o_.k, &o_.of_B(column, 0));
-    if (of_D_)
-      this->finish(sum ? sum + of_B_ : nullptr, o_.p, &o_.of_D(column, 0));
-  }
-
   void go_by_rows(i64 top, i64 bottom) const {
     const i64* const ptr = o_.pattern.ptr;
     const i64 rows = bottom - top, entries = ptr[bottom] - ptr[top];
     for_each_in_turn(rows, together(entries, rows, 1), threads_, [&](i64 at) {
       const i64 row = top + at, begin = ptr[row], end = ptr[row + 1];
-      T* const sum = workspace<T>(5, inner_ * L);
+      const i64 width = inner_ * L;
+      const PieceSum<T> sum(workspace<T>(5, PieceSum<T>::size(width)), width);
       if (begin < end) {
         const RowEntries<T> entries = this->sample(row, begin, end);
         this->derive(row, entries, nullptr);
         Base::store(entries, begin, kept_ + (begin - ptr[top]));
         if (o_.of_C.data)
-          this->add_of_row(row, begin, entries, sum);
+          this->sum_of_row(row, begin, entries, sum);
       }
       if (o_.of_C.data)
-        this->finish(begin < end ? sum : nullptr, o_.k, &o_.of_C(row, 0));
+        this->finish(begin < end ? sum.value() : nullptr, o_.k, &o_.of_C(row, 0));
     });
   }
 
@@ -100,11 +93,12 @@ private:
     for_each_in_turn(columns, share, threads_, [&](i64 at) {
       const i64 column = left + at, begin = ends_.first[column], end = ends_.last[column];
       const i64 last = std::min(end, bottom);
-      T* const sum = sums_ + column * pitch_;
+      const PieceSum<T> sum(sums_ + column * pitch_, width_);
       if (begin >= top)
-        std::fill_n(sum, pitch_, T(0));
+        sum.clear();
       for (i64 row = std::max(begin, top); row < last; row += kGathered) {
         const i64 count = std::min(kGathered, last - row);
+        sum.before(count);
         T weights[kGathered], scores[kGathered];
         for (i64 e = 0; e < count; ++e) {
           const i64 i = row + e;
@@ -113,12 +107,12 @@ private:
           scores[e] = kept.score;
         }
         if (of_B_)
-          add_rows<8>(C_, Neighbours{row}, scores, count, i64(0), of_B_, sum);
+          add_rows<8>(C_, Neighbours{row}, scores, count, i64(0), of_B_, sum.piece());
         if (of_D_)
-          add_rows<8>(G_, Neighbours{row}, weights, count, i64(0), of_D_, sum + of_B_);
+          add_rows<8>(G_, Neighbours{row}, weights, count, i64(0), of_D_, sum.piece() + of_B_);
       }
       if (begin < end && end <= bottom)
-        store(column, sum);
+        this->finish_column(column, sum.value(), of_B_, of_D_);
     });
   }
 };

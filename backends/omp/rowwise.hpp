@@ -29,13 +29,11 @@ void softmax_of_row(S* samples, i64 count) {
   constexpr T nothing = -std::numeric_limits<T>::infinity();
   T* const s = held_samples(samples, count, 5, nothing);
   const T largest = largest_score(s, count), base = largest == nothing ? T(0) : largest;
-  wide<T> total{};
-  for (i64 e = 0; e < count; e += L) {
+  const T share = share_of_total(sum_of_registers<T>(count, [=](i64 e) {
     const wide<T> power = exp_of<T, L>(load<T>(s + e) - base);
-    total += power;
     save<T>(s + e, power);
-  }
-  const T share = share_of_total(sum_of<T, L>(total));
+    return power;
+  }));
   for (i64 e = 0; e < count; ++e)
     narrow(share * s[e], samples[e]);
 }
@@ -44,13 +42,10 @@ void softmax_of_row(S* samples, i64 count) {
 template <class S>
 void softmax_gradient_of_row(const S* weights, S* gradients, i64 count) {
   using T = computed_t<S>;
-  constexpr int L = kLanesOf<T>;
   T* const p = held_samples(weights, count, 5, T(0));
   T* const g = held_samples(gradients, count, 7, T(0));
-  wide<T> product{};
-  for (i64 e = 0; e < count; e += L)
-    product += load<T>(p + e) * load<T>(g + e);
-  const T mean = sum_of<T, L>(product);
+  const T mean =
+      sum_of_registers<T>(count, [=](i64 e) -> wide<T> { return load<T>(p + e) * load<T>(g + e); });
   for (i64 e = 0; e < count; ++e)
     narrow(p[e] * (g[e] - mean), gradients[e]);
 }
@@ -60,17 +55,19 @@ template <class S>
 computed_t<S> sum_of_row(const S* numbers, i64 count) {
   using T = computed_t<S>;
   constexpr int L = kLanesOf<T>;
-  T lanes[L]{};
-  i64 e = 0;
-  for (; e + L <= count; e += L)
+  return sum_of_terms<T>(count, L, [=](i64 begin, i64 end) {
+    T lanes[L]{};
+    i64 e = begin;
+    for (; e + L <= end; e += L)
+      for (int lane = 0; lane < L; ++lane)
+        lanes[lane] += T(widen(numbers[e + lane]));
+    T sum = T(0);
+    for (; e < end; ++e)
+      sum += T(widen(numbers[e]));
     for (int lane = 0; lane < L; ++lane)
-      lanes[lane] += T(widen(numbers[e + lane]));
-  T sum = T(0);
-  for (; e < count; ++e)
-    sum += T(widen(numbers[e]));
-  for (int lane = 0; lane < L; ++lane)
-    sum += lanes[lane];
-  return sum;
+      sum += lanes[lane];
+    return sum;
+  });
 }
 
 // A row of C becomes the largest of the rows of B that are named; NaN is larger than all.
@@ -95,20 +92,21 @@ template <class S, class I>
 void sum_where_equal(const I* indices, i64 count, const S* x, mat<const S> Y, mat<const S> G, i64 k,
                      S* row) {
   using T = computed_t<S>;
-  T* const sum = workspace<T>(5, k);
+  const PieceSum<T> sum = cleared_sum<T>(5, k);
   T* const own = workspace<T>(7, k);
-  for (i64 j = 0; j < k; ++j) {
-    sum[j] = T(0);
+  for (i64 j = 0; j < k; ++j)
     own[j] = widen(x[j]);
-  }
   for (i64 e = 0; e < count; ++e) {
     const S* const y = Y.data + i64(indices[e]) * Y.ld;
     const S* const g = G.data + i64(indices[e]) * G.ld;
+    sum.before(1);
+    T* const piece = sum.piece();
     for (i64 j = 0; j < k; ++j)
-      sum[j] += T(widen(y[j])) == own[j] ? T(widen(g[j])) : T(0);
+      piece[j] += T(widen(y[j])) == own[j] ? T(widen(g[j])) : T(0);
   }
+  const T* const made = sum.value();
   for (i64 j = 0; j < k; ++j)
-    narrow(sum[j], row[j]);
+    narrow(made[j], row[j]);
 }
 
 } // namespace wl

@@ -5,6 +5,7 @@
 
 #include "omp/operand.hpp"
 #include "omp/pattern_plan.hpp"
+#include "unified/long_sums.hpp"
 
 namespace wl {
 
@@ -33,10 +34,11 @@ public:
       held_[r] = load<T>(row + r * kLanesOf<T>);
   }
 
-  // sums[g] = <row, B[columns[g]]>, g < G. A few products are each summed in several registers, so
-  // that additions wait for nothing there either.
+  // sums[g] = <row, B[columns[g]]>, g < G, over the registers [begin, end) where R is 0. A few
+  // products are each summed in several registers, so that additions wait for nothing there either.
   template <int G, class Columns>
-  [[gnu::always_inline]] void dots(const Operand<T>& B, Columns columns, T* sums) const {
+  [[gnu::always_inline]] void dots(const Operand<T>& B, Columns columns, i64 begin, i64 end,
+                                   T* sums) const {
     constexpr int L = kLanesOf<T>;
     constexpr int U = G < 4 && R != 1 ? 4 / G : 1;
     wide<T> part[U][G] = {};
@@ -53,13 +55,13 @@ public:
       for (int r = 0; r < R; ++r)
         add(held_[r], r, part[r % U]);
     } else {
-      i64 r = 0;
-      for (; r + U <= registers_; r += U)
+      i64 r = begin;
+      for (; r + U <= end; r += U)
 #pragma GCC unroll 4
         for (int u = 0; u < U; ++u)
           add(load<T>(row_ + (r + u) * L), r + u, part[u]);
       if constexpr (U > 1)
-        for (; r < registers_; ++r)
+        for (; r < end; ++r)
           add(load<T>(row_ + r * L), r, part[0]);
     }
 #pragma GCC unroll 4
@@ -71,20 +73,46 @@ public:
 
   template <class Columns>
   void all_dots(const Operand<T>& B, Columns columns, i64 count, T* sums) const {
-    i64 e = 0;
-    for (; e + kDots <= count; e += kDots)
-      dots<kDots>(B, columns + e, sums + e);
-    if (kDots > 4 && e + 4 <= count) {
-      dots<4>(B, columns + e, sums + e);
-      e += 4;
-    }
-    for (; e + 2 <= count; e += 2)
-      dots<2>(B, columns + e, sums + e);
-    if (e < count)
-      dots<1>(B, columns + e, sums + e);
+    if constexpr (R == 0 && sums_in_pieces<T>)
+      if (registers_ > PIECE_OF_SUM)
+        return long_dots(B, columns, count, sums);
+    dots_of(B, columns, count, 0, registers_, sums);
   }
 
 private:
+  template <class Columns>
+  [[gnu::always_inline]] void dots_of(const Operand<T>& B, Columns columns, i64 count, i64 begin,
+                                      i64 end, T* sums) const {
+    i64 e = 0;
+    for (; e + kDots <= count; e += kDots)
+      dots<kDots>(B, columns + e, begin, end, sums + e);
+    if (kDots > 4 && e + 4 <= count) {
+      dots<4>(B, columns + e, begin, end, sums + e);
+      e += 4;
+    }
+    for (; e + 2 <= count; e += 2)
+      dots<2>(B, columns + e, begin, end, sums + e);
+    if (e < count)
+      dots<1>(B, columns + e, begin, end, sums + e);
+  }
+
+  // The same of rows of very many registers: see long_sums.hpp.
+  template <class Columns>
+  WL_NOINLINE void long_dots(const Operand<T>& B, Columns columns, i64 count, T* sums) const {
+    for (i64 e = 0; e < count; e += kDots) {
+      const i64 some = std::min(i64(kDots), count - e);
+      long_sum<T> totals[kDots] = {};
+      for (i64 begin = 0; begin < registers_; begin += PIECE_OF_SUM) {
+        T part[kDots];
+        dots_of(B, columns + e, some, begin, std::min(begin + PIECE_OF_SUM, registers_), part);
+        for (i64 g = 0; g < some; ++g)
+          totals[g].add(part[g]);
+      }
+      for (i64 g = 0; g < some; ++g)
+        sums[e + g] = totals[g].value();
+    }
+  }
+
   wide<T> held_[R > 0 ? R : 1];
   const T* row_;
   i64 registers_;

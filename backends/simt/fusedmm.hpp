@@ -2,6 +2,7 @@
 #pragma once
 #include "simt/dots.hpp"
 #include "unified/edge_inputs.hpp"
+#include "unified/long_sums.hpp"
 
 namespace wl {
 
@@ -38,6 +39,9 @@ WL_DEVICE S log_of_total(S largest, S total) {
   return total == S(0) ? S(float_of(0x7f800000u)) : largest + logarithm(total);
 }
 
+// Scores above the largest by less than this leave sums as they are: see omp/fusedmm.hpp.
+constexpr float RISE_OF_LARGEST = 1;
+
 // Sums of weighted rows, relative to exp(largest) for softmax.
 template <int EDGE, int N, class S>
 struct weighted {
@@ -69,7 +73,7 @@ struct weighted {
         const S other = shuffle_xor(it, most, d);
         most = other > most ? other : most;
       }
-      if (most > largest)
+      if (most > largest + S(RISE_OF_LARGEST))
         rescale(most);
       s = power_from(s, largest);
     } else if constexpr (EDGE == SIGMOID) {
@@ -382,17 +386,20 @@ WL_DEVICE void fusedmm_join(const item& it, i64 cuts, i64 p, i64 batch, const I*
     const i64 c = w % columns, i = w / columns % cuts, b = w / columns / cuts;
     const S* const of_block = reinterpret_cast<const S*>(partial) + b * lines * (p + 2);
     weighted<EDGE, 1, S> total;
+    if constexpr (EDGE == SOFTMAX)
+      for (I at = first[i]; at < first[i + 1]; ++at) {
+        const S its = of_block[at * (p + 2)];
+        total.largest = its > total.largest ? its : total.largest;
+      }
+    long_sum<S> sum{}, powers{}; // a piece has few entries, a row many pieces
     for (I at = first[i]; at < first[i + 1]; ++at) {
       const S* const line = of_block + at * (p + 2);
-      S factor = S(1);
-      if constexpr (EDGE == SOFTMAX) {
-        if (line[0] > total.largest)
-          total.rescale(line[0]);
-        factor = power_from(line[0], total.largest);
-      }
-      total.sums[0] += c < p ? factor * line[2 + c] : S(0);
-      total.powers += factor * line[1];
+      const S factor = EDGE == SOFTMAX ? power_from(line[0], total.largest) : S(1);
+      sum.add(c < p ? factor * line[2 + c] : S(0));
+      powers.add(factor * line[1]);
     }
+    total.sums[0] = sum.value();
+    total.powers = powers.value();
     const S share = EDGE == SOFTMAX ? share_of_total(total.powers) : S(1);
     if (EDGE == SOFTMAX && log_totals && c == 0)
       log_totals[b * log_totals_step + rows[i]] = total.log_total();

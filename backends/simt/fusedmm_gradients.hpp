@@ -214,7 +214,7 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
                                             [&](entries& found) {
                                               if (!found.mine_there)
                                                 return;
-                                              if (found.score > largest) {
+                                              if (found.score > largest + S(RISE_OF_LARGEST)) {
                                                 const S factor = power_from(largest, found.score);
                                                 total = total * factor;
                                                 product = product * factor;
