@@ -19,6 +19,7 @@ _BREAKDOWN_INFO = -10
 
 
 #: How a solve ends that cannot meet its tolerance.
+_BROKEN = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.DIVERGED)
 _UNMET = (Stop.MAX_ITERATIONS, Stop.STAGNATED)
 _TOLERANCE_OF_ZERO = (
     "not converged: with rounding no residual becomes 0, which was the tolerance; give a positive "
@@ -237,7 +238,7 @@ class Result:
         failed = [stop for stop in self.stops if stop != Stop.CONVERGED]
         if not failed:
             return 0
-        if any(s in (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE) for s in failed):
+        if any(s in _BROKEN for s in failed):
             return _BREAKDOWN_INFO
         return max(self.iterations, 1)
 

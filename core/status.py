@@ -38,6 +38,7 @@ class Stop(IntEnum):
     LEAST_SQUARES = 15
     UNPREPARED = 16
     SKIPPED = 17
+    DIVERGED = 18
 
     @property
     def sentence(self) -> str:
@@ -93,6 +94,10 @@ _SENTENCES = {
         "not solved: the preconditioner, or the factors, could not be made of this matrix"
     ),
     Stop.SKIPPED: "skipped: mask leaves the system out",
+    Stop.DIVERGED: (
+        "diverged: the residual grew by more than the precision can take back; use a stronger M, a "
+        "smaller relaxation or wider bounds, or a Krylov method such as gmres"
+    ),
 }
 
 

@@ -17,7 +17,9 @@ from .verdicts import Verdicts
 Numbers = np.ndarray[Any, Any]
 
 #: The codes that SciPy's ``info`` tells as a breakdown.
-_BROKEN = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.UNPREPARED)
+_BROKEN = (
+    Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.UNPREPARED, Stop.DIVERGED
+)  # fmt: skip
 _BREAKDOWN_INFO = -10
 
 #: Reasons of failed systems that one message has at most.

@@ -54,7 +54,7 @@ _FINAL = frozenset(
 )
 
 #: The stops that justify another method even without a tolerance.
-_BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE})
+_BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.DIVERGED})
 
 #: The stops that say as much of similar methods as a residual that does not fall.
 _FAILED = _BROKEN - {Stop.INDEFINITE}

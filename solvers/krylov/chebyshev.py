@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from ...core.dtypes import real_dtype
 from ...core.errors import InvalidMatrix
 from ...core.formats import Identity
-from ...core.step import NOT_FINITE, Steps, finite, norm2, sqrt
+from ...core.status import Stop
+from ...core.step import NOT_FINITE, Steps, finite, norm2, sqrt, where
+from ..driver.divergence import MEANS, allow_growth, halt_if_diverged
 from ..driver.workspace import Workspace
 from ..spectrum import checked_bounds, estimate
 from .base import KrylovSolver
@@ -18,7 +20,7 @@ from .base import KrylovSolver
 if TYPE_CHECKING:
     from ...core.linop import LinOp
 
-step = Steps("chebyshev", vectors="x r z d q", reals="centre half_width rho")
+step = Steps("chebyshev", vectors="x r z d q", reals="centre half_width rho best growth")
 
 #: Products for the bounds of the spectrum.
 STEPS = 20
@@ -33,17 +35,24 @@ BELOW = 0.5
 
 @step
 def start(w: Workspace) -> None:
-    """Set d = z / centre, rho = half_width / centre."""
+    """Set d = z / centre, rho = half_width / centre, best = 0."""
     w.d = w.z / w.centre
     w.rho = w.half_width / w.centre
+    w.best = 0
 
 
 @step
 def advance(w: Workspace) -> None:
-    """Set x += d, r -= q; observes |r|."""
+    """Set x += d, r -= q; observes |r|.
+
+    A column halts where |r| diverges.
+    """
     w.x += w.d
     w.r -= w.q
-    w.observe(sqrt(norm2(w.r)))
+    norm = sqrt(norm2(w.r))
+    w.best = where((w.best == 0) | (norm < w.best), norm, w.best)
+    w.observe(norm)
+    halt_if_diverged(w, norm)
 
 
 @step
@@ -96,8 +105,8 @@ class Chebyshev(KrylovSolver):
 
     Notes
     -----
-    Eigenvalues above the interval make the iteration diverge, which ends it as *not finite* or at
-    the limit of iterations; components below it converge slower than the others.
+    Eigenvalues above the interval make the iteration diverge, which ends it as *diverged*, after a
+    residual that grew by more than 1/eps; components below it converge slower than the others.
 
     One iteration without ``M`` moves the matrix once and 11 vectors: 2 for the product, 6 for the
     update, 3 for the direction.
@@ -120,6 +129,7 @@ class Chebyshev(KrylovSolver):
     SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
     RESCALES: ClassVar[bool] = False
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MEANS
 
     def __init__(
         self,
@@ -158,6 +168,7 @@ class Chebyshev(KrylovSolver):
         real = real_dtype(work.dtype)
         for name, value in (("centre", (high + low) / 2), ("half_width", (high - low) / 2)):
             work.executor.copy_into(getattr(work, name), np.full(work.k, value, real))
+        allow_growth(work)
 
     def initialize(self, work: Workspace) -> None:
         """Set z = M r, d = z / centre."""

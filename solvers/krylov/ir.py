@@ -11,13 +11,14 @@ import numpy as np
 from ...core.errors import InvalidArgument
 from ...core.status import Stop
 from ...core.step import BREAKDOWN, Steps, norm2, sqrt, where
+from ..driver.divergence import MEANS, allow_growth, halt_if_diverged
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
 if TYPE_CHECKING:
     from ...core.linop import LinOp
 
-step = Steps("ir", vectors="x r z q", reals="relaxation best idle")
+step = Steps("ir", vectors="x r z q", reals="relaxation best growth idle")
 
 #: Corrections without a smaller residual after which a solve ends.
 IDLE = 30
@@ -40,7 +41,7 @@ def start(w: Workspace) -> None:
 def advance(w: Workspace) -> None:
     """Set x += relaxation z, r -= relaxation q; observes |r|.
 
-    A column halts after 30 corrections that left |r| on a plateau.
+    A column halts after 30 corrections that left |r| on a plateau, and where |r| diverges.
     """
     w.x += w.relaxation * w.z
     w.r -= w.relaxation * w.q
@@ -51,6 +52,7 @@ def advance(w: Workspace) -> None:
     w.idle = idle
     w.observe(norm)
     w.halt(BREAKDOWN, when=idle >= IDLE)
+    halt_if_diverged(w, norm)
 
 
 class Ir(KrylovSolver):
@@ -82,8 +84,8 @@ class Ir(KrylovSolver):
     It converges if the spectral radius of ``I - relaxation M A`` is below 1, each correction by
     that factor; an inner solver with ``rtol`` makes it about ``rtol``, as long as ``A`` rounded to
     the inner precision is close to ``A``. Where it is not, the solve ends as *stagnated*, after 30
-    corrections that bring nothing, or at its limit; :class:`Fgmres` or :class:`Fcg` around the
-    same inner solver go further.
+    corrections that bring nothing, as *diverged*, after a residual that grew by more than 1/eps, or
+    at its limit; :class:`Fgmres` or :class:`Fcg` around the same inner solver go further.
 
     One iteration moves the matrix once and 8 vectors besides the traffic of ``M``. With a
     preconditioner that is made of operations the device runs the loop; around an inner solver the
@@ -108,7 +110,9 @@ class Ir(KrylovSolver):
 
     FLEXIBLE: ClassVar[bool] = True
     RESCALES: ClassVar[bool] = False
-    MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType(
+        {Stop.BREAKDOWN: Stop.STAGNATED, **MEANS}
+    )
 
     def __init__(
         self,
@@ -136,6 +140,7 @@ class Ir(KrylovSolver):
         work.make(step)
         given = np.full(work.k, self.relaxation)
         work.executor.copy_into(work.relaxation, given.astype(work.relaxation.dtype))
+        allow_growth(work)
 
     def initialize(self, work: Workspace) -> None:
         """Take the norm of the residual for the smallest one."""

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ...core.step import Steps, norm2, sqrt
+from ...core.status import Stop
+from ...core.step import Steps, norm2, sqrt, where
+from ..driver.divergence import MEANS, allow_growth, halt_if_diverged
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
-step = Steps("multigrid", vectors="x r z q")
+step = Steps("multigrid", vectors="x r z q", reals="best growth")
+
+
+@step
+def start(w: Workspace) -> None:
+    """Set best = |r|."""
+    w.best = sqrt(norm2(w.r))
 
 
 @step
 def correct(w: Workspace) -> None:
-    """Set x += z, r -= q with q = A z; observes |r|."""
+    """Set x += z, r -= q with q = A z; observes |r|.
+
+    A column halts where |r| diverges.
+    """
     w.x += w.z
     w.r -= w.q
-    w.observe(sqrt(norm2(w.r)))
+    norm = sqrt(norm2(w.r))
+    w.best = where(norm < w.best, norm, w.best)
+    w.observe(norm)
+    halt_if_diverged(w, norm)
 
 
 class Multigrid(KrylovSolver):
@@ -37,7 +52,8 @@ class Multigrid(KrylovSolver):
     -----
     An iteration is a cycle, a product and one pass over vectors, with no inner product but the norm
     of the residual. A Krylov method takes fewer cycles for a little more work in each: prefer
-    ``Cg(A, M="amg")`` where the matrix is Hermitian positive definite.
+    ``Cg(A, M="amg")`` where the matrix is Hermitian positive definite. Cycles that do not converge
+    end as *diverged*, after a residual that grew by more than 1/eps.
 
     References
     ----------
@@ -55,6 +71,7 @@ class Multigrid(KrylovSolver):
     FLEXIBLE: ClassVar[bool] = True
     OWN_M: ClassVar[str] = "amg"
     RESCALES: ClassVar[bool] = False
+    MEANS: ClassVar[Mapping[Stop, Stop]] = MEANS
 
     def __init__(self, A: Any, M: Any = "amg", **options: Any) -> None:
         super().__init__(A, "amg" if M is None else M, **options)
@@ -62,9 +79,11 @@ class Multigrid(KrylovSolver):
     def allocate(self, work: Workspace) -> None:
         """Allocate the arrays of the steps."""
         work.make(step)
+        allow_growth(work)
 
     def initialize(self, work: Workspace) -> None:
         """Begin from the true residual, which is ``work.r``."""
+        start(work)
 
     def iterate(self, work: Workspace) -> None:
         """One iteration."""
