@@ -250,9 +250,16 @@ def nearest(
         fill(number[row], np.ones(row.size, new_values.dtype), new_indices, new_values)
         return
     a = np.where(unit, A.values.dtype.type(1), A.values[e])
-    sums = sums_of(A.begin.size, row, a)
+    sums, sizes = sums_of(A.begin.size, row, a), sums_of(A.begin.size, row, size_of(a))
+    cancels = ~(size_of(sums) >= _rounding_of_rows(a) * sizes)
+    sums = np.where(cancels, sizes.astype(a.dtype), sums)
     column = np.where(unit, row, A.indices[e])
     fill(number[column], a / sums[row], new_indices, new_values)
+
+
+def _rounding_of_rows(values: Array) -> float:
+    """Return how much rounding of a sum leaves of a row that adds up to zero."""
+    return 1e-5 if values.real.dtype == np.float32 else 1e-8
 
 
 def _weights(
@@ -297,9 +304,12 @@ def _weights_of_row(i: int, columns: Array, values: Array, strong: Array, near: 
         divisor = divisor + a
         if j == i:
             diagonal = a
-    least = 1e-5 if values.real.dtype == np.float32 else 1e-8
+    least = _rounding_of_rows(values)
     if not size_of(np.asarray(divisor)) >= least * size_of(np.asarray(diagonal)):
         divisor = diagonal
+    largest = size_of(np.array([a for _, a in kept], values.dtype)).max(initial=0)
+    if not (size_of(np.asarray(divisor)) >= least * largest and largest > 0):
+        return [(j, values.dtype.type(0)) for j, _ in kept]
     with np.errstate(all="ignore"):
         return [(j, -a / divisor) for j, a in kept]
 

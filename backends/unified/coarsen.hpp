@@ -217,6 +217,10 @@ struct coarsen_count_nearest {
   }
 };
 
+// Rounding of a sum leaves that much of a row that adds up to zero.
+template <class T>
+constexpr real_t<T> rounding_of_rows = sizeof(real_t<T>) == 4 ? real_t<T>(1e-5) : real_t<T>(1e-8);
+
 template <class T, class I>
 struct coarsen_nearest {
   const I *begin, *end, *indices;
@@ -235,9 +239,14 @@ struct coarsen_nearest {
       return {};
     }
     T total(0);
+    real_t<T> size(0);
     for (I e = begin[i]; e < end[i]; ++e)
-      if (state[indices[e]] == 1)
+      if (state[indices[e]] == 1) {
         total += values[e];
+        size += size_of(values[e]);
+      }
+    if (!(size_of(total) >= rounding_of_rows<T> * size))
+      total = T(size); // couplings of both signs cancel
     for (I e = begin[i]; e < end[i]; ++e)
       if (state[indices[e]] == 1) {
         new_indices[to] = number[indices[e]];
@@ -305,23 +314,25 @@ struct coarsen_weights {
       return {};
     }
     T divisor(0), diagonal(0);
+    real_t<T> largest(0);
     for_interpolating(
         begin[i], end[i], indices, strong_begin[i], strong_end[i], strong_indices, near,
         [&](I e) {
           new_indices[to] = indices[e];
           new_values[to++] = -values[e];
+          largest = size_of(values[e]) > largest ? size_of(values[e]) : largest;
         },
         [&](I e) {
           divisor += values[e];
           if (i64(indices[e]) == i)
             diagonal = values[e];
         });
-    // rounding of a sum leaves that much of a row of float32 that adds up to zero
-    const real_t<T> least = sizeof(real_t<T>) == 4 ? real_t<T>(1e-5) : real_t<T>(1e-8);
-    if (!(size_of(divisor) >= least * size_of(diagonal)))
+    if (!(size_of(divisor) >= rounding_of_rows<T> * size_of(diagonal)))
       divisor = diagonal;
+    // a row without a diagonal to speak of takes nothing: smoothing alone is left for it
+    const bool takes = size_of(divisor) >= rounding_of_rows<T> * largest && largest > real_t<T>(0);
     for (I at = target[i]; at < to; ++at)
-      new_values[at] = new_values[at] / divisor;
+      new_values[at] = takes ? new_values[at] / divisor : T(0);
     return {};
   }
 };

@@ -137,6 +137,19 @@ def inverse_diagonal(A: Matrix, who: str) -> Diagonal:
     return inverted(A, who, None)[0]
 
 
+def count_without_inverse(
+    A: Matrix, count: Array, replacement: complex = 1.0
+) -> tuple[Array, Array]:
+    """Return the diagonal and its inverse; write to ``count`` how often it has none."""
+    executor, n = A.executor, A.local_rows
+    d, inverse = A.diagonal(), executor.allocate((n,), A.dtype)
+    if n:
+        columns = (array.reshape(n, 1) for array in (d, inverse))
+        positive = executor.zeros((1,), np.int64)
+        executor.run(facts.diagonal, *columns, replacement, count, positive)
+    return d, inverse
+
+
 def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal, int]:
     """Return the inverse of the diagonal, and how often the replacement stands there.
 
@@ -146,12 +159,8 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
         In the words of ``who`` asks, if a value has no inverse and there is no replacement.
     """
     executor, n = A.executor, A.local_rows
-    d, inverse = A.diagonal(), executor.allocate((n,), A.dtype)
-    replaced, positive = executor.zeros((1,), np.int64), executor.zeros((1,), np.int64)
-    if n:
-        missing = 1.0 if replacement is None else replacement
-        columns = (array.reshape(n, 1) for array in (d, inverse))
-        executor.run(facts.diagonal, *columns, missing, replaced, positive)
+    replaced = executor.zeros((1,), np.int64)
+    d, inverse = count_without_inverse(A, replaced, 1.0 if replacement is None else replacement)
     count = int(executor.to_host(replaced)[0])
     if count and replacement is None:
         values = executor.to_host(d)  # as long as the matrix, to name the rows

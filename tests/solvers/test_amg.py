@@ -350,3 +350,36 @@ def test_rigid_body_modes_are_translations_and_rotations():
 def test_options_are_checked(options, error, message):
     with pytest.raises(getattr(wl.errors, error), match=message):
         Amg(wl.Csr(poisson(2)), **options)
+
+
+def with_tiny_links(seed, dtype, links):
+    """Return a random graph's matrix; about half of its links are tiny, of either sign."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 90))
+    G = sp.random_array((n, n), density=3 / n, rng=rng, format="coo")
+    sizes = np.where(rng.random(G.nnz) < 0.5, 10.0 ** rng.choice(links), 1.0)
+    signs = np.where(rng.random(G.nnz) < 0.1 * (seed % 2), -1, 1)
+    W = sp.coo_array((G.data * sizes * signs, G.coords), shape=G.shape)
+    W = sp.csr_array(W + W.T)
+    W.setdiag(0)
+    W.eliminate_zeros()
+    d = np.asarray(abs(W).sum(axis=1)).ravel()
+    return sp.csr_array(sp.diags_array(np.where(d == 0, 1, d)) - W).astype(dtype)
+
+
+@pytest.mark.parametrize("kind", ["classical", "aggregation"])
+@pytest.mark.parametrize(
+    ("dtype", "links"), [("float64", [-20, -40, -160, -300]), ("float32", [-20, -30, -37])]
+)
+def test_tiny_links_leave_a_finite_preconditioner(on, kind, dtype, links):
+    for seed in range(4):
+        A = with_tiny_links(seed, dtype, links)
+        M = wl.preconditioners.Amg(wl.Csr(A, executor=on), kind=kind, coarse_rows=4)
+        assert np.isfinite(M @ np.ones(A.shape[0], dtype)).all(), seed
+
+
+def test_a_level_that_rounding_spoils_is_left_out(on):
+    A = with_tiny_links(25, "float64", [-300])
+    M = wl.preconditioners.Amg(wl.Csr(A, executor=on), kind="aggregation", coarse_rows=4)
+    assert any("rounding leaves nothing of a diagonal entry" in note for note in M.notes)
+    assert np.isfinite(M @ np.ones(A.shape[0])).all()

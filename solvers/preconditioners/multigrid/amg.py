@@ -18,6 +18,7 @@ from ....core.formats import Bsr, Csr, Matrix
 from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
+from ..jacobi import count_without_inverse
 from . import aggregation, classical, groups, shared_rows
 from .coarsest import LARGE, inverse_of_large, is_diagonal
 from .multigrid import Multigrid, Parts, largest_of
@@ -227,15 +228,38 @@ class Amg(Multigrid):
             self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
             return [(A, None, None)]
         found = self._levels_of(A)
-        last = found[-1][0]
-        if A.partition is not None or len(found) == 1 or real_dtype(A.dtype) == np.float64:
+        if A.partition is not None or not self._spoiled(found):
             return found
-        if np.isfinite(largest_of(last)):
+        if real_dtype(A.dtype) != np.float64:
+            self.notes.append(
+                "amg: rounding spoils coarse levels in float32: they are made in float64"
+            )
+            wide = self._levels_of(A.astype(np.result_type(A.dtype, np.float64)))
+            lowered = [
+                tuple(None if M is None else M.astype(A.dtype) for M in parts) for parts in wide
+            ]
+            found = [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
+        spoiled = self._spoiled(found)
+        if not spoiled:
             return found
-        self.notes.append("amg: rounding spoils coarse levels in float32: they are made in float64")
-        wide = self._levels_of(A.astype(np.result_type(A.dtype, np.float64)))
-        lowered = [tuple(None if M is None else M.astype(A.dtype) for M in parts) for parts in wide]
-        return [(A, *lowered[0][1:]), *lowered[1:]]  # type: ignore[list-item]
+        self.notes.append(
+            f"amg: rounding leaves nothing of a diagonal entry of level {spoiled}: level "
+            f"{spoiled - 1} is the last one"
+        )
+        return [*found[: spoiled - 1], (found[spoiled - 1][0], None, None)]
+
+    @staticmethod
+    def _spoiled(levels: Parts) -> int:
+        """Return the first coarse level with a value of its diagonal that has no inverse, or 0."""
+        executor = levels[0][0].executor
+        if len(levels) == 1:
+            return 0
+        counts = [executor.zeros((1,), np.int64) for _ in levels[1:]]
+        for count, (M, _, _) in zip(counts, levels[1:], strict=True):
+            count_without_inverse(M, count)
+        found = np.concatenate(executor.transfer(*counts).read()) > 0
+        found[-1] |= not np.isfinite(largest_of(levels[-1][0]))
+        return int(np.argmax(found)) + 1 if found.any() else 0
 
     def _levels_of(self, A: Matrix) -> Parts:
         size = self._block_size(A)
