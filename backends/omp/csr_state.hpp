@@ -54,16 +54,24 @@ class CsrRows final : public CsrStateOf<S, T, I> {
 public:
   CsrRows(const CsrArrays<S, I>& A, int parts)
       : cuts_(balanced_cuts(A.indptr, static_cast<I>(A.m), parts)),
-        few_(has_short_rows(A.indptr, static_cast<I>(A.m))) {}
+        few_(has_short_rows(A.indptr, static_cast<I>(A.m))),
+        mostly_empty_(A.nnz() <= A.m / kRowsOfEntry) {
+    for (i64 row = 0; mostly_empty_ && row < A.m; ++row)
+      if (A.indptr[row + 1] > A.indptr[row])
+        filled_.push_back(static_cast<I>(row));
+  }
 
-  i64 bytes() const override { return bytes_of(cuts_); }
+  i64 bytes() const override { return bytes_of(cuts_) + bytes_of(filled_); }
 
   void spmv(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, int threads) const override {
     const int parts = static_cast<int>(cuts_.size()) - 1;
     const i64 piece = rows_of_a_piece(A.m, A.nnz() * o.k);
     const auto rows = [&](i64 begin, i64 end) {
       in_pieces(begin, end, piece, [&](i64 from, i64 to) {
-        csr_rows(from, to, A.indptr, A.indices, A.data, o.x, o.y, o.k, o.alpha, o.beta, few_);
+        if (mostly_empty_ && o.k == 1 && o.x.ld == 1)
+          filled_rows(A, o, from, to);
+        else
+          csr_rows(from, to, A.indptr, A.indices, A.data, o.x, o.y, o.k, o.alpha, o.beta, few_);
       });
     };
     if (parts == 1 || threads == 1 || A.nnz() * o.k < kSerialEntries)
@@ -78,8 +86,33 @@ public:
   }
 
 private:
+  // Rows for each entry from which rows without entries are passed over: of two million rows with
+  // 100,000 entries a product takes half the time.
+  static constexpr i64 kRowsOfEntry = 4;
+
   std::vector<row_cut> cuts_;
-  bool few_;
+  bool few_, mostly_empty_;
+  std::vector<I> filled_; // the rows with entries, where most have none
+
+  // The product of one vector for rows [row, last) with the bits of csr_rows, which reads no
+  // pointers of empty rows.
+  void filled_rows(const CsrArrays<S, I>& A, const SpmvOperands<T>& o, i64 row, i64 last) const {
+    auto next = std::lower_bound(filled_.begin(), filled_.end(), row);
+    with_row_dot<T>(few_, [&](auto dot) {
+      with_column(o.y, o.alpha, o.beta, [&](auto column) {
+        for (; row < last; ++row) {
+          const i64 filled = next == filled_.end() ? last : std::min<i64>(*next, last);
+          for (; row < filled; ++row)
+            column.put(row, T(0));
+          if (row == last)
+            return;
+          const i64 begin = A.indptr[row], count = A.indptr[row + 1] - begin;
+          column.put(row, dot(A.data + begin, A.indices + begin, count, o.x.data));
+          ++next;
+        }
+      });
+    });
+  }
 };
 
 // Runs of rows with the same offsets.

@@ -1,8 +1,7 @@
 // The entry of csr.sddmm.
-#include "omp/sddmm.hpp"
-
 #include "omp/batched_operands.hpp"
 #include "omp/entries.hpp"
+#include "omp/sddmm_column.hpp"
 
 namespace wl {
 
@@ -25,7 +24,10 @@ struct SddmmWork {
       const S* const given = values.data ? values[i].data : nullptr;
       const Sddmm<S, I> o{A.m,  A.n,  inner,       A.indptr, A.indices, given,
                           C[i], B[i], out[i].data, alpha,    beta,      plan};
-      sddmm(o, used);
+      if (inner == 1)
+        sddmm_of_one_column(o, used);
+      else
+        sddmm(o, used);
     }
   }
 };

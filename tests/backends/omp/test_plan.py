@@ -207,3 +207,21 @@ def test_threads_count_rows_as_numpy_does(rows: int, index: str) -> None:
     lengths = rng.integers(0, 50, rows) * (rng.random(rows) < 0.7)
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
     assert row_statistics(EXECUTOR, indptr, 5) == lengths_in_numbers(indptr, 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+@pytest.mark.parametrize("entries", [0, 1, 5_000, 40_000])
+def test_rows_without_entries_are_passed_over(entries: int, beta: float, dtype: str) -> None:
+    rng, m = np.random.default_rng(8), 200_003
+    places = rng.integers(0, m, entries), rng.integers(0, 50, entries)
+    S = sp.coo_array((rng.standard_normal(entries), places), (m, 50)).tocsr().astype(dtype)
+    x = rng.standard_normal(50).astype(dtype)
+    results = []
+    for threads in (1, 3):
+        A = wl.Csr(S, executor=f"omp:{threads}").with_kernel("row-blocks")
+        y = np.full(m, 2.0 if beta else np.nan, dtype)
+        results.append(A.apply(x, y, alpha=3.0, beta=beta))
+        expected = 3 * (S @ x) + (2 * beta if beta else 0)
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+    assert np.array_equal(*results)
