@@ -8,7 +8,7 @@ from pathlib import Path
 from .errors import InvalidArgument
 from .operation import OPERATIONS, VALUE_DTYPE_NAMES, Cost, Operation
 from .registry import kernel_table
-from .step.groups import OF_SOLVERS
+from .step.groups import is_of_solvers
 
 
 def declare(
@@ -88,7 +88,7 @@ def declare(
     array([2., 2.])
     """
     group = name.partition(".")[0]
-    if group in OF_SOLVERS or any(one.group == group and not one.checked for one in OPERATIONS):
+    if is_of_solvers(group) or any(one.group == group and not one.checked for one in OPERATIONS):
         raise InvalidArgument(
             f"{name}: wollemi has operations of the group {group!r}; begin the name with that of "
             "your package"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InvalidArgument
 from ..operation import OPERATIONS, Operation, parse_signature
-from .groups import OF_SOLVERS
+from .groups import is_of_solvers
 from .trace import KINDS, RESERVED, Traced, trace
 
 Function = Callable[[Any], None]
@@ -134,7 +134,7 @@ class Steps:
         """
         name = f"{self.group}.{function.__name__}"
         ours = _root(function.__module__) == _root(__name__)
-        if not ours and self.group in OF_SOLVERS:
+        if not ours and is_of_solvers(self.group):
             raise InvalidArgument(
                 f"the step {name}: wollemi has steps of the group {self.group!r}; take another "
                 "one, such as the name of your package"

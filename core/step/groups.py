@@ -36,3 +36,8 @@ OF_SOLVERS = frozenset(
         "tfqmr",
     }
 )
+
+
+def is_of_solvers(group: str) -> bool:
+    """Return whether a group is one of wollemi's solvers; some have a number, such as ``idr4``."""
+    return group.rstrip("0123456789") in OF_SOLVERS

@@ -75,7 +75,7 @@ def test_the_package_of_the_page_is_found_by_its_name(tmp_path: Path) -> None:
     """As if it was installed: its files, and the entry points that pip would write."""
     page = (ROOT / "docs/extend.md").read_text().partition("## A package\n")[2]
     table = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0]
-    module, tests = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    module, tests = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[:2]
     project = tomllib.loads(table)["project"]
     names = tomllib.loads(table)["tool"]["setuptools"]["packages"]
     (tmp_path / names[0]).mkdir()

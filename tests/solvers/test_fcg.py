@@ -28,7 +28,7 @@ def do() -> Any:
 
 
 def column(*values: float) -> np.ndarray[Any, Any]:
-    return np.array(values)[:, None]
+    return np.array(values, float)[:, None]
 
 
 def test_curvature(do):

@@ -98,7 +98,7 @@ def test_a_diagonal_that_loses_its_inverse_is_told(on):
     values = on.to_host(A.data).copy()
     values[on.to_host(A.indices) == np.repeat(range(16), np.diff(on.to_host(A.indptr)))] = 0
     A.update_values(values)
-    with pytest.raises(wl.errors.InvalidMatrix, match=r"0\.0 in row 0"):
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"0\.0 in rows 0, 1"):
         wl.linalg.cg(A, np.ones(16), M="jacobi")
     A.update_values(wl.Csr(poisson(4), executor=on).data)
     assert wl.linalg.cg(A, np.ones(16), M="jacobi")[1] == 0

@@ -321,7 +321,7 @@ def longest_packed(rows: int, nnz: int, itemsize: int, rules: SpmvConstants = SP
 
     Examples
     --------
-    >>> longest_packed(8_000_000, 55_760_000, 8) > 1000, longest_packed(10, 5_000_000, 8)
+    >>> longest_packed(8_000_000, 55_760_000, 8) > 400, longest_packed(10, 5_000_000, 8)
     (True, -1.0)
     """
     mean, moved = nnz / max(rows, 1), nnz * (itemsize + 4) / rules.bandwidth

@@ -25,6 +25,7 @@ ALLOWED = {
     ("moved_rows.hpp", "(u64(a) | u64(b)) >> 32"): "the upper halves of two numbers of 64 bits",
     ("batch_dense.hpp", "u64, v) >> 32"): "the upper half of a double",
     ("batch_dense.hpp", "__reduce_max_sync(0xffffffffu"): "CUDA alone, with waves of 32",
+    ("batch_tiles.hpp", "WL_WARP == 32"): "an assertion: tiles are for waves of 32 alone",
 }
 VENDORS_WORDS = re.compile(
     r"\b(__shfl\w*|__ballot\w*|__syncthreads|__syncwarp|__activemask|threadIdx|blockIdx|gridDim|"

@@ -55,7 +55,7 @@ def test_a_device_that_is_not_there_is_named(monkeypatch):
 
 
 def test_a_device_is_a_number():
-    with pytest.raises((ExecutorUnavailable, InvalidArgument), match="number"):
+    with pytest.raises((ExecutorUnavailable, InvalidArgument), match='names no GPU; write "cuda"'):
         BACKEND.make("fast")
 
 
