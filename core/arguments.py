@@ -37,7 +37,7 @@ _NUMBERS: dict[str, tuple[type, str]] = {
 
 
 def check_arguments(executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> None:
-    """Raise unless the arguments of a call are those of the operation's signature.
+    """Raise unless the arguments of a call agree with the operation's signature.
 
     Raises
     ------

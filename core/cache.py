@@ -209,7 +209,7 @@ class CodeCache:
     def _known_folder(self) -> Path:
         """Return the folder without another check, if it was checked under the same name.
 
-        A first solve on a GPU reads some hundred entries. Each is checked itself, and nobody but
+        A first solve on a GPU reads some hundred entries. Each is checked itself, and only
         their owner can exchange a folder that was private.
         """
         known = self._known

@@ -21,7 +21,7 @@ class NothingToAverage(InvalidArgument, ZeroDivisionError):
 
 
 class InvalidCall(InvalidArgument):
-    """Arguments of an operation of an executor that are not those of its signature."""
+    """Arguments of an operation of an executor that do not agree with its signature."""
 
 
 class FixedAttribute(InvalidArgument, AttributeError):

@@ -276,7 +276,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         UnsupportedOperation
             If this executor has no kernel for it.
         WollemiError
-            If the operation is another package's and the arguments are not those of its signature;
+            If the operation is another package's and the arguments do not agree with its signature;
             nothing was launched then.
         """
         if operation.checked or (self.checks_calls and operation.over is not None):

@@ -30,7 +30,7 @@ HEADERS = (
     Path(__file__).with_name("opencl_programs.hpp"),
 )
 
-#: What the compiler builds, for messages.
+#: The purpose of the compiled library, for messages.
 PURPOSE = "the link between Python and SYCL"
 
 _OUT_OF_MEMORY = 2

@@ -358,6 +358,13 @@ inline Object whole_number(i64 value) {
   return Object::steal(made);
 }
 
+// The entry of a function that takes its arguments as an array.
+inline PyMethodDef method_of(const char* name,
+                             PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
+          nullptr};
+}
+
 // Adds operations to the module; `methods` ends with an empty one and lives as long as the process.
 void add_methods(PyObject* module, PyMethodDef* methods);
 

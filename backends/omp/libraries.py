@@ -2,8 +2,8 @@
 
 The build of wollemi compiles its own functors. The functor of another package becomes a shared
 library with the same launcher (``map.hpp``), which the machine's C++ compiler makes once for each
-dtype, into the user's cache. Threads and tapes stay those of the native module: the library gets
-the address of its loop.
+dtype, into the user's cache. The library has no threads of its own: it gets the address of the loop
+of the native module, with its threads and tapes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...core.kernel_text import without_comments
 from ...core.operation import Operation, Parameter
 from ..cpu.compiler import find_compiler
 from ..unified import wrappers
-from ..unified.functors import member, rows_differ
+from ..unified.functors import strides
 from ..unified.places import dtypes, places
 from .level import level, native
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: The libraries, built by the compiler of this machine.
 LIBRARIES = CodeCache("omp", ".so")
 
-#: Those of the build: not -ffast-math, since NaN, infinity and the order of a sum have meaning.
+#: The options of the build; no -ffast-math: NaN, infinity and the order of a sum have meaning.
 OPTIONS = (
     "-std=c++17", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno",
     "-ffp-contract=fast", "-fvisibility=hidden",
@@ -179,20 +179,14 @@ extern "C" __attribute__((visibility("default"))) void wl_begin(void (*loop)(con
 def _strides(operation: Operation, symbol: str) -> str:
     """Return the text that tells the launcher of row strides and of halves."""
     assert operation.over is not None
-    blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if p.is_block]
+    blocks = any(p.is_block for p in operation.parameters)
     one = str(operation.over[1] == "1" and not blocks).lower()
-    return (
-        f"struct {symbol}_strides {{\n"
-        f"  static constexpr bool by_row = {str(rows_differ(operation)).lower()};\n"
-        f"  static constexpr bool one_column = {one};\n"
-        f"  static constexpr bool has_halves = {str(operation.adds_up).lower()};\n"
-        "  template <class F> static bool have(const F& f, wl::i64 ld) {\n"
-        f"    return {' && '.join(f'{block} == ld' for block in blocks) or 'true'};\n"
-        "  }\n"
-        "  template <class F> static void set_unit(F& f) {\n"
-        f"    {' = '.join([*blocks, '1']) if blocks else ''};\n"
-        "  }\n"
-        "};\n"
+    halves = str(operation.adds_up).lower()
+    return strides(
+        operation,
+        symbol,
+        f"static constexpr bool one_column = {one};",
+        f"static constexpr bool has_halves = {halves};",
     )
 
 

@@ -205,12 +205,6 @@ PyObject* library_function(PyObject*, PyObject* const* arguments, Py_ssize_t cou
   return nullptr;
 }
 
-PyMethodDef method_of(const char* name,
-                      PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
-          nullptr};
-}
-
 } // namespace
 
 void add_library_entries(PyObject* module) {

@@ -18,7 +18,7 @@ struct RowLengths {
   }
 };
 
-// Those of rows [begin, end). The squares of fewer than 2^31 entries have a sum below 2^62.
+// The lengths of rows [begin, end). The squares of fewer than 2^31 entries have a sum below 2^62.
 template <class I>
 RowLengths row_lengths(const I* indptr, i64 begin, i64 end) {
   RowLengths found;

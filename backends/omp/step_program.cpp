@@ -747,12 +747,6 @@ PyObject* step_program(PyObject*, PyObject* const* arguments, Py_ssize_t count) 
   return nullptr;
 }
 
-PyMethodDef method_of(const char* name,
-                      PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
-          nullptr};
-}
-
 } // namespace
 
 void add_step_program_entries(PyObject* module) {

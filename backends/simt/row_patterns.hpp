@@ -92,7 +92,7 @@ WL_DEVICE i64 raise_cell(i64* cell, i64 value) {
 // pattern of an earlier row of the same work-item, and are compared with that alone, while their
 // entries are in the caches. All others are compared with a row of the same hash, since hashes may
 // collide: the row that they replace in a cell, or that stays there. Rows that were ever in a cell
-// are so compared one after the other, and `wrong` counts those that differ.
+// are so compared one after the other, and `wrong` counts rows that differ.
 template <int SLOTS, class I>
 WL_DEVICE void find_patterns(const item& it, i64 m, const I* indptr, const I* indices, i64 most,
                              i64* table, u8* slots, u8* codes, i64* models, const i64* lengths,

@@ -36,7 +36,7 @@ WL_DEVICE void csr_diagonal(const item& it, i64 count, const I* indptr, const I*
 }
 
 // Fills the slices of a packed matrix: lane v gets the entries start[v] .. start[v] + length[v], or
-// those of row v where `start` is null.
+// the entries of row v where `start` is null.
 // `column` maps columns to codes where it is not null. CODE < 0 fills the values alone.
 template <int CODE, class T, class I, class S>
 WL_DEVICE void sell_fill(const item& it, i64 lanes, const i64* slice_ptr, const I* indptr,

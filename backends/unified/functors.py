@@ -55,6 +55,28 @@ def rows_differ(operation: Operation) -> bool:
     return by_row or bool(operation.functor)
 
 
+def strides(operation: Operation, symbol: str, *facts: str) -> str:
+    """Return the text that tells the launcher of the row strides of an operation's blocks.
+
+    ``have(f, ld)`` is whether ``ld`` is the stride of all blocks, ``set_unit(f)`` makes it the
+    constant 1, and ``by_row`` says that rows and columns are not exchangeable. ``facts`` are
+    further members.
+    """
+    blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if p.is_block]
+    return (
+        f"struct {symbol}_strides {{\n"
+        f"  static constexpr bool by_row = {str(rows_differ(operation)).lower()};\n"
+        + "".join(f"  {fact}\n" for fact in facts)
+        + "  template <class F> static bool have(const F& f, wl::i64 ld) {\n"
+        f"    return {' && '.join(f'{block} == ld' for block in blocks) or 'true'};\n"
+        "  }\n"
+        "  template <class F> static void set_unit(F& f) {\n"
+        f"    {' = '.join([*blocks, '1']) if blocks else ''};\n"
+        "  }\n"
+        "};\n"
+    )
+
+
 @cache
 def functor_text(operation: Operation) -> str:
     """Return the text of the functor of a step, or of an operation that was declared with one.

@@ -197,7 +197,7 @@ def require_solved(
 ) -> None:
     """Raise an error with the reasons if a system is not solved.
 
-    The parameters are those of :func:`summary`.
+    The parameters are the same as of :func:`summary`.
 
     Raises
     ------

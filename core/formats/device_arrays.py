@@ -82,7 +82,7 @@ def compressed(
 def _copied(
     executor: Executor, triple: Any, shape: Any, rows_first: bool
 ) -> CompressedArrays | None:
-    """Return copies of large arrays of the host, whose copy looks at the indices, or None."""
+    """Return copies of large arrays of the host, or None; the copy also looks at the indices."""
     scans = executor.scans
     if scans is None or shape is None or not all(_is_row(executor, array) for array in triple):
         return None

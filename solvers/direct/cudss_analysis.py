@@ -37,7 +37,7 @@ class MatrixSpan(NamedTuple):
     matrix : int
         The number of the first matrix; the others follow it.
     first, last : int
-        Their systems are those from ``first`` to ``last``, and those of a matrix follow one
+        Their systems are the ones from ``first`` to ``last``; systems of a matrix follow one
         another.
     """
 

@@ -203,8 +203,8 @@ def _facts_of_values(facts: _PatternFacts, values: Array) -> tuple[Numbers, Numb
 def _norms(facts: _PatternFacts, systems: FactoredSystems, matrix: Numbers, x: Array) -> Numbers:
     """Return norms of each system in double precision, shape (3, s).
 
-    They are those of the right-hand side, of the true residual, and of ``|A| |x| + |b|``. A norm
-    of which the squares underflow is infinite: no verdict comes of it.
+    They are the norms of the right-hand side, of the true residual, and of ``|A| |x| + |b|``. A
+    norm of which the squares underflow is infinite: no verdict comes of it.
     """
     on, one, wide = facts.pattern.executor, facts.one, facts.wide
     xp = on.xp

@@ -10,11 +10,8 @@ import pytest
 import wollemi as wl
 from wollemi.core.operations import attention as operations
 
-from .conftest import GPUS, executor_names
-from .lockstep.build import compiler
-from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
 from .test_rowwise import M, N, pattern
+from .with_emulated import executor_of, named_and_emulated
 
 REFERENCE = wl.executor("reference")
 KINDS = (("float32", "int32"), ("float64", "int64"))
@@ -23,26 +20,12 @@ SHAPES = ((8, 8), (3, 5), (1, 1), (2, 64), (3, 100))
 SLOPE = 0.2
 
 
-def _emulated(width: int) -> Any:
-    return pytest.param(
-        ("lockstep", width), marks=tool(compiler() is not None, "no C++ compiler: set CXX")
-    )
-
-
 @pytest.fixture(
-    params=[
-        *(_emulated(width) for width in WIDTHS),
-        *(
-            pytest.param((name, 0), marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
-            for name in executor_names()
-            if wl.executor(name).supports(operations.csr_additive_attention)
-        ),
-    ],
+    params=named_and_emulated(operations.csr_additive_attention),
     ids=str,
 )
 def on(request: Any) -> Any:
-    name, width = request.param
-    return LockstepExecutor(width) if width else wl.executor(name)
+    return executor_of(request.param)
 
 
 def drawn(shape: tuple[int, int], dtype: str) -> dict[str, np.ndarray[Any, Any]]:

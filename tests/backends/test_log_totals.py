@@ -14,11 +14,8 @@ from wollemi.core.operations import masks
 from wollemi.core.operations import products as operations
 from wollemi.masks import Mask
 
-from .conftest import GPUS, executor_names
 from .dense_products import dtype_called, eps, matrix, numbers, wide
-from .lockstep.build import compiler
-from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .with_emulated import executor_of, named_and_emulated
 
 INF = np.inf
 N = 1200
@@ -40,27 +37,12 @@ M = len(ROWS)
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
-def _emulated(width: int) -> Any:
-    return pytest.param(
-        ("lockstep", width), marks=tool(compiler() is not None, "no C++ compiler: set CXX")
-    )
-
-
 @pytest.fixture(
-    params=[
-        ("reference", 0),
-        *(_emulated(width) for width in WIDTHS),
-        *(
-            pytest.param((name, 0), marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
-            for name in executor_names()
-            if wl.executor(name).supports(operations.csr_fusedmm_softmax)
-        ),
-    ],
+    params=named_and_emulated(operations.csr_fusedmm_softmax, reference=True),
     ids=str,
 )
 def on(request: Any) -> Any:
-    name, width = request.param
-    return LockstepExecutor(width) if width else wl.executor(name)
+    return executor_of(request.param)
 
 
 def awkward(index: str) -> wl.Csr:

@@ -12,11 +12,9 @@ from wollemi.core.operations import attention, masks
 from wollemi.core.operations import products as operations
 from wollemi.masks import Mask
 
-from .conftest import GPUS, executor_names
 from .dense_products import dtype_called, wide
-from .lockstep.build import compiler
-from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .lockstep.executor import LockstepExecutor
+from .with_emulated import executor_of, named_and_emulated
 
 REFERENCE = wl.executor("reference")
 #: Entries of the long row: one after the other, as many tenths drift by 1e-3 in float32.
@@ -26,26 +24,12 @@ ALPHA = 0.05
 EDGES = ("identity", "sigmoid", "softmax")
 
 
-def _emulated(width: int) -> Any:
-    return pytest.param(
-        ("lockstep", width), marks=tool(compiler() is not None, "no C++ compiler: set CXX")
-    )
-
-
 @pytest.fixture(
-    params=[
-        ("reference", 0),
-        *(_emulated(width) for width in WIDTHS),
-        *(
-            pytest.param((name, 0), marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
-            for name in executor_names()
-        ),
-    ],
+    params=named_and_emulated(reference=True),
     ids=str,
 )
 def on(request: Any) -> Any:
-    name, width = request.param
-    return LockstepExecutor(width) if width else wl.executor(name)
+    return executor_of(request.param)
 
 
 def length(on: Any) -> int:

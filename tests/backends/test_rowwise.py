@@ -10,11 +10,8 @@ import pytest
 import wollemi as wl
 from wollemi.core.operations import products as operations
 
-from .conftest import GPUS, executor_names
 from .dense_products import dtype_called, eps, numbers, wide
-from .lockstep.build import compiler
-from .lockstep.executor import WIDTHS, LockstepExecutor
-from .needs import tool
+from .with_emulated import executor_of, named_and_emulated
 
 REFERENCE = wl.executor("reference")
 KINDS = (("float32", "int32"), ("float64", "int64"), ("float16", "int32"), ("bfloat16", "int64"))
@@ -24,29 +21,15 @@ LENGTHS = {0: 40, 3: 1, 4: 200, 9: 1500, 20: 3}
 COLUMNS = (0, 1, 5, 33, 130)
 
 
-def _emulated(width: int) -> Any:
-    return pytest.param(
-        ("lockstep", width), marks=tool(compiler() is not None, "no C++ compiler: set CXX")
-    )
-
-
 executors = pytest.fixture(
-    params=[
-        *(_emulated(width) for width in WIDTHS),
-        *(
-            pytest.param((name, 0), marks=[pytest.mark.gpu] * (name.partition(":")[0] in GPUS))
-            for name in executor_names()
-            if wl.executor(name).supports(operations.csr_softmax)
-        ),
-    ],
+    params=named_and_emulated(operations.csr_softmax),
     ids=str,
 )
 
 
 @executors
 def on(request: Any) -> Any:
-    name, width = request.param
-    return LockstepExecutor(width) if width else wl.executor(name)
+    return executor_of(request.param)
 
 
 def pattern(index: str) -> wl.Csr:

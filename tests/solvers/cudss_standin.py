@@ -150,7 +150,7 @@ def execute(handle, phase, config, data, matrix, solution, given):
 
 
 def _moved(matrix, at):
-    """Return matrix number ``at`` of those that follow one another."""
+    """Return matrix number ``at`` of a sequence."""
     values, value = (4, 6) if len(matrix) > 4 else (3, 2)
     size = (matrix[1] if len(matrix) > 4 else matrix[0] * matrix[1]) * at
     there = list(matrix)
