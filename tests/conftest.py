@@ -4,6 +4,7 @@ import os
 import signal
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -62,6 +63,12 @@ def pytest_report_header() -> list[str]:
     return [f"executor {line}" for line in wl.available_executors()]
 
 
+def _is_of_the_library(function: Any) -> bool:
+    """Return whether a module of wollemi defines it; an example of a docstring has no file."""
+    from_file = not function.__code__.co_filename.startswith("<")
+    return from_file and function.__module__.startswith("wollemi.")
+
+
 @pytest.fixture(autouse=True)
 def _operations_are_taken_back() -> Iterator[None]:
     """No test finds another test's declarations; the library's declarations for it stay."""
@@ -70,7 +77,7 @@ def _operations_are_taken_back() -> Iterator[None]:
         declared = [one for one in OPERATIONS if one.step is not None]
     known = {one.name for one in OPERATIONS}
     for one in declared:
-        if one.name not in known and one.step.function.__module__.startswith("wollemi."):
+        if one.name not in known and _is_of_the_library(one.step.function):
             OPERATIONS.add(one, f"{one.step.function.__module__}.{one.step.function.__qualname__}")
 
 

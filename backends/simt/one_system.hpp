@@ -70,8 +70,8 @@ WL_DEVICE void add_up_rows(const item& it, i64 n, const F& f) {
   it.barrier();
 }
 
-// The rows of a work-item: `first`, and further rows `distance` apart, P at most. Work-items of a wave
-// have adjacent rows: adjacent elements of vectors are in different banks of memory.
+// The rows of a work-item: `first`, and further rows `distance` apart, P at most. Work-items of a
+// wave have adjacent rows: adjacent elements of vectors are in different banks of memory.
 template <int P>
 struct own_rows {
   static constexpr int most = P, distance = WL_BLOCK;
