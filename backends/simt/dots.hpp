@@ -1,6 +1,7 @@
 // Dot products of rows by groups of lanes, shared by sddmm and fusedmm.
 #pragma once
 #include "simt/packs.hpp"
+#include "unified/long_sums.hpp"
 
 namespace wl {
 
@@ -31,5 +32,34 @@ struct batch_of {
 // elements that the lanes hold, or there are several tiles of columns. ALL: neither. ALONE: also
 // one batch of contiguous rows, which saves 8 to 16 registers.
 enum known_of_rows { SOME = 0, ALL = 1, ALONE = 2 };
+
+// Vectors of a row that lanes hold at most (backends/gpu/products/declarations.py, dot_shape): a
+// longer row has this shape, and comes strip by strip.
+constexpr int MOST_HELD = 128;
+
+template <int L, int V, int WHOLE>
+constexpr bool has_strips = WHOLE == SOME && L * V == MOST_HELD;
+
+// A dot product that is added up strip by strip, which are the pieces of a long sum in single
+// precision.
+template <bool STRIPS, class S, bool PIECES = STRIPS && sums_in_pieces<S>>
+struct dot_of_strips {
+  S total{};
+  // multiply(sum) adds the products of a strip to a sum.
+  template <class Multiply>
+  WL_DEVICE void add(const Multiply& multiply) {
+    total = multiply(total);
+  }
+  WL_DEVICE S value() const { return total; }
+};
+template <bool STRIPS, class S>
+struct dot_of_strips<STRIPS, S, true> {
+  long_sum<S> total{};
+  template <class Multiply>
+  WL_DEVICE void add(const Multiply& multiply) {
+    total.add(multiply(S{}));
+  }
+  WL_DEVICE S value() const { return total.value(); }
+};
 
 } // namespace wl

@@ -127,7 +127,8 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, ahead = L < A ? L : A;
   constexpr int width = L * VK * E, tile_width = L * VP * E;
-  const i64 strips = WHOLE ? 1 : (k + width - 1) / width;
+  constexpr bool in_strips = has_strips<L, VK, WHOLE>;
+  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0; // no columns, no memory
   const i64 tiles = WHOLE == ALONE || p == 0 ? 1 : (p + tile_width - 1) / tile_width;
   const i64 units = WHOLE == ALONE ? items : items * tiles * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
@@ -176,7 +177,7 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
         ask(); // while rows of this batch are waited for
 #pragma unroll 1
         for (int s = 0; s * me.side < here; s += ahead) {
-          S dots[ahead] = {};
+          dot_of_strips<in_strips, S> parts[ahead];
           I of_j[ahead];
           pack<T, E> row[ahead][VK], summed[ahead][VP] = {};
 #pragma unroll
@@ -196,10 +197,17 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
                     first + v * L * E < k, gathered_row(of_B, of_j[a], B_row), first + v * L * E);
 #pragma unroll
             for (int a = 0; a < ahead; ++a)
+              parts[a].add([&](S sum) {
 #pragma unroll
-              for (int v = 0; v < VK; ++v)
-                dots[a] = dot_pack<T, E>(dots[a], mine[v], row[a][v]);
+                for (int v = 0; v < VK; ++v)
+                  sum = dot_pack<T, E>(sum, mine[v], row[a][v]);
+                return sum;
+              });
           }
+          S dots[ahead];
+#pragma unroll
+          for (int a = 0; a < ahead; ++a)
+            dots[a] = parts[a].value();
           if constexpr (!D_IS_B) // asked for before the sums over lanes wait
             if (WHOLE || p > 0)  // rows of no columns have no memory
 #pragma unroll

@@ -72,10 +72,13 @@ struct own_row {
                           const rows_of_block<T, I>& others, const I (&j)[A]) {
     for (i64 first = 0;;) {
 #pragma unroll
-      for (int a = 0; a < A; ++a)
+      for (int a = 0; a < A; ++a) {
+        held_t<T> of_strip{}; // a sum of sums: a long row's terms are too many for one
 #pragma unroll
         for (int v = 0; v < V; ++v)
-          sums[a] = dot_pack<T, E>(sums[a], held[v], loaded[a][v]);
+          of_strip = dot_pack<T, E>(of_strip, held[v], loaded[a][v]);
+        sums[a] += of_strip;
+      }
       first += width;
       if (WHOLE || first >= columns)
         break;
@@ -208,7 +211,8 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
              const rows_of_block<T, I>& D, held_t<T> alpha) {
   using S = held_t<T>;
   using entries = some_entries<VK, VP, E, A, T, I>;
-  S largest = lowest<S>(), total{}, product{};
+  S largest = lowest<S>();
+  long_sum<S> totals{}, products{}; // rows of masks are not cut into pieces
   const auto nothing = [](I) { return row_facts<S>{}; };
   for_entries<L, VK, VP, E, A, WHOLE, T, I>(it, rows, begin, end, of_C, of_G, B, D, alpha, nothing,
                                             [&](entries& found) {
@@ -216,14 +220,15 @@ facts_of_row(const item& it, const Rows& rows, I begin, I end, own_row<L, VK, E,
                                                 return;
                                               if (found.score > largest + S(RISE_OF_LARGEST)) {
                                                 const S factor = power_from(largest, found.score);
-                                                total = total * factor;
-                                                product = product * factor;
+                                                totals.scale(factor);
+                                                products.scale(factor);
                                                 largest = found.score;
                                               }
                                               const S power = power_from(found.score, largest);
-                                              total += power;
-                                              product += power * found.slope;
+                                              totals.add(power);
+                                              products.add(power * found.slope);
                                             });
+  S total = totals.value(), product = products.value();
   for (int d = 1; d < WL_WARP; d *= 2) {
     if (d >= A && d < L)
       continue; // these lanes have the same entries

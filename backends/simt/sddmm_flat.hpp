@@ -14,7 +14,8 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
                           held_t<T> alpha, held_t<T> beta) {
   using S = held_t<T>;
   constexpr int waves = WL_BLOCK / WL_WARP, width = L * V * E, ahead = L < A ? L : A;
-  const i64 strips = WHOLE ? 1 : (k + width - 1) / width;
+  constexpr bool in_strips = has_strips<L, V, WHOLE>;
+  const i64 strips = in_strips ? (k + width - 1) / width : WHOLE || k > 0; // no columns, no memory
   const i64 waves_each = (nnz + WL_WARP - 1) / WL_WARP;
   const i64 units = WHOLE == ALONE ? waves_each : waves_each * batch;
   const I C_row = WHOLE == ALONE ? I(width) : I(C_ld), B_row = WHOLE == ALONE ? I(width) : I(B_ld);
@@ -30,7 +31,7 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
     S dot{};
 #pragma unroll 1
     for (int s = 0; s * me.side < count; s += ahead) {
-      S dots[ahead] = {};
+      dot_of_strips<in_strips, S> parts[ahead];
       const T *of_i[ahead], *of_j[ahead];
 #pragma unroll
       for (int a = 0; a < ahead; ++a) {
@@ -50,10 +51,17 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
           }
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
+          parts[a].add([&](S sum) {
 #pragma unroll
-          for (int v = 0; v < V; ++v)
-            dots[a] = dot_pack<T, E>(dots[a], left[a][v], right[a][v]);
+            for (int v = 0; v < V; ++v)
+              sum = dot_pack<T, E>(sum, left[a][v], right[a][v]);
+            return sum;
+          });
       }
+      S dots[ahead];
+#pragma unroll
+      for (int a = 0; a < ahead; ++a)
+        dots[a] = parts[a].value();
       const S total = reduce_scatter<L>(it, dots);
       dot = me.l / ahead == s / ahead ? total : dot;
     }

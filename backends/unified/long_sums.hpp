@@ -37,6 +37,11 @@ struct long_sum {
     low += (high - (sum - added)) + (term - added);
     high = sum;
   }
+  template <class F>
+  WL_DEVICE void scale(F factor) {
+    high = high * factor;
+    low = low * factor;
+  }
   WL_DEVICE T value() const { return sum_of_parts(high, low); }
 };
 
