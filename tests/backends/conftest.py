@@ -62,7 +62,10 @@ def published_algorithms() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def cubins_are_kept() -> Iterator[None]:
-    """Let no test compile a program for NVIDIA's GPUs that an earlier run has compiled."""
+    """Let no test compile a program for NVIDIA's GPUs that an earlier run has compiled.
+
+    Tests call ``compiler.compile_source``: a name that a test file imports is not replaced here.
+    """
     try:
         found = find_spec("cuda.bindings") is not None
     except ModuleNotFoundError:

@@ -11,7 +11,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda.loop import fused, loop
 from wollemi.backends.cuda.loop.schedule import phases_of
-from wollemi.backends.cuda.runtime.compiler import compile_source
+from wollemi.backends.cuda.runtime import compiler
 from wollemi.backends.gpu import tape
 from wollemi.core.formats import Csr, Diagonal
 
@@ -50,7 +50,7 @@ def test_products_share_a_kernel_with_what_follows(name, scaled, dtype):
     assert len(shared) == 2
     for step in shared:
         kernel = fused.product_and_rows(step, warp=32, block=128)
-        assert compile_source(kernel.source, "sm_90", kernel.symbol)
+        assert compiler.compile_source(kernel.source, "sm_90", kernel.symbol)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_products_share_a_kernel_with_what_follows(name, scaled, dtype):
 )
 def test_an_iteration_of_a_square_matrix_compiles_as_one_kernel(name, scaled, dtype):
     made = text(program(name, (100, 100), dtype, scaled), SHAPES["grid with matrices"]).kernel
-    assert compile_source(made.source, "sm_90", made.symbol)
+    assert compiler.compile_source(made.source, "sm_90", made.symbol)
 
 
 def test_two_lengths_of_vectors_do_not_fit_one_kernel():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wollemi.backends.cuda.loop import persistent, schedule, shapes, shared_memory
-from wollemi.backends.cuda.runtime.compiler import compile_source
+from wollemi.backends.cuda.runtime import compiler
 from wollemi.backends.gpu import tape
 from wollemi.backends.gpu.spmv import packed
 from wollemi.core.operations import matrix, vector
@@ -195,13 +195,13 @@ SOLVES_IN_DTYPES = in_dtypes(IN_ONE_KERNEL)
 )
 def test_an_iteration_compiles_as_one_kernel(name, jacobi, dtype):
     made = text(recorded(name, dtype=dtype, jacobi=jacobi), SHAPES["grid with matrices"]).kernel
-    assert compile_source(made.source, "sm_90", made.symbol)
+    assert compiler.compile_source(made.source, "sm_90", made.symbol)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_a_users_own_solver_compiles_as_one_kernel(dtype):
     made = text(recorded_solver(SteepestDescent, dtype=dtype), SHAPES["grid with matrices"]).kernel
-    assert compile_source(made.source, "sm_90", made.symbol)
+    assert compiler.compile_source(made.source, "sm_90", made.symbol)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -210,7 +210,7 @@ def test_every_shape_compiles(name, jacobi, shape):
     architectures = ("sm_90", "sm_100") if "cluster" in shape else ("sm_80", "sm_90", "sm_100")
     made = text(recorded(name, jacobi=jacobi, **restart(name)), SHAPES[shape]).kernel
     for architecture in architectures:
-        assert compile_source(made.source, architecture, made.symbol)
+        assert compiler.compile_source(made.source, architecture, made.symbol)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_every_shape_compiles(name, jacobi, shape):
 def test_a_basis_of_a_lower_precision_compiles_in_one_kernel(dtype, stored, shape):
     calls = recorded("Gmres", dtype=dtype, jacobi=True, basis=stored, restart=30)
     made = text(calls, SHAPES[shape]).kernel
-    assert compile_source(made.source, "sm_90", made.symbol)
+    assert compiler.compile_source(made.source, "sm_90", made.symbol)
 
 
 def test_shared_memory_holds_more_vectors_of_a_lower_precision():
@@ -273,7 +273,7 @@ def test_a_packed_matrix_compiles_where_it_is(code, width):
         if operation is matrix.csr_spmv:
             arguments[0].plan.state = fake_packed(code, width)
     made = text(calls, SHAPES["grid"])
-    assert compile_source(made.kernel.source, "sm_90", made.kernel.symbol)
+    assert compiler.compile_source(made.kernel.source, "sm_90", made.kernel.symbol)
     assert ("pattern_matrix" in made.kernel.source.split("wrappers")[-1]) == (
         code == packed.PATTERN
     )

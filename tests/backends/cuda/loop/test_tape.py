@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wollemi.backends.cuda.loop import fused
-from wollemi.backends.cuda.runtime.compiler import compile_source
+from wollemi.backends.cuda.runtime import compiler
 from wollemi.backends.gpu import tape
 from wollemi.core.operation import Operation, parse_signature
 from wollemi.core.operations import matrix, vector
@@ -44,7 +44,7 @@ def test_a_product_of_stored_values_takes_the_sum_along(kernel, stored, spelled)
     A.data.dtype, A.plan.algorithm = np.dtype(stored), ALGORITHMS[kernel]
     made = fused.product_and_rows(step, warp=32, block=128)
     assert f"const {spelled}* " in made.source.rpartition("WL_ENTRY")[2]
-    assert compile_source(made.source, "sm_90", made.symbol)
+    assert compiler.compile_source(made.source, "sm_90", made.symbol)
 
 
 def test_what_changes_the_gathered_vector_waits_for_the_product():
@@ -75,5 +75,5 @@ def test_shared_kernels_compile(name, jacobi, dtype, chosen):
         if step.product and step.rows:
             step.product[1][0].plan.algorithm = ALGORITHMS[chosen]
             kernel = fused.product_and_rows(step, warp=32, block=128)
-            assert compile_source(kernel.source, "sm_90", kernel.symbol)
+            assert compiler.compile_source(kernel.source, "sm_90", kernel.symbol)
             assert kernel.source.count(kernel.symbol) == 1
