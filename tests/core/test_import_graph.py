@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from .sources import ROOT, parsed
 
 #: Names of this package that functions import; the target is a decreasing number.
 LATE_IMPORTS = 86
@@ -46,11 +46,6 @@ def modules() -> dict[str, Path]:
     return found
 
 
-@cache
-def tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
 def imports(name: str, file: Path) -> Iterator[tuple[str, bool]]:
     """Yield the modules of the package that a module imports, and whether a function does."""
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
@@ -73,7 +68,7 @@ def imports(name: str, file: Path) -> Iterator[tuple[str, bool]]:
                 function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
                 yield from visit(child, late or function)
 
-    yield from visit(tree(file), False)
+    yield from visit(parsed(file.relative_to(ROOT)), False)
 
 
 def cycles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -119,7 +114,7 @@ def test_calls_with_untyped_arguments_become_fewer() -> None:
     untyped = [
         f"{name}.{node.name}"
         for name, file in modules().items()
-        for node in ast.walk(tree(file))
+        for node in ast.walk(parsed(file.relative_to(ROOT)))
         if isinstance(node, ast.FunctionDef) and node.args.vararg is not None
         if node.args.vararg.arg == "arguments"
     ]
@@ -130,7 +125,7 @@ def test_calls_with_untyped_arguments_become_fewer() -> None:
 
 def annotations(file: Path) -> Iterator[ast.expr]:
     """Yield the types of parameters, results and attributes of a file."""
-    for node in ast.walk(tree(file)):
+    for node in ast.walk(parsed(file.relative_to(ROOT))):
         if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
             yield node.annotation
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
