@@ -39,6 +39,10 @@ STEPS_TOGETHER = 8
 #: 32-bit registers that a work-item has besides a row.
 OTHER_REGISTERS = 48
 
+#: Waves of a block that has the inverse of a matrix in its registers, and 32-bit registers that a
+#: work-item has besides its elements.
+GRID_WAVES, OTHER_GRID_REGISTERS = (4, 8, 12, 16), 44
+
 #: 32-bit registers that a lane has besides the rows of a tridiagonal system.
 OTHER_TRIDIAGONAL_REGISTERS = 64
 
@@ -125,6 +129,9 @@ def chosen_kernel(
         resident = max(1, REGISTERS // (registers * block))
         kernel = simt.batch_dense(block, resident)
         return Chosen(kernel, {"N": n, "L": lanes}, layout.with_distance(distance), 0)
+    grid = _grid(layout, itemsize, lanes, target)
+    if grid is not None:
+        return grid
     if layout.is_dense:
         layout = layout.with_distance(n | 1)
     work = layout.lower * (layout.lower + layout.upper)
@@ -144,6 +151,35 @@ def chosen_kernel(
     in_arena = 0 if fits or given else each
     shared = each * itemsize if given else 0
     return Chosen(simt.batch_band(block), constants, layout, in_arena, shared)
+
+
+def _grid(layout: Layout, itemsize: int, lanes: int, target: BatchTarget) -> Chosen | None:
+    """Return the kernel that keeps the inverse of a dense matrix in registers, if they suffice."""
+    n, warp = layout.n, target.warp
+    if not layout.is_dense or warp == 1:
+        return None
+    across = -(-n // warp)
+    best: tuple[int, int, int, int] | None = None
+    for waves in GRID_WAVES:
+        block, down = waves * warp, -(-n // waves)
+        registers = down * across * itemsize // 4 + OTHER_GRID_REGISTERS
+        nbytes = (n * n + 4 * n + down * waves + across * warp + n + 1) * itemsize
+        fits = nbytes + 8 * (n + waves) <= target.declared - 1024
+        most = target.given - RESERVED_SHARED - 8 * n
+        if down > 31 or block > target.most_items or not (fits or nbytes <= most):
+            continue
+        registers = -(-registers // 8) * 8
+        resident = min(
+            REGISTERS // (registers * block), max(target.given, target.declared) // nbytes
+        )
+        if registers <= MOST_REGISTERS and resident and waves * resident > (best or (0,))[0]:
+            best = waves * resident, waves, resident, 0 if fits else nbytes
+    if best is None:
+        return None
+    _, waves, resident, shared = best
+    kernel = simt.batch_grid(waves * warp, resident)
+    constants = {"N": n, "OWN": int(shared > 0), "L": lanes}
+    return Chosen(kernel, constants, layout.with_distance(n), 0, shared)
 
 
 def has_rows_in_registers(layout: Layout, itemsize: int, target: BatchTarget) -> bool:

@@ -44,6 +44,24 @@ def batch_dense(block: int, resident: int) -> SimtKernel:
 
 
 @cache
+def batch_grid(block: int, resident: int) -> SimtKernel:
+    """Return the kernel that keeps the inverse of a dense matrix in the registers of a block.
+
+    Its constants are ``N``, the rows; ``OWN``, 1 where the launch gives a block its memory, which
+    needs CUDA; and ``L``, the lanes that share a row of a residual.
+    """
+    return SimtKernel(
+        "batch_grid",
+        "simt/batch_grid.hpp",
+        f"first: i64, {_SYSTEMS}",
+        "{N}, {OWN}, {L}, {T}, {I}",
+        block=block,
+        variants=(),
+        resident=resident,
+    )
+
+
+@cache
 def batch_elimination(block: int, resident: int) -> SimtKernel:
     """Return the kernel that eliminates in registers and keeps no factors.
 

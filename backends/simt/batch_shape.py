@@ -33,9 +33,15 @@ BESIDE_ROWS, MOST_REGISTERS = 56, 248
 #: Groups of lanes of a wave that has all rows of a dense matrix, and the lanes of a group.
 TILE_GROUPS, TILE_LANES = 8, 4
 
-#: Registers of a lane besides its part of a dense matrix and its elements of vectors: the least
-#: number with which few are spilled, and the number that it would use; and at most in all.
-LEAST_BESIDE_TILE, BESIDE_TILE, MOST_TILE_REGISTERS = 28, 56, 255
+#: Registers of a lane besides its part of a dense matrix and its elements of vectors, and at most
+#: in all.
+BESIDE_TILE, MOST_TILE_REGISTERS = 44, 255
+
+#: Systems that a multiprocessor has at once at least, where a wave has one.
+LEAST_TILES = 8
+
+#: Bytes of shared memory that a block has besides its vectors and its part of a tile.
+BESIDE_SHARED = 2 << 10
 
 #: Blocks and work-items of a multiprocessor at most.
 MOST_BLOCKS, MOST_RESIDENT = 32, 2048
@@ -121,6 +127,8 @@ class BatchShape:
         Rows of which a work-item has the elements of vectors, at most, where rows are held.
     tiled : bool
         Whether a wave has a dense matrix, and a lane a part of several rows.
+    kept : int
+        Columns of this part in registers; the others are in shared memory.
     resident : int
         Blocks for which a multiprocessor has registers.
     basis_shared : bool
@@ -135,6 +143,7 @@ class BatchShape:
     dense: bool = False
     rows: int = 1
     tiled: bool = False
+    kept: int = 0
     resident: int = 1
     basis_shared: bool = False
 
@@ -228,11 +237,13 @@ def _with_own_rows(needs: Needs, target: BatchTarget) -> BatchShape | None:
     if needs.longest * (words + 1) <= HELD_REGISTERS:
         return _with_entries(needs, target)
     few_zeros = n <= ZEROS * needs.row_length and n * needs.itemsize <= DENSE_BYTES
-    if needs.repeats or not few_zeros or needs.vectors + _tile_of(needs) > target.shared:
+    if needs.repeats or not few_zeros:
         return None
     tiled = _with_tile(needs, target)
     if tiled is not None:
         return tiled
+    if needs.vectors + _tile_of(needs) > target.shared:
+        return None
     block = -(-n // target.warp) * target.warp
     if block > target.most_items:
         return None
@@ -264,18 +275,43 @@ def _with_entries(needs: Needs, target: BatchTarget) -> BatchShape | None:
 
 
 def _with_tile(needs: Needs, target: BatchTarget) -> BatchShape | None:
-    """Return the shape in which a wave has a dense matrix, if its registers suffice."""
+    """Return the shape in which a wave has a dense matrix, if its registers suffice.
+
+    As many columns are in registers as leave a multiprocessor the most systems.
+    """
     if target.warp != TILE_GROUPS * TILE_LANES or needs.single:
         return None
-    of_group, of_lane = -(-needs.rows // TILE_GROUPS), -(-needs.rows // TILE_LANES)
-    rows = -(-of_group // TILE_LANES)
-    taken = of_group * of_lane * needs.itemsize // 4 + rows * needs.own // 4
-    if taken + LEAST_BESIDE_TILE > MOST_TILE_REGISTERS:
+    height, width = parts_of_lane(needs.rows)
+    rows = -(-height // TILE_LANES)
+    best: tuple[int, int] | None = None
+    for kept in range(1, width + 1):
+        taken = kept * height * needs.itemsize // 4 + rows * needs.own // 4 + BESIDE_TILE
+        cells = padded(cells_of_tile(needs.rows, kept) * needs.itemsize)
+        memory = max(needs.vectors - needs.own * needs.rows, 0) + cells + BESIDE_SHARED
+        if taken > MOST_TILE_REGISTERS or memory > target.shared:
+            continue
+        blocks = min(_resident(taken, target.warp), target.shared // memory)
+        best = max(best or (0, 0), (blocks, kept))
+    if best is None or best[0] < LEAST_TILES:
         return None
-    resident = _resident(min(taken + BESIDE_TILE, MOST_TILE_REGISTERS), target.warp)
     return BatchShape(
-        target.warp, 1, True, False, needs.rows, True, rows, tiled=True, resident=resident
-    )
+        target.warp, 1, True, False, needs.rows, True, rows, tiled=True, kept=best[1],
+        resident=best[0],
+    )  # fmt: skip
+
+
+def parts_of_lane(n: int) -> tuple[int, int]:
+    """Return the rows and the columns that a lane of a wave has of a dense matrix of n rows."""
+    return -(-n // TILE_GROUPS), -(-n // TILE_LANES)
+
+
+def cells_of_tile(n: int, kept: int) -> int:
+    """Return the elements of memory of a wave that has a dense matrix, some columns in registers.
+
+    They hold the columns that are in registers first, then the others.
+    """
+    height, width = parts_of_lane(n)
+    return max(kept, width - kept) * height * TILE_GROUPS * TILE_LANES
 
 
 def _resident(registers: int, block: int) -> int:

@@ -35,7 +35,14 @@ from .batch_programs import (
     value_of,
     vectors_of,
 )
-from .batch_shape import BatchShape, BatchTarget, padded
+from .batch_shape import (
+    TILE_LANES,
+    BatchShape,
+    BatchTarget,
+    cells_of_tile,
+    padded,
+    parts_of_lane,
+)
 from .fused import REAL, Arguments, Kernel
 from .operands import CODES, address, row_arrays
 
@@ -449,11 +456,15 @@ class _Text:
         made = f"wl::held_rows<{self.real}, {shape.held}, {shape.rows}>"
         taken = ["it", *self._pattern_of_items(matrix), "own_values"]
         if shape.dense:
-            made = f"wl::{'dense_tile' if shape.tiled else 'dense_row'}<{self.real}, {shape.held}>"
-            places = self._places_in_tile(matrix)
+            made = f"wl::dense_row<{self.real}, {shape.held}>"
+            places = [self._places_in_tile(matrix)]
             cells = shape.held * (shape.held | 1)
+            if shape.tiled:
+                made = f"wl::dense_tile<{self.real}, {shape.held}, {shape.kept}>"
+                places = self._moves_to_tile(matrix)
+                cells = cells_of_tile(shape.held, shape.kept)
             tile = self._part(cells * self.member.values.itemsize, self.real)
-            taken = ["it", places, "entries", "own_values", tile]
+            taken = ["it", *places, "entries", "own_values", tile]
         return f"  {made} held;\n  held.load({', '.join(taken)});\n"
 
     def _pattern_of_items(self, matrix: Any) -> list[str]:
@@ -480,6 +491,24 @@ class _Text:
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         places = rows * (self.shape.held | 1) + indices
         return self._keep(places.astype(np.int32), "const wl::i32")
+
+    def _moves_to_tile(self, matrix: Any) -> list[str]:
+        """Return the pointer to the entries of a wave's matrix with their elements, and a number.
+
+        The number is how many of them are in registers: these come first.
+        """
+        shape, (indptr, indices) = self.shape, self._pattern_on_host(matrix)
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        height, _ = parts_of_lane(shape.held)
+        column, in_group = indices // TILE_LANES, rows % height
+        lane = rows // height * TILE_LANES + indices % TILE_LANES
+        is_kept = column < shape.kept
+        column = np.where(is_kept, column, column - shape.kept)
+        places = (column * height + in_group) * shape.block + lane
+        entries = np.argsort(~is_kept, kind="stable")
+        moves = (entries | places[entries] << 16).astype(np.uint32)
+        count = self.arguments.plain("wl::i64", int(is_kept.sum()))
+        return [self._keep(moves, "const wl::u32"), count]
 
     def _pattern_on_host(self, matrix: Any) -> list[Any]:
         on = self.member.status.executor

@@ -292,36 +292,43 @@ struct dense_row {
   WL_DEVICE S on_diagonal(const own_rows<1>&, int) const { return diagonal; }
 };
 
-// All elements of a matrix of N rows in the registers of a wave, which is the block: a group of
-// lanes has adjacent rows, and each lane every fourth column of them. An element of a vector that a
-// lane loads serves all rows of its group, where a row in one lane takes a load for each element.
-template <class S, int N>
+// All elements of a matrix of N rows in a wave, which is the block: a group of lanes has adjacent
+// rows, and each lane every fourth column of them, KEPT columns in registers and the others in
+// memory of the block. The fewer registers a wave has, the more waves a multiprocessor has. An
+// element of a vector that a lane loads serves all rows of its group, where a row in one lane takes
+// a load for each element.
+template <class S, int N, int KEPT>
 struct dense_tile {
   using rows = tile_rows<N>;
-  static constexpr int stride = N | 1, together = 16, lanes = rows::lanes;
+  static constexpr int together = 16, lanes = rows::lanes;
   static constexpr int height = rows::of_group, width = (N + lanes - 1) / lanes, most = rows::most;
-  S values[height][width];
+  static constexpr int others = width - KEPT, of_column = height * WL_WARP;
+  S values[height][KEPT];
   S diagonal[most];
+  const S* rest;
 
-  WL_DEVICE void load(const item& it, const i32* places, i64 entries, const S* data, S* tile) {
+  // Element (i, j) of a lane is at (j height + i) WL_WARP in memory: adjacent lanes are in
+  // different banks. The columns of registers pass through the memory first. A move has an entry in
+  // its low half and the element of the tile in the other; `in_registers` of them come first.
+  WL_DEVICE void load(const item& it, const u32* moves, i64 in_registers, i64 entries,
+                      const S* data, S* tile) {
     static_assert(N > 0 && WL_BLOCK == WL_WARP, "a wave has all rows");
-    for (int e = it.thread(); e < N * stride; e += WL_BLOCK)
-      tile[e] = S(0);
-    it.barrier();
-    scatter_entries<together>(it, places, entries, data, tile);
-    it.barrier();
-    const int first = it.thread() / lanes * height, lane = it.thread() % lanes;
-#pragma unroll
-    for (int i = 0; i < height; ++i)
-#pragma unroll
-      for (int j = 0; j < width; ++j) {
-        const int row = first + i, column = lane + j * lanes;
-        values[i][j] = row < N && column < N ? tile[row * stride + column] : S(0);
-      }
+    static_assert(KEPT > 0 && KEPT <= width, "a lane has columns in registers");
     const rows own(it, N);
 #pragma unroll
     for (int m = 0; m < most; ++m)
-      diagonal[m] = m < own.count ? tile[(own.first + m) * (stride + 1)] : S(0);
+      diagonal[m] = S(0);
+    fill<0, KEPT>(it, own, moves, in_registers, data, tile);
+#pragma unroll
+    for (int i = 0; i < height; ++i)
+#pragma unroll
+      for (int j = 0; j < KEPT; ++j)
+        values[i][j] = tile[j * of_column + i * WL_WARP + it.thread()];
+    rest = tile + it.thread();
+    if constexpr (others > 0) {
+      it.barrier();
+      fill<KEPT, others>(it, own, moves + in_registers, entries - in_registers, data, tile);
+    }
   }
 
   template <class T, class Out>
@@ -331,10 +338,10 @@ struct dense_tile {
 #pragma unroll
     for (int j = 0; j < width; ++j) {
       const int column = lane + j * lanes;
-      const T of_column = column < N ? x[column] : T(0);
+      const T of_x = column < N ? x[column] : T(0);
 #pragma unroll
       for (int i = 0; i < height; ++i)
-        sums[i] += value_as<T>(values[i][j]) * of_column;
+        sums[i] += value_as<T>(element(i, j)) * of_x;
     }
     // Each step halves the sums that a lane has: at last the ones of its own rows.
 #pragma unroll
@@ -353,6 +360,33 @@ struct dense_tile {
   }
 
   WL_DEVICE S on_diagonal(const rows&, int m) const { return diagonal[m]; }
+
+private:
+  WL_DEVICE S element(int i, int j) const {
+    if (j < KEPT)
+      return values[i][j < KEPT ? j : 0];
+    return rest[(j - KEPT) * of_column + i * WL_WARP];
+  }
+
+  // Columns FIRST to FIRST + COUNT of all lanes in the tile, with zeros. Ends with a barrier.
+  template <int FIRST, int COUNT>
+  WL_DEVICE void fill(const item& it, const rows& own, const u32* moves, i64 count, const S* data,
+                      S* tile) {
+#pragma unroll 8
+    for (int e = 0; e < COUNT * height; ++e)
+      tile[e * WL_WARP + it.thread()] = S(0);
+    it.barrier();
+    move_entries<together>(it, moves, count, data, tile);
+    it.barrier();
+    const int group = it.thread() / lanes;
+#pragma unroll
+    for (int m = 0; m < most; ++m) {
+      const int row = own.first + m, j = row / lanes - FIRST;
+      if (m < own.count && j >= 0 && j < COUNT)
+        diagonal[m] =
+            tile[j * of_column + (row - group * height) * WL_WARP + group * lanes + row % lanes];
+    }
+  }
 };
 
 // y = alpha A x + beta y of rows in registers; elements of y are `distance` apart.

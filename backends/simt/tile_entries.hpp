@@ -25,4 +25,23 @@ WL_DEVICE void scatter_entries(const item& it, const i32* places, i64 entries, c
   }
 }
 
+// Stores the entries of `moves`, each at the element that the upper 16 bits name.
+template <int together, class T>
+WL_DEVICE void move_entries(const item& it, const u32* moves, i64 count, const T* values, T* tile) {
+  for (i64 base = it.thread(); base < count; base += together * WL_BLOCK) {
+    T v[together];
+    u32 move[together];
+#pragma unroll
+    for (int u = 0; u < together; ++u)
+      move[u] = base + u * WL_BLOCK < count ? moves[base + u * WL_BLOCK] : 0;
+#pragma unroll
+    for (int u = 0; u < together; ++u)
+      v[u] = base + u * WL_BLOCK < count ? values[move[u] & 0xffffu] : T(0);
+#pragma unroll
+    for (int u = 0; u < together; ++u)
+      if (base + u * WL_BLOCK < count)
+        tile[move[u] >> 16] = v[u];
+  }
+}
+
 } // namespace wl

@@ -25,6 +25,9 @@ Numbers = np.ndarray[Any, Any]
 #: rows 1.2 times.
 UNIFORM_ROWS = 2048
 
+#: Whether cuDSS is asked for sums in a fixed order.
+REPEATABLE = False
+
 #: Bytes of the values of matrices that are factorized at once, at most.
 UNIFORM_BYTES = 1 << 25
 
@@ -99,30 +102,43 @@ class SystemsByCuDss:
         together = self._together(pattern, systems.values, chosen, last - first)
         refused: list[int] = []
         if together == 1:
-            parts = [slice(0, chosen.size)]
-        else:
-            parts = [slice(k, k + together) for k in range(0, chosen.size, together)]
-        for part in parts:
-            ks = chosen[part]
-            size = 1 if together == 1 else ks.size
-            begins, ends = first[part][::size].tolist(), last[part][size - 1 :: size].tolist()
-            pieces = [MatrixSpan(*of) for of in zip(ks[::size].tolist(), begins, ends, strict=True)]
-            try:
-                values = systems.values[int(ks[0])]
-                analysis = self._analysis(pattern, values, hermitian, size)
-                found = analysis.solve_systems(systems.values, systems.b, x, pieces)
-            except (InvalidMatrix, Refused):
+            spans = zip(chosen.tolist(), first.tolist(), last.tolist(), strict=True)
+            pieces = [MatrixSpan(*span) for span in spans]
+            values = systems.values
+            return self._by_analysis(pattern, values, systems.b, x, hermitian, 1, pieces)
+        for k in range(0, chosen.size, together):
+            ks, on = chosen[k : k + together], pattern.executor
+            if ks[-1] - ks[0] + 1 == ks.size:
+                which: Any = slice(int(ks[0]), int(ks[-1]) + 1)
+                where: Any = slice(int(first[k]), int(last[k + ks.size - 1]))
+            else:  # the matrices between them have no part in the bits of others
+                which = on.from_host(ks)
+                where = on.from_host(np.flatnonzero(np.isin(matrix, ks)))
+            values, b, solution = systems.values[which], systems.b[where], x[where]
+            piece = [MatrixSpan(0, 0, int(b.shape[0]))]
+            if self._by_analysis(pattern, values, b, solution, hermitian, ks.size, piece):
                 refused += ks.tolist()
-                continue
-            for piece in found:
-                refused += range(piece.matrix, piece.matrix + size)
+            elif not isinstance(where, slice):
+                x[where] = solution
         return refused
+
+    def _by_analysis(
+        self, pattern: Csr, values: Array, b: Array, x: Array, hermitian: bool, size: int,
+        pieces: list[MatrixSpan],
+    ) -> list[int]:  # fmt: skip
+        """Solve systems of ``size`` matrices at once; return the first matrices of refused ones."""
+        every = [piece.matrix for piece in pieces]
+        try:
+            analysis = self._analysis(pattern, values[every[0]], hermitian, size)
+            return [piece.matrix for piece in analysis.solve_systems(values, b, x, pieces)]
+        except (InvalidMatrix, Refused):
+            return every
 
     def _together(self, pattern: Csr, values: Array, chosen: Numbers, columns: Numbers) -> int:
         """Return how many matrices are factorized at once; 1 is one after the other."""
         if pattern.shape[0] > UNIFORM_ROWS or not hasattr(self.cudss.ConfigParam, "UBATCH_SIZE"):
             return 1
-        if chosen[-1] - chosen[0] + 1 != chosen.size or columns.min() != columns.max():
+        if columns.min() != columns.max():
             return 1
         return max(1, min(int(chosen.size), UNIFORM_BYTES // _bytes_of_row(values)))
 
@@ -131,7 +147,7 @@ class SystemsByCuDss:
         if known is None or known.dtype != values.dtype or not known.suits(pattern, hermitian):
             where = pattern.executor, pattern.shape
             A = Csr._from_arrays(*where, values, pattern.indices, pattern.indptr)
-            known = Analysis(self.cudss, A, hermitian, self.ordering, False, size)
+            known = Analysis(self.cudss, A, hermitian, self.ordering, False, size, REPEATABLE)
             self._analyses[hermitian, size] = known
         return known
 

@@ -177,6 +177,80 @@ def test_two_rows_of_a_work_item_are_eliminated_with_pivots(n, dtype, rng):
     np.testing.assert_array_equal(alone.x, result.x[good])
 
 
+@pytest.mark.parametrize(
+    ("n", "dtype", "warp"),
+    [(35, "float64", 32), *swept([(66, "complex64", 64), (33, "complex128", 32)], [])],
+)
+def test_a_block_has_the_inverse_of_a_matrix(n, dtype, warp, rng, monkeypatch):
+    monkeypatch.setattr(batch_direct, "ROW_BYTES", 0)
+    stored, count = pattern("dense", n), 5
+    stored[n - 1, :3] = stored[2, 5] = False
+    a, b = numbers(rng, (count, n, n), dtype) * stored, numbers(rng, (count, n, 2), dtype)
+    a[0, 0, 0] = 0  # needs another pivot
+    a[1, :, n // 2] = 0  # a singular member
+    a[2, n - 1, n - 1] = np.nan
+    a[3] *= 1e9
+    good, rtol = [0, 3, 4], 1e-3 if dtype == "complex64" else 1e-10
+    on = LockstepExecutor(warp)
+    solver = wl.solvers.Direct(batch(a, stored, on), rtol=rtol)
+    launched = []
+    monkeypatch.setattr(batch_direct, "_launch", counted_launch(launched))
+    result = solver.solve(b)
+    assert launched == ["batch_grid"]
+    assert np.flatnonzero(result.converged).tolist() == good
+    for k in good:
+        exact = np.linalg.solve(a[k].astype(np.complex128), b[k])
+        condition = np.linalg.cond(a[k].astype(np.complex128))
+        error = np.linalg.norm(result.x[k] - exact) / np.linalg.norm(exact)
+        assert error <= 20 * n * condition * np.finfo(dtype).eps
+    alone = wl.solvers.Direct(batch(a[good], stored, on), rtol=rtol).solve(b[good])
+    np.testing.assert_array_equal(alone.x, result.x[good])
+    mine, theirs = (
+        wl.solvers.Direct(batch(a[good], stored, of)).log_determinant() for of in (on, "reference")
+    )
+    tolerance = 2e-4 if dtype == "complex64" else 1e-10
+    np.testing.assert_allclose(mine.sign, theirs.sign, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(mine.logarithm, theirs.logarithm, rtol=tolerance, atol=tolerance)
+
+
+def counted_launch(launched: list[str]) -> Any:
+    """Return the launch of factors, which tells the names of its kernels."""
+    launch = batch_direct._launch
+
+    def counted(executor, ready, *given):
+        launched.append(ready.chosen.kernel.name)
+        launch(executor, ready, *given)
+
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype", "waves"),
+    [
+        (80, "float64", 8),
+        (112, "float64", 16),
+        (144, "float64", 12),
+        (160, "float64", 8),
+        (168, "float64", None),  # beyond the memory of a block
+        (200, "float32", 12),
+        (64, "complex128", 8),
+        (100, "complex128", None),  # beyond the registers of a block
+    ],
+)
+def test_a_block_has_an_inverse_that_fits_its_registers(n, dtype, waves):
+    indptr, indices = np.arange(n + 1) * n, np.tile(np.arange(n), n)
+    layout = layout_of(indptr.astype(np.int64), indices.astype(np.int64))
+    assert layout is not None
+    target = replace(LockstepExecutor(32).blocks.target, given=227 << 10)
+    chosen = batch_direct.chosen_kernel(layout, np.dtype(dtype), n * n, target)
+    assert (chosen.kernel.name == "batch_grid") == (waves is not None)
+    if waves is not None:
+        assert chosen.kernel.block == 32 * waves and chosen.constants["OWN"] == 1
+        assert chosen.shared <= target.given
+    without = batch_direct.chosen_kernel(layout, np.dtype(dtype), n * n, replace(target, given=0))
+    assert without.kernel.name == "batch_band"
+
+
 def test_columns_starts_and_masks_share_the_factors_of_a_matrix(rng):
     n, count = 6, 5
     stored = pattern("tridiagonal", n)

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 import wollemi as wl
 from wollemi.backends.gpu.batch_launcher import GpuBlocks, GpuTarget
-from wollemi.backends.simt.batch_shape import Needs, shape_for
+from wollemi.backends.simt import batch_shape
+from wollemi.backends.simt.batch_shape import Needs, parts_of_lane, shape_for
 from wollemi.core.status import Stop
 
 from ..cuda.loop.test_one_kernel_waves import emulated
@@ -229,7 +230,7 @@ def test_rows_of_dense_systems_are_in_registers(name, dtype, rng):
     [
         (1, 1.0, 1, 32, 1, 1, False),
         (54, 46.0, 54, 32, 54, 2, True),
-        (57, 50.0, 57, 64, 57, 1, True),  # beyond the registers of a wave
+        (64, 60.0, 64, 32, 64, 2, True),
         (992, 8.6, 9, 512, 9, 2, False),
         (992, 8.6, 40, 512, 0, 1, False),  # one row is too long
         (1500, 5.0, 5, 512, 0, 1, False),
@@ -245,8 +246,38 @@ def test_the_shape_follows_rows_and_their_length(
     assert (shape.block, shape.held, shape.rows, shape.dense) == (block, held, own, dense)
     assert shape.vectors_shared and shape.lanes == 1
     assert shape.tiled == (dense and block == 32)
+    assert not shape.tiled or 0 < shape.kept < parts_of_lane(rows)[1]
     single = shape_for(replace(needs, single=True), GPU)
     assert single.rows == 1 and not single.tiled
+
+
+def test_a_wave_has_a_dense_matrix_where_a_multiprocessor_has_eight_of_them():
+    found = {
+        rows: shape_for(Needs(rows, 40 * rows, 4 * rows**2, rows, rows, 4, own=24), GPU)
+        for rows in (64, 128)
+    }
+    assert found[64].tiled and found[64].resident >= 8
+    assert not found[128].tiled and found[128].block == 128
+
+
+@pytest.mark.parametrize("kept", [1, 5])
+def test_columns_of_a_dense_matrix_are_in_registers_or_in_memory(kept, rng, monkeypatch):
+    usual = batch_shape._with_tile
+    monkeypatch.setattr(batch_shape, "LEAST_TILES", 1)
+    monkeypatch.setattr(
+        batch_shape, "_with_tile", lambda *given: replace(usual(*given), kept=kept, resident=2)
+    )
+    n, count = 19, 3
+    a = rng.standard_normal((count, n, n)) + 2 * n * np.eye(n)
+    stored = rng.random((n, n)) < 0.9
+    stored |= np.eye(n, dtype=bool)
+    a, b = a * stored, rng.standard_normal((count, n))
+    indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    on = OneBlock(MOST_SHARED)
+    A = wl.Csr((a[:, stored], np.nonzero(stored)[1], indptr), shape=(n, n), executor=on)
+    result = wl.solvers.Bicgstab(A, M="jacobi", rtol=1e-12).solve(b)
+    assert on.solved == 1 and result.converged.all()
+    np.testing.assert_allclose(result.x, np.linalg.solve(a, b[..., None])[..., 0], rtol=1e-9)
 
 
 def test_lanes_share_long_rows_of_few_that_have_an_entry_twice():
