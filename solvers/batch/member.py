@@ -79,7 +79,7 @@ class Member:
         if self._own_M is not None:
             batch, own = self._own_M
             own.update_values(_values_of(batch, k, self.executor))
-        if self.solver is None or not self._M_follows_exactly(self.solver):
+        if self.solver is None or not self._follows_exactly(self.solver):
             M = self.M
             if isinstance(M, BatchPreconditioner):
                 assert self._own_M is not None
@@ -87,16 +87,18 @@ class Member:
             self.solver = self.kind(self.matrix, M=M, stop=stop, **self.options)
         elif isinstance(self.M, BatchPreconditioner):
             self.solver.M.update()  # type: ignore[union-attr]
-        elif isinstance(self.solver.M, Preconditioner) and isinstance(self.M, Settings):
+        elif not self._is_fixed(self.solver):
             self.solver.update()
         self.solver._stop_at(stop)
         return self.solver
 
-    def _M_follows_exactly(self, solver: KrylovSolver) -> bool:
-        """Return whether an update makes the preconditioner that a set-up makes.
+    def _follows_exactly(self, solver: KrylovSolver) -> bool:
+        """Return whether an update makes the solver and the preconditioner that a set-up makes.
 
         Then no bit of a system depends on the system that the member had before.
         """
+        if solver._has_numbers_of_A:
+            return False
         return self._is_fixed(solver) or bool(getattr(solver.M, "_follows_exactly", False))
 
     # ---- programs of one system, for executors that solve many
@@ -112,8 +114,9 @@ class Member:
             return None
         if not solver._goes_straight or solver._period is not None or solver.BY_HOST:
             return None
-        refresh, flags = self._refreshing(solver)
-        if refresh is None and not self._is_fixed(solver):
+        is_fixed = self._is_fixed(solver)
+        refresh, flags = (None, None) if is_fixed else self._refreshing(solver)
+        if refresh is None and not is_fixed:
             return None
         work = solver.take_workspace(self.A.dtype, 1)  # never given back: it is this member's
         if not work.iteration.resident or not work.beginning.resident:
@@ -160,15 +163,22 @@ class Member:
 
     def _refreshing(self, solver: KrylovSolver) -> tuple[Replay | None, Array | None]:
         M = solver.M
-        if not isinstance(M, Preconditioner) or self._own_M is not None:
+        own = solver._has_numbers_of_A or self._own_M is not None
+        if not isinstance(M, Preconditioner) or own:
             return None, None
         found = M._recorded_refresh(self.matrix)
         return (None, None) if found is None else (Replay(found.body), found.failures)
 
     def _is_fixed(self, solver: KrylovSolver) -> bool:
-        """Return whether the preconditioner is the same for all systems."""
-        made_of_values = isinstance(self.M, (Settings, BatchPreconditioner))
-        return solver.M is None or (self._own_M is None and not made_of_values)
+        """Return whether all systems have the solver and the preconditioner of the first one.
+
+        An operator or a function serves all systems. A class, a name and settings make a
+        preconditioner of each matrix, and so does the method's own choice.
+        """
+        if solver._has_numbers_of_A or self._own_M is not None:
+            return False
+        made = isinstance(self.M, (type, Settings)) or self.M is None
+        return solver.M is None or not made
 
 
 def _member_matrix(A: BatchCsr, executor: Executor) -> Csr:

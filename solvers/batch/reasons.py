@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.dtypes import real_dtype
 from ...core.status import Stop
 from ..driver.constants import SLACK as SLACK_OF_CONSTANTS
 from ..driver.constants import why_unsolved
 from ..driver.hermitian import MAY_BE_OF_SYMMETRY, SLACK, Asymmetry
+from ..driver.scaling import SAFE_SIZES, near_one
 
 if TYPE_CHECKING:
     from ...core.batch import BatchMatrix
     from ...core.batch.verdicts import Verdicts
+    from ...core.executor import Array, Executor
 
 Numbers = np.ndarray[Any, Any]
 
@@ -59,7 +62,8 @@ class Reasons(Mapping[int, str]):
     def _found(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
         """Return the reasons that the matrices of some systems give."""
         A, on = self._A, self._A.executor
-        chosen = A._from_values(A._one, (systems.size,), A._values[on.from_host(systems)])
+        values = _of_usual_size(on, A._values[on.from_host(systems)])
+        chosen = A._from_values(A._one, (systems.size,), values)
         needs_hermitian = bool(getattr(self._kind, "HERMITIAN", ()))
         hermitian = _are_hermitian(chosen) if needs_hermitian else np.zeros(systems.size, bool)
         constants = _map_constants_to_zero(chosen)
@@ -95,6 +99,24 @@ class Reasons(Mapping[int, str]):
 def _looked_up(holds: Mapping[str, bool]) -> Callable[[str, Any], bool]:
     """Return a function that has the answers to questions by their names."""
     return lambda name, _: holds[name]
+
+
+def _of_usual_size(on: Executor, values: Array) -> Array:
+    """Return the values of matrices, those of an extreme size times powers of two.
+
+    Their products would leave the range of the dtype, or lose digits below its smallest normal
+    number.
+    """
+    host = np.asarray(on.to_host(values))
+    low, high = SAFE_SIZES[real_dtype(host.dtype)]
+    of_one = host.reshape(host.shape[0], -1)
+    sizes = np.abs(of_one).max(axis=1, initial=0.0)
+    extreme = ~((sizes >= low) & (sizes <= high))
+    if not extreme.any():
+        return values
+    made = np.array(of_one)
+    made[extreme] = near_one(of_one[extreme].T).T
+    return on.from_host(made.reshape(host.shape))
 
 
 def _are_hermitian(A: BatchMatrix) -> Numbers:

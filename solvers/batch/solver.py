@@ -107,6 +107,8 @@ class BatchSolver:
             raise InvalidArgument(
                 f"stop: expected a criterion such as wl.stop.RelativeResidual(1e-8), got {stop!r}"
             )
+        if M is None:
+            M = options.pop("inner", None)  # its other name, in Ir
         self._given = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
         if executor is not None and A._follows:
             A = A.to(executor)

@@ -13,6 +13,7 @@ from ...core.operands import as_block
 from ...core.result import Result
 from ...core.status import Stop
 from .constants import why_unsolved
+from .scaling import products_near_one
 
 if TYPE_CHECKING:
     from ...core.linop import LinOp
@@ -75,10 +76,8 @@ def is_hermitian_in_products(operator: LinOp) -> bool:
     # bytes take a twelfth of the time of numbers of 53 random bits, and any dtype holds them
     drawn = np.frombuffer(np.random.default_rng(n).bytes(2 * n), np.int8).reshape(2, n)
     u, v = drawn.astype(wide) / 128.0
-    images = [
-        np.asarray(operator @ x.astype(dtype, copy=False)).astype(wide, copy=False) for x in (u, v)
-    ]
     with np.errstate(all="ignore"):
+        images = products_near_one(operator, *(x.astype(dtype, copy=False) for x in (u, v)))
         apart = abs(np.vdot(u, images[1]) - np.vdot(images[0], v))
         size = _length(u) * _length(images[1]) + _length(images[0]) * _length(v)
     eps = float(np.finfo(dtype).eps) if dtype.kind in "fc" else 2.0**-7

@@ -195,6 +195,46 @@ def times(factor: float, operator: LinOp) -> LinOp:
     return operator if factor == 1.0 else Scaled(factor, operator)
 
 
+def near_one(block: Numbers) -> Numbers:
+    """Return arrays of the host times powers of two that bring the largest numbers near one.
+
+    Parameters
+    ----------
+    block : ndarray, shape (n,) or (n, k)
+        Each column has a power of its own. A column of zeros, or with a number that is not finite,
+        stays as it is.
+    """
+    parts = (block.real, block.imag) if np.iscomplexobj(block) else (block,)
+    largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in parts], axis=0)
+    usual = np.isfinite(largest) & (largest > 0)
+    exponents = -np.frexp(np.where(usual, largest, 1.0))[1]
+    first = exponents // 2  # in two steps: the power of a subnormal number is out of range
+    return np.asarray(block * 2.0**first * 2.0 ** (exponents - first))
+
+
+def products_near_one(operator: LinOp, *vectors: Numbers) -> list[Numbers]:
+    """Return products on the host in double precision, by an operator that is scaled if need be.
+
+    An operator of an extreme size has products that leave the range of its dtype or lose digits.
+
+    Parameters
+    ----------
+    operator : LinOp, shape (m, n)
+        Any operator that is not distributed over a group.
+    *vectors : ndarray, shape (n,), dtype of the operator
+        Vectors with numbers near one.
+    """
+    wide = np.complex128 if is_complex(operator.dtype) else np.float64
+    images = [np.asarray(operator @ x).astype(wide, copy=False) for x in vectors]
+    low, high = SAFE_SIZES[real_dtype(operator.dtype)]
+    if all(low <= np.abs(image).max(initial=0.0) <= high for image in images):
+        return images
+    scale = scale_for(operator)
+    if scale == 1.0:
+        return images
+    return [np.asarray(times(scale, operator) @ x).astype(wide, copy=False) for x in vectors]
+
+
 def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[Array, list[int]]:
     """Return a copy of a block in the units of the user, and the columns that lost digits.
 

@@ -16,6 +16,7 @@ from ...core.edges import Edge
 from ...core.errors import InvalidArgument, ShapeMismatch
 from ...core.executor import brought_together, same_executor
 from ...core.formats.stored import lowered
+from ...core.hooks import is_of_wollemi
 from ...core.iteration import Cycles, Iteration, Replay
 from ...core.linop import LinOp
 from ...core.loggers import Logger, checked_loggers
@@ -258,6 +259,15 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         A right-hand side of an extreme norm begins anew.
         """
         return self._linear is not None and type(self).next_cycle is KrylovSolver.next_cycle
+
+    @property
+    def _has_numbers_of_A(self) -> bool:
+        """Whether its set-up has numbers of the matrix, apart from its preconditioner.
+
+        A user's class with an ``update`` of its own says so by that.
+        """
+        defined = next(kind for kind in type(self).__mro__ if "update" in vars(kind))
+        return not is_of_wollemi(defined)
 
     @property
     def settings(self) -> Settings:

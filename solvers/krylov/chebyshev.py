@@ -152,6 +152,10 @@ class Chebyshev(KrylovSolver):
             self._found = found_bounds(self.A, self.M)
         return self._found
 
+    @property
+    def _has_numbers_of_A(self) -> bool:
+        return self.bounds is None or super()._has_numbers_of_A
+
     def update(self, A: Any = None) -> None:
         """Follow new values of the matrix; the bounds are found anew unless they were given."""
         super().update(A)

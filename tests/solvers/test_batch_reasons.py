@@ -56,6 +56,22 @@ def test_systems_without_a_solution_say_so(executor, kind):
         assert "A maps constants to zero" in reason and "least squares solution" in reason
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_reasons_do_not_depend_on_the_sizes_of_the_matrices(executor, dtype):
+    sizes = [1e200, 1.0, 3e-309] if dtype == "float64" else [1e30, 1.0, 1e-39]
+    b = np.outer(sizes, np.ones(20)).astype(dtype)
+    for S, kind, said in (
+        (line(-1.0, 2.6, -1.0), "Cg", "stronger M"),
+        (line(-1.5, 2.6, -0.4), "Cg", "A is not Hermitian"),
+        (line(-1.5, 2.6, -0.4), "Gmres", "stronger M"),
+        (neumann(), "Gmres", "A maps constants to zero"),
+    ):
+        A = batch_of(S, sizes, executor).astype(dtype)
+        result = getattr(wl.solvers, kind)(A, rtol=1e-14, maxiter=2).solve(b)
+        assert [said in reason for reason in result.reason] == [True] * 3
+
+
 def test_reasons_of_values_that_were_replaced_are_not_told():
     A = batch_of(line(-1.5, 2.6, -0.4), [1.0, 2.0], "omp")
     result = wl.solvers.Cg(A, rtol=1e-12, maxiter=3).solve(np.ones((2, 20)))

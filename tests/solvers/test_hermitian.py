@@ -92,6 +92,32 @@ def test_two_products_tell_hermitian_operators_from_others(on, dtype):
     assert not is_hermitian_in_products(wl.Csr(convection(12, dtype), executor=on))
 
 
+#: Sizes of matrices of which products, or squares of products, leave the range of the dtype.
+EXTREME = [("float64", 1e200), ("float64", 3e-309), ("complex128", 1e-300), ("float32", 1e-38)]
+
+
+@pytest.mark.parametrize(("dtype", "size"), EXTREME)
+@pytest.mark.parametrize("name", ["Cg", "Gmres", "Bicgstab"])
+def test_reasons_do_not_depend_on_the_size_of_the_matrix(on, name, dtype, size):
+    usual, skew = poisson(6, dtype), convection(6, dtype)
+    for S, said in ((usual, "raise maxiter"), (skew, "not Hermitian" if name == "Cg" else "raise")):
+        S.data = (S.data * size).astype(dtype)
+        A, b = wl.Csr(S, executor=on), np.zeros(36)
+        b[0] = size  # no part of it is along the constants alone
+        result = getattr(wl.solvers, name)(A, rtol=1e-14, maxiter=2).solve(b)
+        assert not result.converged and said in result.reason and "constants" not in result.reason
+
+
+@pytest.mark.parametrize(("dtype", "size"), EXTREME)
+def test_constants_are_found_for_every_size(on, dtype, size):
+    line = sp.diags_array(
+        [-np.ones(8), [1.0, *2 * np.ones(7), 1.0], -np.ones(8)], offsets=[-1, 0, 1]
+    )
+    A = wl.Csr((line * size).astype(dtype).tocsr(), executor=on)
+    result = wl.solvers.Gmres(A, rtol=1e-6, maxiter=3).solve(np.full(9, size).astype(dtype))
+    assert "A maps constants to zero and b does not add up to zero (100 %" in result.reason
+
+
 def stream(n: int, dtype: str = "float64") -> sp.csr_array:
     """Return diffusion with a skew part of three times its size."""
     skew = sp.diags_array([-3.0, 3.0], offsets=[-1, 1], shape=(n, n))
