@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.links import works_alone
 from ...core.result import Result
 from ...core.status import READ, Stop
 from .scaling import LEAST_NORM, SAFE_NORMS
@@ -64,7 +63,6 @@ def may_go_straight(solve: Solve) -> bool:
         and work.entering.resident
         # The first solve in a workspace prepares the one-time data of operators.
         and work.applied
-        and works_alone(solve.executor)
         and not solve.executor.observed
     )
 
@@ -90,9 +88,9 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     solver.begin(work)
     transfer.write()
     executor.copy_into(work.r, solve.b)
-    executor.play(work.entering)
     left = solve.count
     try:
+        executor.play(work.entering)
         solve.length = solver.next_cycle(work)
         if solve.length is not None:
             left = min(left, solve.length)
@@ -103,9 +101,11 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
         if left and not solver._spares_cycles:
             return FirstCycle(_named(transfer.peek()), left, verified=False)
         executor.copy_into(work.spare, solve.b)
+        # A device may wait for other members of a group from here on: no memory is allocated then.
+        x = executor.allocate(work.x.shape, work.x.dtype)
         executor.play(work.leaving)
         # Likely the solution: to ask for its copy takes the host no time while the device works.
-        x = executor.copy(work.x)
+        executor.copy_into(x, work.x)
         members = transfer.peek()
     except KeyboardInterrupt:
         return FirstCycle(None, 0, verified=False)

@@ -127,6 +127,20 @@ def test_peers_give_the_bits_of_nccl(name: str, rng: Any) -> None:
     np.testing.assert_array_equal(found[0].x, found[1].x)
 
 
+def test_cycles_of_a_graph_have_the_bits_of_cycles_by_the_host(
+    gpus: wl.distributed.Group, rng: Any
+) -> None:
+    S, b = line(5000, 70), rng.standard_normal(5000)
+    gmres = wl.solvers.Gmres(wl.distribute(S, gpus), restart=7, rtol=1e-10)
+    by_host = gmres.solve(b, callback=lambda _: None)
+    assert by_host.iterations > 4 * 7
+    for _ in range(3):
+        found = gmres.solve(b)
+        assert found.stops == by_host.stops
+        np.testing.assert_array_equal(found.residuals, by_host.residuals)
+        np.testing.assert_array_equal(found.x, by_host.x)
+
+
 def test_a_group_of_one_gpu_has_the_bits_of_the_gpu(rng: Any) -> None:
     names = names_of_gpus()
     for S, b in systems(rng):

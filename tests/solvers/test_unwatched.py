@@ -106,6 +106,22 @@ def test_a_solver_is_used_again_with_other_right_hand_sides(rng):
         assert_the_same(alone.solve(b), expected)
 
 
+@pytest.mark.parametrize("end", STOPS)
+def test_members_of_a_group_run_cycles_by_themselves(end, rng):
+    S = laplacian(30) + sp.diags(np.linspace(0.02, 0.3, 30))
+    b, (stop, verdict) = rng.standard_normal(30), STOPS[end]
+    members = [Unwatched(), Unwatched()]
+    found, expected = (
+        wl.solvers.Gmres(wl.distribute(S, group), restart=6, stop=stop)
+        for group in (members, ["reference", "reference"])
+    )
+    for _ in range(2):  # the second solve looks at nothing before its first cycle ends
+        result = found.solve(b)
+        assert_the_same(result, expected.solve(b))
+        assert result.stops == [verdict]
+    assert all((sum(m.batches) > 4) == (end != "in the first cycle") for m in members)
+
+
 class Silent(Logger):
     pass
 

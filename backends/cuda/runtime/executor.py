@@ -352,15 +352,34 @@ class CudaExecutor(GpuExecutor):
             self.links.graph_runs = True
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
-        """Run whole cycles as one graph until a column stops, or ``limit`` times."""
-        if not cycles.resident or self.observed or not works_alone(self):
+        """Run whole cycles as one graph until a column stops, or ``limit`` times.
+
+        A group looks for Ctrl-C now and then.
+        """
+        if not cycles.resident or self.observed:
             return False
+        links = None if works_alone(self) else self.links
         with self._here("a solver's cycles"):
             if cycles.program is None:
                 from ..loop.loop import Restarts
 
                 cycles.program = Restarts(self, cycles)
-            cycles.program.run(limit)
+                if links is not None:
+                    links.all(None)  # no member launches while another one makes its graph
+            if links is None:
+                cycles.program.run(limit)
+                return True
+        running, at_once = cycles.iteration.status.running, max(BETWEEN_CHECKS // cycles.length, 1)
+        before = self.to_host(running)[0]
+        while limit > 0:
+            with self._here("a solver's cycles"):
+                cycles.program.run(min(limit, at_once))
+            self._graph_was_launched()
+            links.await_graph()
+            limit -= at_once
+            if self.to_host(running)[0] < before:
+                break
+            links.check()
         return True
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:

@@ -237,6 +237,44 @@ def test_nothing_is_given_back_while_a_graph_is_captured(monkeypatch):
         assert given_back == [1, "later"]
 
 
+@pytest.mark.parametrize("stops_after", [None, 40])
+def test_a_group_looks_for_ctrl_c_between_cycles(stops_after):
+    did: list[Any] = []
+    status = SimpleNamespace(running=[2], shape=(2,))
+
+    def run(limit):
+        did.append(limit)
+        if stops_after is not None and sum(n for n in did if isinstance(n, int)) >= stops_after:
+            status.running[0] = 1
+
+    class Device(of_cuda.CudaExecutor):
+        links = SimpleNamespace(
+            alone=False, on_device=True, graph_runs=False, all=lambda _: None,
+            await_graph=lambda: did.append("waited"), check=lambda: did.append("looked"),
+        )  # fmt: skip
+
+        def __init__(self) -> None:
+            pass
+
+        def _here(self, work, nbytes=0):
+            return nullcontext()
+
+        def to_host(self, array):
+            return array
+
+    iteration = SimpleNamespace(status=status)
+    cycles = SimpleNamespace(
+        resident=True, iteration=iteration, length=6, program=SimpleNamespace(run=run)
+    )
+    device = Device()
+    assert device.drive_cycles(cycles, 50)
+    assert device.links.graph_runs
+    ran = [21, 21] if stops_after else [21, 21, 8]  # 128 iterations between two looks
+    assert [n for n in did if isinstance(n, int)] == ran
+    assert did.count("waited") == len(ran)
+    assert did.count("looked") == len(ran) - bool(stops_after)
+
+
 def test_memory_of_a_library_is_freed_after_the_capture_of_a_user(monkeypatch):
     freed, captured, unused = [], [True], graphs._Unused()
     monkeypatch.setattr(of_cuda, "unused", unused)
