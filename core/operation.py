@@ -51,6 +51,28 @@ _PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:<(S)>)?(?:\[([\w,+]*
 
 
 @dataclass(frozen=True)
+class Shrunk:
+    """The running columns in which one number has fallen below a part of another.
+
+    Attributes
+    ----------
+    after, before : str
+        The arguments with these real numbers of each column; ``status`` says which columns run.
+    part : float
+        The factor of ``before``.
+    """
+
+    after: str
+    before: str
+    part: float
+
+    def __call__(self, arguments: Mapping[str, Any]) -> Any:
+        """Return which columns these are, as an array of booleans."""
+        status, before, after = (arguments[name] for name in ("status", self.before, self.after))
+        return (status.stop == 0) & (after < self.part * before)
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One argument of an operation."""
 
@@ -155,7 +177,7 @@ class Operation:
     changed : callable, optional
         For an operation with totals among its inputs: given the arguments by name, before it runs,
         it returns an array of booleans, the columns with sums that it will recompute. The sums of
-        the others are totals already.
+        the others are totals already. GPUs find columns of a :class:`Shrunk` without the host.
     functor : str
         For an element-wise operation of another package: the C++ text of its functor, which every
         compiled backend compiles at run time.

@@ -137,7 +137,7 @@ def resubtract(
 def lost_digits(status: Status, before: Array, after: Array) -> Array:
     """Return the numbers of the columns that run and must be made orthogonal a second time."""
     return np.flatnonzero(
-        operations.loses_digits({"status": status, "before": before, "after": after})
+        operations.LOSES_DIGITS({"status": status, "before": before, "after": after})
     )
 
 

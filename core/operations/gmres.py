@@ -11,10 +11,10 @@ The basis may be stored in a lower dtype ``S`` than is computed in. It then hold
 from the basis belong to the same vectors.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from ..operation import Cost, declare
+from ..operation import Cost, Shrunk, declare
 
 #: Vectors of length 1 have elements of at most 1, most of them near ``1 / sqrt(n)``. float16 has
 #: full digits between 6e-5 and 65504 only, so it holds them times a power of two, which is exact.
@@ -79,6 +79,14 @@ subtract = declare(
     totals={"after": "norm"},
 )
 
+#: Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
+#: but for a digit; one that lost more is projected a second time. With 0.7071, their strictest, the
+#: real systems of the tests take the same iterations and twice the projections.
+KEPT = 0.1
+
+#: The columns that must be made orthogonal a second time.
+LOSES_DIGITS = Shrunk("after", "before", KEPT)
+
 reproject = declare(
     "gmres.reproject",
     "basis: in S[s,n,k], w: in T[n,k], correction: out T[s,k], before: in R[k], after: in R[k], "
@@ -86,19 +94,8 @@ reproject = declare(
     "where after < 0.1 before: correction_i = <basis_i, w> for i <= j",
     cost=_of_vectors(1, lambda basis: (0, 0), 0),
     totals={"correction": "sum"},
+    changed=LOSES_DIGITS,
 )
-
-#: Daniel, Gragg, Kaufman, Stewart (1976): a vector that kept this share of its length is orthogonal
-#: but for a digit; one that lost more is projected a second time. With 0.7071, their strictest, the
-#: real systems of the tests take the same iterations and twice the projections.
-KEPT = 0.1
-
-
-def loses_digits(arguments: Mapping[str, Any]) -> Any:
-    """Return which running columns must be made orthogonal a second time."""
-    status, before, after = (arguments[name] for name in ("status", "before", "after"))
-    return (status.stop == 0) & (after < KEPT * before)
-
 
 resubtract = declare(
     "gmres.resubtract",
@@ -107,7 +104,7 @@ resubtract = declare(
     "where after < 0.1 before: w -= sum_i correction_i basis_i, h += correction, after = |w|",
     cost=_of_vectors(1, lambda basis: (0, 0), 0),
     totals={"after": "norm"},
-    changed=loses_digits,
+    changed=LOSES_DIGITS,
 )
 
 rotate = declare(

@@ -273,7 +273,7 @@ class LoopGraph:
             if makes_totals(executor.links, operation):
                 assert executor.links is not None
                 yield from executor.links.programs(operation, arguments)
-            else:
+            if operation.totals or not makes_totals(executor.links, operation):
                 yield from ahead.of_calls(executor.device, [Call(operation, arguments)])
 
     def _totals(self, step: TapeStep) -> fused.Totals | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from ....core.distributed.threads import Stage
 from ....core.dtypes import is_complex, real_dtype
 from ....core.executor import Array, Executor
 from ....core.links import shape_of_slots
-from ....core.operation import Operation
+from ....core.operation import Operation, Shrunk
 from ...gpu import maps
 from ...gpu.arguments import address
 from ...gpu.device import Program
 from ...simt.operands import CODES, row_distance
 from ...unified.places import dtypes
 from ...unified.wrappers import VALUE_TYPES, program
-from ..runtime.gpu_links import DeviceLinks, GpuLinks
+from ..runtime.gpu_links import KINDS, DeviceLinks, GpuLinks
 from .exchange import Exchange
 
 #: The constants of ``peers.hpp``: members, columns of a block of vectors, real numbers of a sum
@@ -73,12 +73,23 @@ PEERS = np.dtype(
 def texts() -> str:
     """Return the program of the kernels that are no functors.
 
-    ``peer_total__f8`` and ``peer_exchange__c16_i4`` are names of kernels in it.
+    ``peer_total__f8``, ``peer_totals__f8``, ``peer_shrunk__f4`` and ``peer_exchange__c16_i4`` are
+    names of kernels in it.
     """
     wrappers = [
         f"WL_ENTRY(peer_total__{code})(WL_GRID wl::peers* group, {real}* numbers, wl::i64 n, "
         "wl::i64 kind) {\n"
-        "  WL_RUN(wl::total_of_numbers(it, group, numbers, n, kind);)\n}\n"
+        f"  const wl::summands<{real}> all{{numbers, n, kind, 1}}, none{{nullptr, 0, 0, 1}};\n"
+        f"  WL_RUN(wl::make_totals<{real}>(it, group, all, none, nullptr, 1);)\n}}\n"
+        f"WL_ENTRY(peer_totals__{code})(WL_GRID wl::peers* group, {real}* first, wl::i64 n, "
+        f"wl::i64 kind, wl::i64 width, {real}* second, wl::i64 n2, wl::i64 kind2, wl::i64 width2, "
+        "const wl::u8* marks, wl::i64 columns) {\n"
+        f"  const wl::summands<{real}> one{{first, n, kind, width}};\n"
+        f"  const wl::summands<{real}> other{{second, n2, kind2, width2}};\n"
+        f"  WL_RUN(wl::make_totals<{real}>(it, group, one, other, marks, columns);)\n}}\n"
+        f"WL_ENTRY(peer_shrunk__{code})(WL_GRID wl::i64 columns, const wl::u8* stop, "
+        f"const {real}* after, const {real}* before, double part, wl::u8* marks) {{\n"
+        f"  WL_RUN(wl::mark_shrunk<{real}>(it, columns, stop, after, before, part, marks);)\n}}\n"
         for code, real in _REAL.items()
     ]
     wrappers += [
@@ -125,6 +136,22 @@ def linked(members: Sequence[Executor], stage: Stage) -> Sequence[PeerLinks] | N
     return made
 
 
+class _Summands(NamedTuple):
+    """``struct summands`` of ``peers.hpp``, and the code of the dtype of its numbers."""
+
+    place: int
+    count: int
+    kind: int
+    width: int
+    real: str
+
+    @classmethod
+    def of(cls, array: Array, kind: str) -> _Summands:
+        real = real_dtype(array.dtype)
+        width = array.dtype.itemsize // real.itemsize
+        return cls(address(array), int(array.size) * width, KINDS[kind], width, CODES[real])
+
+
 class Peers(DeviceLinks):
     """The part of links by stores into each other's memory that processes and threads share.
 
@@ -149,6 +176,7 @@ class Peers(DeviceLinks):
         self.window = self.gpu.zeros((WINDOW.itemsize,), np.uint8)
         self.record = self.gpu.zeros((PEERS.itemsize,), np.uint8)
         self._windows: list[int] = []
+        self._kept_marks: dict[int, Array] = {}
 
     def know(self, windows: list[int]) -> None:
         """Take note of the addresses of the windows of all members, in order of ranks."""
@@ -191,9 +219,12 @@ class Peers(DeviceLinks):
         return self.record if self.meets(operation, arguments) else None
 
     def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
-        """Run an operation with a kernel that meets the other members; return whether it can."""
+        """Run an operation with a kernel that meets the other members; return whether it can.
+
+        Sums that an operation leaves in arrays become totals by one kernel after it.
+        """
         if not self.meets(operation, arguments):
-            return False
+            return self._run_with_totals(executor, operation, arguments)
         value, index = dtypes(operation, arguments)
         gpu: Any = executor
         function = gpu.device.function(*self._meeting(operation, value, index))
@@ -201,6 +232,50 @@ class Peers(DeviceLinks):
         if not gpu.dry:
             self.complete()
         return True
+
+    def _run_with_totals(
+        self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]
+    ) -> bool:
+        """Run an operation, and make the totals of at most two of its arrays in one message.
+
+        Totals are made of the columns that the operation changes, and the members send nothing
+        where there are none.
+        """
+        named = {p.name: a for p, a in zip(operation.parameters, arguments, strict=True)}
+        found = [_Summands.of(named[name], kind) for name, kind in operation.totals.items()]
+        alike = len({one.real for one in found}) == 1
+        if not alike or len(found) > 2 or sum(one.count for one in found) > NUMBERS:
+            return False
+        columns = int(named[next(iter(operation.totals))].shape[-1])
+        changed, marks = operation.changed, 0
+        if changed is not None:
+            if not isinstance(changed, Shrunk):
+                return False
+            marks = self._marks(changed, named, columns)
+        kernel = executor.kernels.find(operation)
+        assert kernel is not None
+        kernel(executor, *arguments)
+        first, second = found[0], found[1] if len(found) == 2 else _Summands(0, 0, 0, 1, "")
+        function = self.gpu.device.function(f"peer_totals__{first.real}", texts)
+        given = [address(self.record), *first[:4], *second[:4], marks, columns]
+        self.gpu.launch(function, 1, given, _BLOCK)
+        if not self.gpu.dry:
+            self.complete()
+        return True
+
+    def _marks(self, changed: Shrunk, named: dict[str, Any], columns: int) -> int:
+        """Mark the columns that an operation is about to change; return where the marks are."""
+        after, before = named[changed.after], named[changed.before]
+        marks = self._kept_marks.get(columns)
+        if marks is None:  # graphs hold its address
+            marks = self._kept_marks[columns] = self.gpu.allocate((max(columns, 1),), np.uint8)
+        function = self.gpu.device.function(f"peer_shrunk__{CODES[after.dtype]}", texts)
+        given = [
+            columns, address(named["status"].stop), address(after), address(before),
+            np.float64(changed.part), address(marks),
+        ]  # fmt: skip
+        self.gpu.launch(function, 1, given, _BLOCK)
+        return address(marks)
 
     def _meeting(self, operation: Operation, value: Any, index: Any) -> Program:
         found: Program = self.gpu.device.meeting_program(operation, CODES[value], CODES[index])

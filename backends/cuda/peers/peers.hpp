@@ -127,31 +127,61 @@ struct meeting : F {
 
 enum total_kind { SUM = 0, LARGEST = 1, NORM = 2 };
 
-// The totals of at most NUMBERS numbers of each member, by one block.
+// Numbers of columns that become totals of a kind: number i belongs to column i / width % columns.
 template <class R>
-WL_DEVICE void total_of_numbers(const item& it, peers* group, R* numbers, i64 n, i64 kind) {
+struct summands {
+  R* numbers;
+  i64 count, kind, width;
+};
+
+// Marks the running columns in which a number has fallen below a part of another.
+template <class R>
+WL_DEVICE void mark_shrunk(const item& it, i64 columns, const u8* stop, const R* after,
+                           const R* before, double part, u8* marks) {
+  for (i64 c = it.thread(); c < columns; c += WL_BLOCK)
+    marks[c] = stop[c] == 0 && after[c] < R(part) * before[c];
+}
+
+// The totals of two arrays in one message of at most NUMBERS numbers, by one block. Where there are
+// marks, other columns keep their numbers, and without a marked column no member sends anything:
+// all of them have the same marks.
+template <class R>
+WL_DEVICE void make_totals(const item& it, peers* group, const summands<R>& first,
+                           const summands<R>& second, const u8* marks, i64 columns) {
+  if (marks) {
+    bool any = false;
+    for (i64 c = 0; c < columns; ++c)
+      any = any || marks[c];
+    if (!any)
+      return;
+  }
   peers& g = *group;
   const u32 turn = g.turn_of_numbers + 1;
   it.barrier();
-  for (i64 i = it.thread(); i < n; i += WL_BLOCK)
+  for (i64 i = it.thread(); i < first.count + second.count; i += WL_BLOCK) {
+    const R own = i < first.count ? first.numbers[i] : second.numbers[i - first.count];
     for (int member = 0; member < g.size; ++member)
-      post(g.windows[member]->numbers[turn % 2][g.rank][i], numbers[i], turn);
+      post(g.windows[member]->numbers[turn % 2][g.rank][i], own, turn);
+  }
   const auto& posts = g.windows[g.rank]->numbers[turn % 2];
-  for (i64 i = it.thread(); i < n; i += WL_BLOCK) {
+  for (i64 i = it.thread(); i < first.count + second.count; i += WL_BLOCK) {
+    const summands<R>& of = i < first.count ? first : second;
+    const i64 at = i < first.count ? i : i - first.count;
     R total{};
     for (int member = 0; member < g.size; ++member) {
       R part;
       await(g, posts[member][i], part, turn);
       if (member == 0)
-        total = kind == NORM ? part * part : part;
-      else if (kind == SUM)
+        total = of.kind == NORM ? part * part : part;
+      else if (of.kind == SUM)
         total += part;
-      else if (kind == NORM)
+      else if (of.kind == NORM)
         total += part * part;
       else if (!(part <= total) && total == total)
         total = part;
     }
-    numbers[i] = kind == NORM ? square_root(total) : total;
+    if (!marks || marks[at / of.width % columns])
+      of.numbers[at] = of.kind == NORM ? square_root(total) : total;
   }
   it.barrier();
   if (it.thread() == 0) {

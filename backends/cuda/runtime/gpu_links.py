@@ -12,7 +12,7 @@ from ....core.links import Links, Part
 from .graphs import unused
 
 #: The kinds of totals, as the kernels of all transports number them.
-_SUM, _LARGEST, _NORM = 0, 1, 2
+KINDS = {"sum": 0, "largest": 1, "norm": 2}
 
 
 class DeviceLinks(Links):
@@ -35,15 +35,15 @@ class DeviceLinks(Links):
 
     def sum(self, array: Array) -> None:
         """Replace a real array by the sum of the arrays of all members, in the order of ranks."""
-        self._total(array, _SUM)
+        self._total(array, KINDS["sum"])
 
     def largest(self, array: Array) -> None:
         """Replace a real array by the element-wise maximum; NaN where any is NaN."""
-        self._total(array, _LARGEST)
+        self._total(array, KINDS["largest"])
 
     def norm(self, array: Array) -> None:
         """Replace a real array by the root of the sum of the squares."""
-        self._total(array, _NORM)
+        self._total(array, KINDS["norm"])
 
     @property
     def capturing(self) -> bool:

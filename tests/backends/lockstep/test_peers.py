@@ -149,6 +149,42 @@ def test_totals_of_numbers(dtype: Any, kind: int) -> None:
         assert number(sent, dtype) == own[7]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("marked", [None, (1,), ()])
+def test_totals_of_two_arrays_are_one_message(dtype: Any, marked: tuple[int, ...] | None) -> None:
+    """Sums of pairs of numbers and norms, of all columns or of those that are marked."""
+    group, rng, columns = Group(2), np.random.default_rng(1), 3
+    code, turn = np.dtype(dtype).str[1:], 1
+    sums, others = rng.standard_normal((2, 4, columns, 2)).astype(dtype)
+    norms, their_norms = abs(rng.standard_normal((2, columns))).astype(dtype)
+    for at, value in enumerate([*others.ravel(), *their_norms]):
+        group.windows[0]["numbers"][turn % 2, 1, at] = words(value, turn)
+    after, before = np.ones((2, columns), dtype)
+    stop, marks = np.zeros(columns, np.uint8), np.full(columns, 9, np.uint8)
+    stop[2], after[2] = 1, 0.0  # a column that has ended is never marked
+    after[list(marked or ())] = 0.05
+    flat_library().run(
+        f"peer_shrunk__{code}", 1, long(columns), pointer(stop), pointer(after), pointer(before),
+        ctypes.c_double(0.1), pointer(marks),
+    )  # fmt: skip
+    assert np.flatnonzero(marks).tolist() == list(marked or ())
+    of_sums, of_norms = sums.copy(), norms.copy()
+    flat_library().run(
+        f"peer_totals__{code}", 1, pointer(group.records[0]),
+        pointer(of_sums), long(of_sums.size), long(0), long(2),
+        pointer(of_norms), long(columns), long(2), long(1),
+        ctypes.c_void_p(0) if marked is None else pointer(marks), long(columns),
+    )  # fmt: skip
+    chosen = np.ones(columns, bool) if marked is None else marks != 0
+    expected = np.where(chosen[:, None], sums + others, sums)
+    np.testing.assert_array_equal(of_sums, expected)
+    total = np.sqrt(norms * norms + their_norms * their_norms)
+    np.testing.assert_array_equal(of_norms, np.where(chosen, total, norms))
+    assert group.records[0]["turn_of_numbers"] == (marked != ())
+    sent = group.windows[1]["numbers"][turn % 2, 0, of_sums.size]
+    assert (number(sent, dtype) == norms[0]) == (marked != ())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("columns", [1, 3])
