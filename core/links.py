@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,24 @@ if TYPE_CHECKING:
 
 #: A member, and the first and last number of a part of an array.
 Part = tuple[int, int, int]
+
+
+class Move(NamedTuple):
+    """Parts of arrays that members send to each other.
+
+    Attributes
+    ----------
+    arrays : sequence of array
+        Flat arrays of the member, of the same dtypes on all members.
+    sends : sequence of (int, int, int)
+        The other member, and the first and last number of its part of every array.
+    receives : sequence of (int, int, int)
+        The other member, and where its part is in the results, which have no gaps.
+    """
+
+    arrays: Sequence[Array]
+    sends: Sequence[Part]
+    receives: Sequence[Part]
 
 
 class Links(ABC):
@@ -114,26 +132,26 @@ class Links(ABC):
         """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
         return [things[0]]
 
-    def swap(
-        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
-    ) -> list[Array]:
-        """Send parts of arrays to other members; return the parts that they send to this one.
+    def swap(self, moves: Sequence[Move]) -> list[list[Array]]:
+        """Send parts of arrays to other members, in one message; all members have as many moves.
 
-        Parameters
-        ----------
-        arrays : sequence of array
-            Flat arrays of the member, of the same dtypes on all members.
-        sends : sequence of (int, int, int)
-            The other member, and the first and last number of its part of every array.
-        receives : sequence of (int, int, int)
-            The other member, and where its part is in the results, which have no gaps.
+        Returns
+        -------
+        list of list of array
+            For each move, the parts that the others send to this member of each of its arrays.
         """
-        sent: list[Any] = [None] * self.size
-        for rank, begin, end in sends:
-            sent[rank] = [array[begin:end] for array in arrays]
+        sent: list[Any] = [[None] * len(moves) for _ in range(self.size)]
+        for at, move in enumerate(moves):
+            for rank, begin, end in move.sends:
+                sent[rank][at] = [array[begin:end] for array in move.arrays]
         found = self.alltoall(sent)
-        parts = [found[rank] for rank, _, _ in receives]
-        return [np.concatenate([a[:0], *(p[i] for p in parts)]) for i, a in enumerate(arrays)]
+        return [
+            [
+                np.concatenate([array[:0], *(found[rank][at][i] for rank, _, _ in move.receives)])
+                for i, array in enumerate(move.arrays)
+            ]
+            for at, move in enumerate(moves)
+        ]
 
     def any(self, answer: bool) -> bool:
         """Return whether a member says yes."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..formats import Csr as LocalCsr
+from ..formats.rowwise import known_distinct
 from ..links import Links
 from .halo import Halo, index_dtype
 from .index_arrays import (
@@ -56,6 +59,10 @@ class Blocks:
         of all members have own columns alone, which takes no message but one with their entries.
     nnz : int, optional
         Entries of all members, where they are known.
+    halo : Halo, optional
+        The rows that are exchanged, where members have agreed on them; with ``nnz``.
+    distinct : bool
+        Whether it is known that no position is stored twice.
 
     Attributes
     ----------
@@ -75,27 +82,35 @@ class Blocks:
         numbers: HostArray,
         ghosts: HostArray | None,
         nnz: int | None = None,
+        halo: Halo | None = None,
+        distinct: bool = False,
     ) -> None:
         links = executor.links
         assert links is not None
         self.column_partition, self.rank = partition, links.rank
         self.rows, self.columns = int(indptr.size) - 1, partition.count(links.rank)
-        self.whole = keeps_whole(executor)
+        self.whole, self.distinct = keeps_whole(executor), distinct
         self.ghosts = np.zeros(0, np.int64) if ghosts is None else ghosts
-        inner = (0, self.rows)
-        if self.ghosts.size:
-            inner = interior(executor, indptr, numbers, self.columns)
         if self.whole:
             self._keep_whole(executor, indptr, numbers)
+            inner = None
         else:
+            inner = interior(executor, indptr, numbers, self.columns)
             self._cut(executor, indptr, numbers, inner)
         entries = int(numbers.size)
-        if ghosts is None:
+        if halo is not None and nnz is not None:
+            self.halo, self.nnz = halo, nnz
+        elif ghosts is None:
             self.halo = idle_halo(executor, self.columns)
             self.nnz = sum(links.all(entries)) if nnz is None else nnz
         else:
-            self.halo, self.nnz = halo_of(executor, links, partition, self.ghosts, entries)
-        self.halo.interior = inner
+            ((self.halo, self.nnz),) = halos_of(executor, [(partition, self.ghosts, entries)])
+        if inner is not None:
+            self.halo.find_interior = lambda: inner
+        else:
+            self.halo.find_interior = partial(
+                interior, executor, self.indptr, self.indices, self.columns
+            )
 
     def _keep_whole(self, executor: Executor, indptr: HostArray, numbers: HostArray) -> None:
         """Keep all rows as one block."""
@@ -103,7 +118,7 @@ class Blocks:
         kind = index_dtype(max(self.columns + self.ghosts.size, int(numbers.size)))
         self.indptr = stored(executor, indptr, kind)
         self.indices = stored(executor, numbers, kind)
-        self.touched = executor.from_host(np.zeros(0, kind))
+        self.touched = self.indices[:0]
 
     def _cut(
         self, executor: Executor, indptr: HostArray, numbers: HostArray, inner: tuple[int, int]
@@ -215,6 +230,10 @@ class Blocks:
 
     def extended(self, executor: Executor, data: Array) -> LocalCsr:
         """Return all rows as a matrix with the member's own columns, then its ghosts."""
+        made = self._extended(executor, data)
+        return known_distinct(made) if self.distinct else made
+
+    def _extended(self, executor: Executor, data: Array) -> LocalCsr:
         columns = self.columns + self.ghosts.size
         if self.whole or self.end - self.begin == self.rows:
             shape = (self.rows, columns)
@@ -274,22 +293,48 @@ class Blocks:
         )
 
 
-def halo_of(
-    executor: Executor, links: Links, partition: Partition, ghosts: HostArray, entries: int
-) -> tuple[Halo, int]:
-    """Agree with the other members on the rows that each sends to each, and add up their entries.
+def halos_of(
+    executor: Executor, asked: Sequence[tuple[Partition, HostArray, int]]
+) -> list[tuple[Halo, int]]:
+    """Agree with the other members on the rows that each sends to each, in one message.
 
-    The sum is that of ``entries`` of all members.
+    Parameters
+    ----------
+    executor : Executor
+        Of the member.
+    asked : sequence of (Partition, array, int)
+        For each halo who has which rows, the new numbers of the ghosts in rising order, and
+        numbers that are added up: entries.
+
+    Returns
+    -------
+    list of (Halo, int)
+        With the sum of the numbers of all members.
     """
-    owners = partition.owner(ghosts)
-    offsets = partition.offsets
-    asked = [ghosts[owners == rank] - offsets[rank] for rank in range(links.size)]
-    needs = bool(ghosts.size)
-    wanted = links.alltoall([(rows, needs, entries) for rows in asked])
-    counts = [found.size for found in asked]
-    made = Halo(executor, [rows for rows, _, _ in wanted], counts, partition.count(links.rank))
-    made.idle = not any(other for _, other, _ in wanted)
-    return made, sum(theirs for _, _, theirs in wanted)
+    links = executor.links
+    assert links is not None
+    mine = []
+    for partition, ghosts, entries in asked:
+        offsets = partition.offsets
+        cuts = np.searchsorted(ghosts, offsets)
+        wanted = [
+            ghosts[a:b] - first for (a, b), first in zip(pairwise(cuts), offsets, strict=False)
+        ]
+        mine.append((wanted, bool(ghosts.size), entries))
+    told = links.alltoall(
+        [
+            [(wanted[rank], needs, entries) for wanted, needs, entries in mine]
+            for rank in range(links.size)
+        ]
+    )
+    found = []
+    for at, ((partition, _, _), (wanted, _, _)) in enumerate(zip(asked, mine, strict=True)):
+        theirs = [of_rank[at] for of_rank in told]
+        counts = [rows.size for rows in wanted]
+        made = Halo(executor, [rows for rows, _, _ in theirs], counts, partition.count(links.rank))
+        made.idle = not any(needs for _, needs, _ in theirs)
+        found.append((made, sum(entries for _, _, entries in theirs)))
+    return found
 
 
 def idle_halo(executor: Executor, columns: int) -> Halo:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..formats import Csr as LocalCsr
+from ..formats.rowwise import is_known_distinct
+from ..links import Move
+from .assembly import Blocks, halos_of
 from .halo import index_dtype
-from .index_arrays import host, keeps_whole, like, namespace, stacked, stored
-from .products import Columns, shared_rows
+from .index_arrays import host, keeps_whole, like, namespace, numbered_by_table, stacked, stored
+from .matrix import Csr as SharedCsr
+from .partition import Partition
 
 if TYPE_CHECKING:
-    from ..executor import Array, Executor
+    from ..executor import Executor
     from .matrix import Csr
-    from .partition import Partition
 
 HostArray = np.ndarray[Any, Any]
 
@@ -42,8 +44,10 @@ def collected(A: Csr, ranks: Collection[int]) -> LocalCsr | None:
     kind = index_dtype(max(A.shape[1], int(counts[:, 1].sum())))
     columns = _numbers_of_all(A, numbers).astype(kind, copy=False)
     lengths = (indptr[1:] - indptr[:-1]).astype(kind, copy=False)
-    lengths = _joined(A, counts[:, 0], ranks, lengths)[0]
-    columns, data = _joined(A, counts[:, 1], ranks, columns, data)
+    rows_of_all, entries_of_all = counts[:, 0], counts[:, 1]
+    lengths, columns, data = _joined(
+        A, ranks, [(rows_of_all, (lengths,)), (entries_of_all, (columns, data))]
+    )
     if not is_asked:
         return None
     pointers = _pointers(executor, lengths)
@@ -70,27 +74,38 @@ def _numbers_of_all(A: Csr, numbers: Any) -> Any:
     return columns
 
 
-def _joined(A: Csr, counts: HostArray, ranks: Collection[int], *own: Array) -> list[Any]:
-    """Return arrays of all members, one after the other in the order of ranks, where asked for."""
+def _joined(
+    A: Csr, ranks: Collection[int], parts: Sequence[tuple[HostArray, Sequence[Any]]]
+) -> list[Any]:
+    """Return arrays of all members, one after the other in the order of ranks, where asked for.
+
+    ``parts`` has arrays with the numbers of their elements on all members.
+    """
     executor, links = A.executor, A.executor.links
     assert links is not None
-    rank, mine = links.rank, int(counts[links.rank])
-    sends = [(other, 0, mine) for other in ranks if other != rank]
-    receives = []
-    if rank in ranks:
-        others = np.where(np.arange(links.size) == rank, 0, counts)
-        ends = np.cumsum(others)
-        receives = [
-            (other, int(ends[other] - others[other]), int(ends[other]))
-            for other in range(links.size)
-            if other != rank
+    rank = links.rank
+    moves = []
+    for counts, own in parts:
+        mine = int(counts[rank])
+        sends = [(other, 0, mine) for other in ranks if other != rank]
+        receives = []
+        if rank in ranks:
+            others = np.where(np.arange(links.size) == rank, 0, counts)
+            ends = np.cumsum(others)
+            receives = [
+                (other, int(ends[other] - others[other]), int(ends[other]))
+                for other in range(links.size)
+                if other != rank
+            ]
+        moves.append(Move(own, sends, receives))
+    made = []
+    for (counts, own), found in zip(parts, links.swap(moves), strict=True):
+        cut = int(counts[:rank].sum())
+        made += [
+            stacked(executor, theirs[:cut], array, theirs[cut:])
+            for array, theirs in zip(own, found, strict=True)
         ]
-    found = links.swap(own, sends, receives)
-    cut = int(counts[:rank].sum())
-    return [
-        stacked(executor, theirs[:cut], array, theirs[cut:])
-        for array, theirs in zip(own, found, strict=True)
-    ]
+    return made
 
 
 def _pointers(executor: Executor, lengths: Any) -> Any:
@@ -101,96 +116,148 @@ def _pointers(executor: Executor, lengths: Any) -> Any:
     return pointers
 
 
-def handed_out(
-    executor: Executor, partition: Partition, columns: Partition, whole: LocalCsr | None
-) -> Csr:
-    """Return this member's part of a matrix that the first member has; all must ask.
+class Whole(NamedTuple):
+    """A matrix that the first member has.
 
-    Rows are copied from device to device where links do.
+    Attributes
+    ----------
+    rows, columns : array of int64
+        The first row and the first column of each member, and the numbers of rows and columns.
+    matrix : Csr
+        With rows that are numbered as they are shared.
+    """
+
+    rows: HostArray
+    columns: HostArray
+    matrix: LocalCsr
+
+
+class _Described(NamedTuple):
+    """A matrix of the first member, as the others hear of it.
+
+    Attributes
+    ----------
+    rows, columns : array of int64
+        As of :class:`Whole`.
+    ends : list of int
+        The first entry of the rows of each member, and the number of entries.
+    kind, dtype : dtype
+        Of indices and values.
+    distinct : bool
+        Whether it is known that no position is stored twice.
+    """
+
+    rows: HostArray
+    columns: HostArray
+    ends: list[int]
+    kind: np.dtype[Any]
+    dtype: np.dtype[Any]
+    distinct: bool
+
+
+def handed_out(executor: Executor, wholes: Sequence[Whole]) -> list[Csr]:
+    """Return this member's parts of matrices that the first member has; all must ask.
+
+    Rows are copied from device to device, and members agree on all matrices in three messages.
 
     Parameters
     ----------
     executor : Executor
-        Of the member.
-    partition, columns : Partition
-        Who has which rows, and which columns; neither gives them other numbers.
-    whole : Csr, or None
-        The matrix on the first member, None on the others.
+        Of the member; its links are work on its device.
+    wholes : sequence of Whole
+        On the first member; empty on the others.
     """
-    links = executor.links
-    assert links is not None
-    rank, rows = links.rank, partition.count(links.rank)
-    own = _Rows.of(executor, partition, whole)
-    ends, kind, dtype = links.all(None if own is None else own.described)[0]
-    if own is None:
-        own = _Rows.none(executor, kind, dtype)
-    offsets = partition.offsets.tolist()
-    lengths = own.part(executor, offsets, own.lengths)[0]
-    found, values = own.part(executor, ends, own.indices, own.data)
-    first, count = int(columns.offsets[rank]), columns.count(rank)
-    xp = namespace(executor, found)
-    outside = xp.flatnonzero((found < first) | (found >= first + count))
-    known, at = Columns.of(executor, columns, rank, found[outside].astype(np.int64))
-    found = found - (first - known.below)
-    found[outside] = at.astype(kind, copy=False)
-    alone = executor.as_member(None)
-    part = LocalCsr._from_arrays(
-        alone,
-        (rows, known.count),
-        alone.from_host(values) if isinstance(values, np.ndarray) else values,
-        stored(executor, found, kind),
-        stored(executor, _pointers(executor, lengths), kind),
+    links: Any = executor.links
+    rank, alone = links.rank, executor.as_member(None)
+    told: list[_Described] = links.all(_described(executor, wholes) if wholes else [])[0]
+    parts = _parts(executor, told, wholes)
+    numbered = []
+    for one, (_, indices, _) in zip(told, parts, strict=True):
+        first, last = (int(at) for at in one.columns[rank : rank + 2])
+        numbered.append(
+            numbered_by_table(executor, indices, first, last - first, int(one.columns[-1]))
+        )
+    ghosts = _on_host(executor, [ghosts for _, ghosts in numbered])
+    known: dict[bytes, Partition] = {}
+
+    def partition(offsets: HostArray) -> Partition:
+        return known.setdefault(offsets.tobytes(), Partition(offsets))
+
+    halos = halos_of(
+        executor,
+        [
+            (partition(one.columns), found, int(indices.size))
+            for one, found, (_, indices, _) in zip(told, ghosts, parts, strict=True)
+        ],
     )
-    return shared_rows(executor, (partition, columns), part, known, False)
+    made = []
+    for at, one in enumerate(told):
+        (pointers, _, data), (numbers, _), (halo, nnz) = parts[at], numbered[at], halos[at]
+        blocks = Blocks(
+            executor, partition(one.columns), pointers, numbers, ghosts[at], nnz, halo, one.distinct
+        )
+        values = alone.from_host(data) if isinstance(data, np.ndarray) else data
+        made.append(
+            SharedCsr(executor, partition(one.rows), partition(one.columns), blocks, values)
+        )
+    return made
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The arrays of a matrix that the first member has; on the others they are empty.
+def _described(executor: Executor, wholes: Sequence[Whole]) -> list[_Described]:
+    """Return the facts of the matrices of the first member, after one wait for its device."""
+    ends = [
+        one.matrix.indptr[like(executor, one.rows, one.matrix.indptr)].astype(np.int64, copy=False)
+        for one in wholes
+    ]
+    return [
+        _Described(
+            one.rows, one.columns, found.tolist(), np.dtype(one.matrix.indices.dtype),
+            np.dtype(one.matrix.data.dtype), is_known_distinct(one.matrix),
+        )
+        for one, found in zip(wholes, _on_host(executor, ends), strict=True)
+    ]  # fmt: skip
 
-    Attributes
-    ----------
-    ends : list of int
-        The first entry of the rows of each member, and the number of entries.
-    lengths, indices, data : arrays
-        Of the matrix.
-    """
 
-    ends: list[int]
-    lengths: Any
-    indices: Any
-    data: Any
+def _parts(
+    executor: Executor, told: Sequence[_Described], wholes: Sequence[Whole]
+) -> list[tuple[Any, Any, Any]]:
+    """Return pointers, columns and values of this member's rows, as arrays of its own."""
+    links: Any = executor.links
+    rank, others = links.rank, range(1, links.size)
+    moves: list[Move] = []
+    for at, one in enumerate(told):
+        if rank == 0:
+            pointers, columns, data = (wholes[at].matrix._native_arrays()[i] for i in (2, 1, 0))
+            rows, ends = one.rows.tolist(), one.ends
+            moves.append(Move((pointers,), [(r, rows[r], rows[r + 1] + 1) for r in others], []))
+            sends = [(r, ends[r], ends[r + 1]) for r in others if ends[r] < ends[r + 1]]
+            moves.append(Move((columns, data), sends, []))
+            continue
+        rows, ends = one.rows[rank : rank + 2].tolist(), one.ends[rank : rank + 2]
+        kind, count = one.kind, ends[1] - ends[0]
+        empty = executor.allocate((0,), kind), executor.allocate((0,), one.dtype)
+        moves.append(Move(empty[:1], [], [(0, 0, rows[1] + 1 - rows[0])]))
+        moves.append(Move(empty, [], [(0, 0, count)] if count else []))
+    found = links.swap(moves)
+    made = []
+    for at, one in enumerate(told):
+        if rank == 0:
+            (pointers,), (columns, data) = moves[2 * at].arrays, moves[2 * at + 1].arrays
+            count = one.ends[1]
+            own = pointers[: int(one.rows[1]) + 1], columns[:count], data[:count]
+            made.append(tuple(array.copy() for array in own))
+            continue
+        (pointers,), (columns, data) = found[2 * at : 2 * at + 2]
+        made.append((pointers - one.ends[rank], columns, data))
+    return made
 
-    @classmethod
-    def of(cls, executor: Executor, partition: Partition, whole: LocalCsr | None) -> _Rows | None:
-        """Return the arrays of a matrix, where the links read them."""
-        if whole is None:
-            return None
-        indptr, indices, data = whole.indptr, whole.indices, whole.data
-        if not keeps_whole(executor):
-            indptr, indices, data = (host(executor, a) for a in (indptr, indices, data))
-        ends = host(executor, indptr[like(executor, partition.offsets, indptr)]).tolist()
-        return cls(ends, indptr[1:] - indptr[:-1], indices, data)
 
-    @classmethod
-    def none(cls, executor: Executor, kind: np.dtype[Any], dtype: np.dtype[Any]) -> _Rows:
-        """Return empty arrays."""
-        make = executor.allocate if keeps_whole(executor) else np.empty
-        indices, data = make((0,), kind), make((0,), dtype)
-        return cls([], indices, indices, data)
-
-    @property
-    def described(self) -> tuple[list[int], np.dtype[Any], np.dtype[Any]]:
-        """The ends, and the dtypes of indices and values."""
-        return self.ends, np.dtype(self.indices.dtype), np.dtype(self.data.dtype)
-
-    def part(self, executor: Executor, ends: list[int], *arrays: Any) -> list[Any]:
-        """Return this member's part of arrays of the first member, as arrays of its own."""
-        links = executor.links
-        assert links is not None
-        if links.rank == 0:
-            parts = [(r, ends[r], ends[r + 1]) for r in range(1, links.size)]
-            links.swap(arrays, [part for part in parts if part[1] < part[2]], [])
-            return [array[: ends[1]].copy() for array in arrays]
-        count = ends[links.rank + 1] - ends[links.rank]
-        return links.swap(arrays, [], [(0, 0, count)] if count else [])
+def _on_host(executor: Executor, arrays: Sequence[Any]) -> list[HostArray]:
+    """Return arrays on the host, after one wait for the device."""
+    away = [array for array in arrays if not isinstance(array, np.ndarray) and array.size]
+    read = iter(executor.transfer(*away).read() if away else ())
+    found = []
+    for array in arrays:
+        here = array if isinstance(array, np.ndarray) else next(read) if array.size else ()
+        found.append(np.asarray(here, np.int64))
+    return found

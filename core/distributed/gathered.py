@@ -49,11 +49,12 @@ class Gathered(LinOp):
         kind = index_dtype(self.shape[0])
         # the gathered vector has the member's own rows first, then the others'
         first = int(partition.offsets[rank])
-        places = np.arange(self.shape[0])
-        mine = (places >= first) & (places < first + own)
-        found = np.where(mine, places - first, np.where(places < first, places + own, places))
-        order = found[partition.places(np.arange(self.shape[0]))]
-        self._order = self.executor.from_host(order.astype(kind))
+        order = np.arange(self.shape[0], dtype=kind)
+        order[first : first + own] -= first
+        order[:first] += own
+        if partition.numbers is not None:
+            order = order[partition.places(np.arange(self.shape[0]))]
+        self._order = self.executor.from_host(order)
         self._rows = self.executor.from_host(partition.rows(rank).astype(kind))
         self._begin()
 

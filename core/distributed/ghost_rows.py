@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..formats import Csr as LocalCsr
+from ..links import Move
 from .halo import fill_ghosts
 from .index_arrays import here, host, keeps_whole, like, values_here
 from .overlap import rows_of_ghosts
@@ -88,5 +89,5 @@ def _on_device(A: Csr, rows: LocalCsr, ghosts: HostArray, first: int, own: int) 
         values = rows.data[entries]
     sends = [(rank, int(ends[a]), int(ends[b])) for rank, a, b in halo.sends]
     receives = [(rank, int(their_ends[a]), int(their_ends[b])) for rank, a, b in halo.receives]
-    columns, values = links.swap((columns, values), sends, receives)
+    ((columns, values),) = links.swap([Move((columns, values), sends, receives)])
     return GhostRows(theirs, columns, values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -57,17 +57,29 @@ class Halo:
         self.mine: Any = None
         #: The tables of an exchange, by the addresses of its arrays.
         self.tables: dict[Any, Any] = {}
-        #: The rows of the member's matrix that need none of others, where it is known.
-        self.interior = (0, 0)
+        #: Finds the rows of the member's matrix that need none of others, where there are such.
+        self.find_interior: Callable[[], tuple[int, int]] = _none
         #: Whether no member of the group exchanges anything.
         self.idle = False
         #: Exchanges one array again, for which members have agreed on the places of their ghosts.
         self.again: Callable[[Array], None] | None = None
 
+    @cached_property
+    def interior(self) -> tuple[int, int]:
+        """The first and the last of the rows that need none of others; found when it is asked for.
+
+        Few products need it on devices, where rows are not cut.
+        """
+        return self.find_interior()
+
     @property
     def nbytes(self) -> int:
         """Bytes of the list of rows."""
         return int(self.send_index.nbytes)
+
+
+def _none() -> tuple[int, int]:
+    return 0, 0
 
 
 def _runs(counts: list[int]) -> list[tuple[int, int, int]]:

@@ -93,6 +93,40 @@ def numbered(executor: Executor, away: Any, others: Any, own: int, numbers: Any)
     return host(executor, ghosts).astype(np.int64)
 
 
+def numbered_by_table(
+    executor: Executor, found: Any, first: int, own: int, columns: int
+) -> tuple[Any, Any]:
+    """Give columns of the whole matrix new numbers: a member's own from 0 on, then its ghosts.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of the member.
+    found : array of int
+        Columns of the whole matrix.
+    first, own : int
+        The first column of the member, and how many it has.
+    columns : int
+        Of the whole matrix.
+
+    Returns
+    -------
+    numbers : array of int
+        For each of ``found``.
+    ghosts : array of int
+        The columns of other members that occur, in rising order; where ``found`` is.
+    """
+    xp, kind = namespace(executor, found), found.dtype
+    table = xp.zeros(columns, kind)
+    table[found] = 1
+    table[first : first + own] = 0
+    ghosts = xp.flatnonzero(table)
+    table[first : first + own] = xp.arange(own, dtype=kind)
+    if ghosts.size:
+        table[ghosts] = xp.arange(own, own + int(ghosts.size), dtype=kind)
+    return table[found], ghosts
+
+
 def interior(executor: Executor, indptr: Any, numbers: Any, own: int) -> tuple[int, int]:
     """Return the longest run of rows without a ghost among their columns."""
     xp = namespace(executor, numbers)

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InvalidArgument, ShapeMismatch
 from ..formats import Csr as LocalCsr
 from ..formats.arithmetic import matmul as local_product
+from ..formats.rowwise import is_known_distinct
 from .assembly import Blocks
 from .ghost_rows import ghost_rows
 from .halo import index_dtype
@@ -81,7 +82,8 @@ def shared_rows(
     indptr, found = here(executor, rows.indptr), here(executor, rows.indices)
     numbers, used = known.numbered(executor, found)
     ghosts = None if idle else known.beside[used]
-    blocks = Blocks(executor, partitions[1], indptr, numbers, ghosts)
+    distinct = is_known_distinct(rows)
+    blocks = Blocks(executor, partitions[1], indptr, numbers, ghosts, distinct=distinct)
     return SharedCsr(executor, *partitions, blocks, rows.data)
 
 

@@ -26,6 +26,8 @@ ROWS_OF_ENTRY = 4
 FEW_ROWS = 1 << 16
 
 _ORDER: Key[tuple[int, int]] = Key("order of columns")
+#: There where no position is stored twice; rows need not be sorted.
+_DISTINCT: Key[bool] = Key("distinct positions")
 
 
 class _Summed:
@@ -136,6 +138,18 @@ def known_canonical(csr: Csr) -> Csr:
     """Return a matrix with rows that are known to be sorted and without duplicates."""
     csr._pattern.get(_ORDER, lambda: (0, 0))
     return csr
+
+
+def known_distinct(csr: Csr) -> Csr:
+    """Return a matrix that is known to store no position twice, in whatever order."""
+    csr._pattern.get(_DISTINCT, lambda: True)
+    return csr
+
+
+def is_known_distinct(csr: Csr) -> bool:
+    """Return whether it is known, without a look, that no position is stored twice."""
+    found = csr._pattern
+    return _DISTINCT in found or (_ORDER in found and order_of(csr) == (0, 0))
 
 
 def _examined(csr: Csr) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from ...core.operations import vector
 from ..auto.facts import is_hermitian_by_rows
 from ..spectrum import POWER_MARGIN, power_estimate, row_bound
 from . import smoothing
-from .base import Preconditioner, rows_of
+from .base import Preconditioner, distinct_rows_of, rows_of
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Chebyshev(Preconditioner):
     def _upper_end(self, A: Matrix) -> float:
         if not isinstance(self._asked, str):
             return self._asked
-        S = rows_of(A)
+        S = distinct_rows_of(A)
         links = None if A.partition is None else A.executor.links
         rows = row_bound(S) if links is None else float(np.max(links.all(row_bound(S))))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):

@@ -140,7 +140,7 @@ class _Summands(NamedTuple):
     """``struct summands`` of ``peers.hpp``, and the code of the dtype of its numbers."""
 
     place: int
-    count: int
+    length: int
     kind: int
     width: int
     real: str
@@ -244,7 +244,7 @@ class Peers(DeviceLinks):
         named = {p.name: a for p, a in zip(operation.parameters, arguments, strict=True)}
         found = [_Summands.of(named[name], kind) for name, kind in operation.totals.items()]
         alike = len({one.real for one in found}) == 1
-        if not alike or len(found) > 2 or sum(one.count for one in found) > NUMBERS:
+        if not alike or len(found) > 2 or sum(one.length for one in found) > NUMBERS:
             return False
         columns = int(named[next(iter(operation.totals))].shape[-1])
         changed, marks = operation.changed, 0
@@ -305,10 +305,10 @@ class Peers(DeviceLinks):
 
     def pusher(self, halo: Halo, x: Array, ghosts: Array) -> Callable[[Array], None]:
         """Return a function that does the work of :meth:`push` for these arrays; all must ask."""
-        made, k = self.exchange(halo, x, ghosts), int(x.shape[1])
+        k = int(x.shape[1])
         name = f"peer_exchange__{CODES[x.dtype]}_{CODES[halo.send_index.dtype]}"
         function = self.gpu.device.function(name, texts)
-        blocks, given = self.blocks_of(halo, k), [*made.values, k]
+        blocks, given = self.blocks_of(halo, k), [*self._arguments(halo, x, ghosts), k]
 
         def push(ghosts: Array) -> None:
             self.gpu.launch(function, blocks, given, _BLOCK)
@@ -323,14 +323,18 @@ class Peers(DeviceLinks):
         return min(blocks, _EACH * int(self.gpu.device.multiprocessors))
 
     def exchange(self, halo: Halo, x: Array, ghosts: Array) -> Exchange:
-        """Return the arguments of a kernel that exchanges rows; all members must ask."""
+        """Return the arguments of a product that exchanges rows; all members must ask."""
+        index = _INDEX[CODES[halo.send_index.dtype]]
+        values = self._arguments(halo, x, ghosts)
+        return Exchange(values, index, halo.interior, self.blocks_of(halo, 1))
+
+    def _arguments(self, halo: Halo, x: Array, ghosts: Array) -> list[int]:
+        """Return ``struct exchange``; all members must ask."""
         table, targets = address(self._table(halo, ghosts)), len(halo.sends)
-        values = [
+        return [
             address(self.record), targets, table, len(halo.receives), table + 32 * targets,
             address(halo.send_index), address(x), row_distance(x),
         ]  # fmt: skip
-        index = _INDEX[CODES[halo.send_index.dtype]]
-        return Exchange(values, index, halo.interior, self.blocks_of(halo, 1))
 
     def _table(self, halo: Halo, ghosts: Array) -> Array:
         """Return where the rows go and where rows come from, as the kernel reads it.

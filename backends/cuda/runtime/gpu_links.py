@@ -8,7 +8,7 @@ from typing import Any
 
 from ....core.distributed.threads import Stage, ThreadLinks
 from ....core.executor import Array, Executor
-from ....core.links import Links, Part
+from ....core.links import Links, Move
 from .graphs import unused
 
 #: The kinds of totals, as the kernels of all transports number them.
@@ -72,29 +72,33 @@ class GpuLinks(DeviceLinks, ThreadLinks):
         super().__init__(stage, executor, rank, 0)
         self.gpu = executor
 
-    def swap(
-        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
-    ) -> list[Array]:
+    def swap(self, moves: Sequence[Move]) -> list[list[Array]]:
         """Copy parts of arrays from the memory of the other members."""
         cuda, here = self.gpu.xp.cuda, self.gpu.ordinal
         stream = cuda.get_current_stream()
         stream.synchronize()  # others read the arrays now
-        told = self.all((here, arrays, {rank: begin for rank, begin, _ in sends}))
-        count = max((end for _, _, end in receives), default=0)
-        made = [self.gpu.allocate((count,), array.dtype) for array in arrays]
-        for rank, begin, end in receives:
-            if begin == end:
-                continue
-            there, theirs, begins = told[rank]
-            for target, source in zip(made, theirs, strict=True):
-                size = target.itemsize
-                cuda.runtime.memcpyPeerAsync(
-                    target.data.ptr + begin * size, here,
-                    source.data.ptr + begins[self.rank] * size, there,
-                    (end - begin) * size, stream.ptr,
-                )  # fmt: skip
-        stream.synchronize()  # their owners may free the arrays
-        return made
+        mine = [(move.arrays, {rank: begin for rank, begin, _ in move.sends}) for move in moves]
+        told = self.all((here, mine))
+        found = []
+        for at, move in enumerate(moves):
+            count = max((end for _, _, end in move.receives), default=0)
+            made = [self.gpu.allocate((count,), array.dtype) for array in move.arrays]
+            found.append(made)
+            for rank, begin, end in move.receives:
+                if begin == end:
+                    continue
+                there, of_rank = told[rank]
+                theirs, begins = of_rank[at]
+                for target, source in zip(made, theirs, strict=True):
+                    size = target.itemsize
+                    cuda.runtime.memcpyPeerAsync(
+                        target.data.ptr + begin * size, here,
+                        source.data.ptr + begins[self.rank] * size, there,
+                        (end - begin) * size, stream.ptr,
+                    )  # fmt: skip
+        stream.synchronize()
+        self.all(None)  # their owners may free the arrays now
+        return found
 
     # ---- programs
 

@@ -33,7 +33,7 @@ from ....core.distributed.ranks import RankTransport
 from ....core.distributed.threads import Stage
 from ....core.dtypes import real_dtype
 from ....core.executor import Array, Executor
-from ....core.links import Links, Part
+from ....core.links import Links, Move
 from .gpu_links import DeviceLinks, GpuLinks
 
 if TYPE_CHECKING:
@@ -278,27 +278,29 @@ class RankNcclLinks(Transport, RankTransport):
         """Return whether another rank has failed."""
         return self.host.listen()
 
-    def swap(
-        self, arrays: Sequence[Array], sends: Sequence[Part], receives: Sequence[Part]
-    ) -> list[Array]:
+    def swap(self, moves: Sequence[Move]) -> list[list[Array]]:
         """Send parts of arrays to other ranks by NCCL, and receive theirs."""
         self._settle()
-        stream = self._stream()
-        count = max((end for _, _, end in receives), default=0)
-        made = [self.gpu.allocate((count,), array.dtype) for array in arrays]
+        stream, kind = self._stream(), int(self.nccl.NCCL_FLOAT32)
+        counts = [max((end for _, _, end in move.receives), default=0) for move in moves]
+        found = [
+            [self.gpu.allocate((count,), array.dtype) for array in move.arrays]
+            for count, move in zip(counts, moves, strict=True)
+        ]
         self.nccl.groupStart()
-        for source, target in zip(arrays, made, strict=True):
-            size = target.itemsize  # numbers of 4 bytes travel as they are, of any type
-            words, kind = size // 4, int(self.nccl.NCCL_FLOAT32)
-            for rank, begin, end in sends:
-                where = source.data.ptr + begin * size
-                self.communicator.send(where, (end - begin) * words, kind, rank, stream)
-            for rank, begin, end in receives:
-                where = target.data.ptr + begin * size
-                self.communicator.recv(where, (end - begin) * words, kind, rank, stream)
+        for move, made in zip(moves, found, strict=True):
+            for source, target in zip(move.arrays, made, strict=True):
+                size = target.itemsize  # numbers of 4 bytes travel as they are, of any type
+                words = size // 4
+                for rank, begin, end in move.sends:
+                    where = source.data.ptr + begin * size
+                    self.communicator.send(where, (end - begin) * words, kind, rank, stream)
+                for rank, begin, end in move.receives:
+                    where = target.data.ptr + begin * size
+                    self.communicator.recv(where, (end - begin) * words, kind, rank, stream)
         self.nccl.groupEnd()
         self.complete()
-        return made
+        return found
 
 
 def linked_ranks(host: RankLinks) -> RankNcclLinks | None:

@@ -271,13 +271,15 @@ class Amg(Multigrid):
         near = self._near_null_space(A, size) if by_aggregates else None
         self._width = classical.interpolation_width(A) if self.width is None else self.width
         found: Parts = []
+        first: groups.OfFirst | None = None
         shared = A.partition is not None
         matrix: Any = A if shared else A.asformat("csr").without_duplicates()
         while not self._is_last(matrix) and len(found) < MOST_LEVELS:
             alone = shared and near is None and len(found) >= self.aggressive
             if alone and groups.is_made_by_first(matrix):
-                further, matrix = self._levels_of_first(matrix, len(found))
+                further, first = self._levels_of_first(matrix, len(found))
                 found += further
+                matrix = first.shared
                 break
             P, below = self._interpolation(matrix, near, size, len(found))
             if self._is_stuck(matrix, P, len(found)):
@@ -289,7 +291,7 @@ class Amg(Multigrid):
             matrix, near = coarse, below
             size = size if near is None else int(near.shape[1])
         if shared:
-            self._gathering = _Further(near, size, len(found))
+            self._gathering = _Further(near, size, len(found), first)
         return [*found, (matrix if found else A, None, None)]
 
     def _interpolation(self, A: Any, near: Any, size: int, level: int) -> tuple[Any, Any]:
@@ -312,8 +314,11 @@ class Amg(Multigrid):
         )
         return True
 
-    def _levels_of_first(self, A: Any, level: int) -> tuple[list[Any], Any]:
-        """Return the next levels of a shared matrix, which the first member makes by itself."""
+    def _levels_of_first(self, A: Any, level: int) -> tuple[list[Any], groups.OfFirst]:
+        """Return the next levels of a shared matrix, which the first member makes by itself.
+
+        The matrix of the last one is returned by itself.
+        """
         whole = collected(A, (0,))
         made: list[groups.WholeLevel] = []
         matrix, offsets = whole, A.partition.offsets
@@ -322,14 +327,15 @@ class Amg(Multigrid):
             if self._is_stuck(matrix, P, level + len(made)):
                 break
             executor = matrix.executor
-            found = executor.to_host(number[executor.from_host(offsets)])
-            offsets = np.asarray(found).astype(np.int64)
+            begins = executor.to_host(number[executor.from_host(offsets)])
+            offsets = np.asarray(begins).astype(np.int64)
             with self._timed("products"):
                 R = adjoint(P)
                 matrix = R @ (matrix @ P)
             made.append(groups.WholeLevel(P, R, matrix, offsets))
         with self._timed("levels of one member"):
-            return groups.handed_out_levels(A, made)
+            found, shared = groups.handed_out_levels(A, made)
+            return found, groups.OfFirst(shared, matrix)
 
     def _is_small(self, A: Matrix) -> bool:
         """Return whether further levels are gathered on every member."""
@@ -369,7 +375,7 @@ class Amg(Multigrid):
             coarsest=self.coarse_solver,
             coarse_rows=self.coarse_rows,
         )
-        return groups.gathered(A, self._inner_dtype(A.dtype), make)
+        return groups.gathered(A, self._inner_dtype(A.dtype), make, self._gathering.first)
 
     def _coarsest(self, A: Matrix) -> LinOp:
         if A.partition is None:
@@ -488,11 +494,14 @@ class _Further:
         Unknowns of a node.
     level : int
         The number of the level.
+    first : OfFirst or None
+        The level's matrix, where the first member has made it.
     """
 
     near: Array | None
     size: int
     level: int
+    first: groups.OfFirst | None
 
 
 class _Timed:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ....core.distributed.assembly import assembled
-from ....core.distributed.collected import collected, handed_out
+from ....core.distributed.collected import Whole, collected, handed_out
 from ....core.distributed.gathered import Gathered
 from ....core.distributed.index_arrays import host, keeps_whole
 from ....core.distributed.matrix import Csr as SharedCsr
@@ -16,7 +16,7 @@ from ....core.distributed.partition import Partition
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Csr, Diagonal
 from ....core.formats.arithmetic import add
-from ....core.operations import facts
+from ..jacobi import count_without_inverse
 
 if TYPE_CHECKING:
     from ....core.linop import LinOp
@@ -64,23 +64,30 @@ def spread(P: Csr, A: Any) -> SharedCsr:
     return made
 
 
-def without_empty_rows(A: SharedCsr) -> SharedCsr:
-    """Return the matrix of a coarse level with 1 where its diagonal is 0; itself if it has none.
+def without_empty_rows(matrices: Sequence[SharedCsr]) -> list[SharedCsr]:
+    """Return the matrices of coarse levels with 1 where a diagonal is 0; themselves if none is.
 
     Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
-    interpolated from: their rows are empty.
+    interpolated from: their rows are empty. All members ask, for all levels at once.
     """
+    if not matrices:
+        return []
+    executor = matrices[0].executor
+    links, alone = cast(Any, executor.links), executor.as_member(None)
+    replaced = [alone.zeros((1,), np.int64) for _ in matrices]
+    for A, count in zip(matrices, replaced, strict=True):
+        if A.local_rows:  # by an operation: CuPy takes seconds to compile a reduction of its own
+            count_without_inverse(A.extended, count)
+    counts = [int(found[0]) for found in alone.transfer(*replaced).read()]
+    of_all = np.sum(links.all(counts), axis=0)
+    return [
+        _with_full_diagonal(A) if count else A for A, count in zip(matrices, of_all, strict=True)
+    ]
+
+
+def _with_full_diagonal(A: SharedCsr) -> SharedCsr:
+    """Return a matrix with 1 where its diagonal is 0; all members ask."""
     links: Any = A.executor.links
-    executor, n = A.executor.as_member(None), A.local_rows
-    count = 0
-    if n:  # by an operation: CuPy takes seconds to compile a reduction of its own
-        inverse = executor.allocate((n, 1), A.dtype)
-        replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))
-        d = A.diagonal().reshape(n, 1)
-        executor.run(facts.diagonal, d, inverse, 1.0, replaced, positive)
-        count = int(executor.to_host(replaced)[0])
-    if not links.any(count > 0):
-        return A
     missing = host(A.executor, A.diagonal()) == 0
     indptr, columns, data = A._global_rows()
     rows = np.flatnonzero(missing)
@@ -129,6 +136,21 @@ class WholeLevel(NamedTuple):
     offsets: HostArray
 
 
+class OfFirst(NamedTuple):
+    """A matrix that the first member has handed out.
+
+    Attributes
+    ----------
+    shared : distributed.Csr
+        The matrix.
+    whole : Csr or None
+        All of its rows on the first member, None on the others.
+    """
+
+    shared: SharedCsr
+    whole: Csr | None
+
+
 def handed_out_levels(
     A: SharedCsr, made: list[WholeLevel]
 ) -> tuple[list[tuple[SharedCsr, SharedCsr, SharedCsr]], SharedCsr]:
@@ -148,21 +170,40 @@ def handed_out_levels(
     A : distributed.Csr
         The matrix of the last level.
     """
-    executor, links = A.executor, cast(Any, A.executor.links)
+    rows, wholes = A.partition.offsets, []
+    for level in made:
+        below = level.offsets
+        wholes += [
+            Whole(rows, below, level.P),
+            Whole(below, rows, level.R),
+            Whole(below, below, level.A),
+        ]
+        rows = below
+    shared = handed_out(A.executor, wholes)
     found = []
-    for at, offsets in enumerate(links.all([level.offsets for level in made])[0]):
-        P, R, coarse, _ = made[at] if made else (None, None, None, None)
-        rows, columns = A.partition, Partition(offsets)
-        shared = handed_out(executor, rows, columns, P), handed_out(executor, columns, rows, R)
-        found.append((A, *shared))
-        A = handed_out(executor, columns, columns, coarse)
+    for P, R, coarse in zip(shared[::3], shared[1::3], shared[2::3], strict=True):
+        found.append((A, P, R))
+        A = coarse
     return found, A
 
 
-def gathered(A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any]) -> Gathered:
+def gathered(
+    A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any], first: OfFirst | None
+) -> Gathered:
     """Return an operator for the whole matrix, which every member applies, as one of their parts.
 
     In a group of one process the first member makes it, and the others have copies.
+
+    Parameters
+    ----------
+    A : distributed.Csr
+        The matrix.
+    dtype : dtype
+        Of the operator.
+    make : callable
+        Makes the operator of the whole matrix.
+    first : OfFirst or None
+        A matrix that the first member has handed out; if it is this one, nothing is collected.
     """
     executor, links = A.executor, cast(Any, A.executor.links)
 
@@ -173,11 +214,12 @@ def gathered(A: SharedCsr, dtype: np.dtype[Any], make: Callable[[Csr], Any]) -> 
 
     inner: LinOp | None = None
     if links.one_process:
-        whole = collected(A, (0,))
+        known = first is not None and first.shared is A
+        whole = first.whole if known and first is not None else collected(A, (0,))
         inner = None if whole is None else made_of(whole)
-        first: LinOp = links.all(inner)[0]
-        if first.resident:
-            copied = first.to(executor)
+        of_first: LinOp = links.all(inner)[0]
+        if of_first.resident:
+            copied = of_first.to(executor)
             links.all(None)  # all copies are made before the first member goes on
             return Gathered(A, copied)
     whole = collected(A, range(links.size))

@@ -16,10 +16,11 @@ from ....core.formats.arithmetic import add
 from ....core.formats.galerkin import Galerkin
 from ....core.lazy import Temporary
 from ....core.linop import LinOp
-from ....core.operations import facts, precision, vector
+from ....core.operations import precision, vector
 from ...driver.scaling import power_of_two
 from ..base import Preconditioner
 from ..chebyshev import has_real_spectrum
+from ..jacobi import count_without_inverse
 from . import groups
 from .coarsest import coarsest_solver
 from .cycle import CYCLES, Walk
@@ -217,7 +218,10 @@ class Multigrid(Preconditioner):
         A = matrices[0][0]
         is_hermitian = cache(partial(has_real_spectrum, A))  # found when a smoother asks
         self._settled = settled(self.smoother, is_hermitian)
-        matrices = [matrices[0], *((without_zeros(B), P, R) for B, P, R in matrices[1:])]
+        coarse = without_zeros([matrix for matrix, _, _ in matrices[1:]])
+        matrices = [
+            matrices[0], *((B, *parts[1:]) for B, parts in zip(coarse, matrices[1:], strict=True))
+        ]  # fmt: skip
         inner = self._inner_dtype(A.dtype)
         self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
         if self._unit != 1:
@@ -397,24 +401,31 @@ def largest_of(A: Matrix) -> float:
     return float(abs(values).max())
 
 
-def without_zeros(A: Matrix) -> Matrix:
-    """Return the matrix of a coarse level with 1 where its diagonal is 0; itself if it has none.
+def without_zeros(matrices: Sequence[Matrix]) -> list[Matrix]:
+    """Return the matrices of coarse levels with 1 where a diagonal is 0; themselves if none is.
 
     Near null vectors that depend on each other within an aggregate leave unknowns that nothing is
     interpolated from: their rows are empty.
     """
-    if A.partition is not None:
-        return groups.without_empty_rows(A)  # type: ignore[arg-type, return-value]
-    n, executor = A.shape[0], A.executor
-    inverse = executor.allocate((n, 1), A.dtype)
-    replaced, positive = (executor.zeros((1,), np.int64) for _ in range(2))
-    if n:
-        d = A.diagonal().reshape(n, 1)
-        executor.run(facts.diagonal, d, inverse, 1.0, replaced, positive)
-    if not n or int(executor.to_host(replaced)[0]) == 0:
-        return A
-    missing = executor.to_host(A.diagonal()) == 0
-    return add(A, Diagonal(missing.astype(A.dtype), executor=executor), 1.0, 1.0)
+    if not matrices:
+        return []
+    if matrices[0].partition is not None:
+        return groups.without_empty_rows(matrices)  # type: ignore[arg-type, return-value]
+    executor = matrices[0].executor
+    counts = [executor.zeros((1,), np.int64) for _ in matrices]
+    for A, count in zip(matrices, counts, strict=True):
+        count_without_inverse(A, count)
+    found = executor.transfer(*counts).read()
+    return [
+        A if int(count[0]) == 0 else _with_full_diagonal(A)
+        for A, count in zip(matrices, found, strict=True)
+    ]
+
+
+def _with_full_diagonal(A: Matrix) -> Matrix:
+    """Return a matrix with 1 where its diagonal is 0."""
+    missing = A.executor.to_host(A.diagonal()) == 0
+    return add(A, Diagonal(missing.astype(A.dtype), executor=A.executor), 1.0, 1.0)
 
 
 def _pair(sweeps: Any) -> tuple[int, int]:

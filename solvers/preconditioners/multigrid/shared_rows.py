@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.distributed.assembly import halo_of
+from ....core.distributed.assembly import halos_of
 from ....core.distributed.halo import Ghosts, Halo, fill_ghosts
 from ....core.distributed.index_arrays import distinct_of_sorted, here, stacked, stored
 from ....core.distributed.partition import Partition
@@ -131,7 +131,7 @@ def _dependent_rows(A: SharedCsr, S: Csr) -> tuple[Csr, Halo | None]:
     beside = distinct_of_sorted(executor, theirs.rows[~found])
     further = None
     if links.any(bool(beside.size)):
-        further, _ = halo_of(executor, links, A.partition, beside, entries=0)
+        ((further, _),) = halos_of(executor, [(A.partition, beside, 0)])
     at = np.where(found, at, ghosts.size + np.searchsorted(beside, theirs.rows))
     order = np.argsort(at, kind="stable")
     lengths = np.bincount(at, minlength=ghosts.size + beside.size)
