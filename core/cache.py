@@ -244,6 +244,23 @@ class CodeCache:
         except OSError:
             return None
 
+    def load_file(self, name: str, expected: str) -> bytes | None:
+        """Return the entry of a file's name, or None if its content has another checksum.
+
+        Parameters
+        ----------
+        name : str
+            As :meth:`file_name` tells it.
+        expected : str
+            The :func:`checksum` of the content.
+        """
+        try:
+            with self._opened(self._known_folder() / name) as (_, whole):
+                content = whole[:-_TRAILER]
+                return content if checksum(content) == expected else None
+        except OSError:
+            return None
+
     def save(self, key: str, content: bytes) -> None:
         """Keep an entry; if the disk is full, nothing happens."""
         with suppress(OSError):
@@ -302,21 +319,27 @@ class CodeCache:
     def _checked(self, folder: Path, key: str) -> Iterator[tuple[int, bytes]]:
         """Give the open file and the content of an entry, or raise OSError if it is not right."""
         path = folder / self.file_name(key)
-        file = open_checked(path)
-        try:
-            facts = os.fstat(file)
-            whole = b""
-            if _is_private(facts):
-                with open(file, "rb", closefd=False) as stream:
-                    whole = stream.read()
+        with self._opened(path) as (file, whole):
             content = whole[:-_TRAILER]
             if whole[-_TRAILER:] != _trailer(key, content):
                 with suppress(OSError):
                     path.unlink()
                 raise OSError(f"{path} is damaged")
-            with suppress(OSError):
-                os.utime(file)  # the least recently used entries go first
             yield file, content
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """Give an open file and its bytes, none if others could write it."""
+        file = open_checked(path)
+        try:
+            whole = b""
+            if _is_private(os.fstat(file)):
+                with open(file, "rb", closefd=False) as stream:
+                    whole = stream.read()
+            if whole:
+                with suppress(OSError):
+                    os.utime(file)  # the least recently used entries go first
+            yield file, whole
         finally:
             os.close(file)
 
@@ -362,6 +385,11 @@ def _is_private(facts: os.stat_result) -> bool:
         and user() in (None, facts.st_uid)
         and not written_by_others(facts)
     )
+
+
+def checksum(content: bytes) -> str:
+    """Return the SHA-256 of the content of an entry."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _trailer(key: str, content: bytes) -> bytes:

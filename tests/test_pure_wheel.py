@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wollemi.backends.unified import wrappers
+from wollemi.backends.unified import program_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,7 +46,7 @@ def test_the_pure_wheel_is_for_every_platform_and_has_the_text_of_kernels(wheel)
         }
         assert text <= set(names), folder
     # the machine's compiler needs these for functors of other packages
-    of_functors = wrappers.flatten("omp/map.hpp", "omp/library.hpp")
+    of_functors = program_text.flatten("omp/map.hpp", "omp/library.hpp")
     needed = re.findall(r'#line 1 "([\w/]+\.hpp)"', of_functors)
     assert {f"wollemi/backends/{name}" for name in needed} <= set(names)
 

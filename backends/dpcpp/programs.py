@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...core.operation import Operation
-from ..unified import wrappers
+from ..unified import program_text, wrappers
 from ..unified.wrappers import SimtKernel
 from . import functors
 from .devices import CPU_LANES, DeviceProperties
@@ -205,7 +205,7 @@ class Programs:
             [
                 *(f"#include <{header}>\n" for header in HEADERS),
                 *(f"#define {name} {text}\n" for name, text in macros.items()),
-                wrappers.flatten(*headers),
+                program_text.flatten(*headers),
                 WRAPPERS,
                 *wrapper_texts,
             ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.operation import Operation
 from ..unified import wrappers
+from ..unified.program_text import Parts, ProgramText
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .compile_threads import CompileThreads
@@ -110,38 +111,59 @@ class GpuDevice:
 
     def _load(self, symbol: str, text: Callable[[], str]) -> Function:
         with self._lock, self.handle:
-            source = text()
-            key = hashlib.sha256(source.encode()).hexdigest()
+            if isinstance(text, ProgramText):
+                key, make = text.digest, partial(self.code_of, text, symbol)
+            else:
+                source = text()
+                key = hashlib.sha256(source.encode()).hexdigest()
+                make = partial(self.compile, source, symbol)
             module = self._modules.get(key)
             if module is None:
-                code = self._threads.result(symbol) or self.compile(source, symbol)
+                code = self._threads.result(symbol) or make()
                 module = self._modules[key] = self.load(code)
             return self._functions.setdefault(symbol, Function(module.get_function(symbol)))
 
+    def code_of(self, program: ProgramText, name: str) -> bytes:
+        """Return the machine code of a program that has a digest."""
+        return self.compile(program(), name)
+
+    def is_at_hand(self, program: ProgramText) -> bool:
+        """Return whether the machine code of a program is known to be there."""
+        return False
+
     def compile_ahead(self, programs: Iterable[Program]) -> None:
-        """Begin to compile programs that will soon be needed, in threads."""
+        """Begin to compile programs that will soon be needed, in threads.
+
+        Programs at hand are left to their first launch: they take 0.1 ms to read, and threads that
+        wait for Python's lock held up the launching one for longer.
+        """
         for symbol, text in programs:
-            if symbol not in self._functions:
+            if not self._is_compiled(symbol, text):
                 self._threads.begin(symbol, partial(self._compiled, symbol, text))
 
     def has_compiled(self, named: Hashable, programs: Callable[[], Iterable[Program]]) -> bool:
         """Return whether all programs of a name are compiled."""
         if named not in self._at_hand:
-            for symbol, _ in programs():
-                if symbol not in self._functions and not self._threads.has(symbol):
+            for symbol, text in programs():
+                if not self._is_compiled(symbol, text) and not self._threads.has(symbol):
                     return False
             self._at_hand.add(named)
         return True
 
+    def _is_compiled(self, symbol: str, text: Callable[[], str]) -> bool:
+        if symbol in self._functions:
+            return True
+        return isinstance(text, ProgramText) and self.is_at_hand(text)
+
     def _compiled(self, symbol: str, text: Callable[[], str]) -> bytes:
+        if isinstance(text, ProgramText):
+            return self.code_of(text, symbol)
         return self.compile(text(), symbol)
 
     def map_program(self, operation: Operation, value: str, index: str) -> Program:
         """Return the program of the kernel of a map operation."""
-        text = partial(
-            wrappers.map_program, self.dialect, [operation], value, index, warp=self.warp
-        )
-        return wrappers.map_symbol(operation, value, index), text
+        parts = partial(wrappers.map_parts, self.dialect, [operation], value, index, warp=self.warp)
+        return wrappers.map_symbol(operation, value, index), ProgramText(parts)
 
     def map_function(self, operation: Operation, value: str, index: str) -> Any:
         """Return the kernel of a map operation."""
@@ -162,8 +184,8 @@ class GpuDevice:
     def simt_program(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Program:
         """Return the program of a kernel of ``backends/simt``."""
         value = value if kernel.needs_value else "f4"  # one program for all dtypes
-        text = partial(self._simt_text, kernel, value, index, constants)
-        return kernel.symbol(value, index, **constants), text
+        parts = partial(self._simt_parts, kernel, value, index, constants)
+        return kernel.symbol(value, index, **constants), ProgramText(parts)
 
     def simt_function(self, kernel: SimtKernel, value: str, index: str, **constants: int) -> Any:
         """Return a kernel of ``backends/simt``."""
@@ -174,15 +196,8 @@ class GpuDevice:
             found = self._variants[key] = self.function(*program)
         return found
 
-    def _simt_text(
+    def _simt_parts(
         self, kernel: SimtKernel, value: str, index: str, constants: dict[str, int]
-    ) -> str:
-        wrapper = wrappers.simt_wrapper(kernel, value, index, **constants)
-        return wrappers.program(
-            self.dialect,
-            [kernel.header],
-            [wrapper],
-            warp=self.warp,
-            block=kernel.block,
-            defines=self.resident(kernel.resident),
-        )
+    ) -> Parts:
+        given = (self.dialect, kernel, value, index, constants)
+        return wrappers.simt_parts(*given, warp=self.warp, defines=self.resident(kernel.resident))

@@ -23,7 +23,7 @@ from ...core.errors import ExecutorUnavailable, KernelCompileError
 from ...core.kernel_text import without_comments
 from ...core.operation import Operation, Parameter
 from ..cpu.compiler import find_compiler
-from ..unified import wrappers
+from ..unified import program_text, wrappers
 from ..unified.functors import strides
 from ..unified.places import dtypes, places
 from .level import level, native
@@ -149,7 +149,7 @@ def program(operation: Operation, value: str, index: str = "i4") -> str:
     members = ", ".join(_member(at, p, value, index) for at, p in enumerate(operation.parameters))
     return (
         "#include <cstddef>\n#include <algorithm>\n#include <memory>\n#include <atomic>\n"
-        + wrappers.flatten("omp/map.hpp", "omp/library.hpp", *headers)
+        + program_text.flatten("omp/map.hpp", "omp/library.hpp", *headers)
         + functor
         + f'#line 1 "library of {operation.name}"\n'
         + _BEGIN

@@ -28,7 +28,6 @@ This module needs the standard library alone.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,9 +36,7 @@ from pathlib import Path
 from ...core import operations  # noqa: F401  (fills the table)
 from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
 from .functors import functor_text
-
-#: The folder that the paths of headers begin from: ``backends``.
-ROOT = Path(__file__).parents[1]
+from .program_text import INCLUDE, ROOT, Parts
 
 #: Codes of dtypes in the names of kernels, NumPy's without the byte order.
 VALUE_TYPES = {
@@ -74,8 +71,6 @@ _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64", 
 
 #: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
 LARGEST_SUM = 32
-
-_INCLUDE = re.compile(r'#include "([\w/]+\.hpp)"\n')
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +179,7 @@ def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
 
 def included(text: str) -> list[str]:
     """Return the headers of wollemi that the text of a functor includes."""
-    return _INCLUDE.findall(text)
+    return INCLUDE.findall(text)
 
 
 def needs_index(operation: Operation) -> bool:
@@ -386,11 +381,45 @@ def program(
     roots : tuple of Path, optional
         Folders instead of ``backends``; the first one with a header has it.
     """
-    macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
-    lines = [f"#define {name} {text}\n" for name, text in macros.items()]
-    return (
-        "".join(lines) + flatten(*headers, roots=roots) + '#line 1 "wrappers"\n' + "".join(wrappers)
-    )
+    macros = _macros(dialect, warp, block, defines)
+    return Parts(macros, tuple(headers), tuple(wrappers), roots).text()
+
+
+def _macros(
+    dialect: str, warp: int, block: int, defines: Mapping[str, object] | None = None
+) -> dict[str, object]:
+    return {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
+
+
+def map_parts(
+    dialect: str,
+    given: Sequence[Operation],
+    value: str,
+    index: str = "i4",
+    *,
+    warp: int = 32,
+    block: int = 256,
+) -> Parts:
+    """Return the parts of the program with map operations for these dtypes."""
+    headers, functors = functors_of(given)
+    wrappers = [map_wrapper(operation, value, index) for operation in given]
+    named = ("unified/map_simt.hpp", *headers)
+    return Parts(_macros(dialect, warp, block), named, (functors, *wrappers))
+
+
+def simt_parts(
+    dialect: str,
+    kernel: SimtKernel,
+    value: str,
+    index: str,
+    constants: Mapping[str, int],
+    *,
+    warp: int = 32,
+    defines: Mapping[str, object] | None = None,
+) -> Parts:
+    """Return the parts of the program with a kernel of ``backends/simt`` for these dtypes."""
+    wrapper = simt_wrapper(kernel, value, index, **constants)
+    return Parts(_macros(dialect, warp, kernel.block, defines), (kernel.header,), (wrapper,))
 
 
 def map_program(
@@ -403,11 +432,7 @@ def map_program(
     block: int = 256,
 ) -> str:
     """Return the program with map operations for these dtypes."""
-    headers, functors = functors_of(given)
-    wrappers = [map_wrapper(operation, value, index) for operation in given]
-    return program(
-        dialect, ["unified/map_simt.hpp", *headers], [functors, *wrappers], warp=warp, block=block
-    )
+    return map_parts(dialect, given, value, index, warp=warp, block=block).text()
 
 
 def halves_program(
@@ -424,37 +449,3 @@ def halves_program(
     wrappers = [map_wrapper(operation, value, index, half) for half in HALVES]
     headers = ["unified/map_simt.hpp", "unified/halves.hpp", *headers]
     return program(dialect, headers, [functors, *wrappers], warp=warp, block=block)
-
-
-def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
-    """Return the text of headers with our includes expanded, each file once."""
-    seen: set[str] = set()
-
-    def text(name: str) -> str:
-        if name in seen:
-            return ""
-        seen.add(name)
-        pieces = _pieces(_read(name, roots))
-        out, line = f'#line 1 "{name}"\n' + pieces[0], 1 + pieces[0].count("\n")
-        for included, rest in zip(pieces[1::2], pieces[2::2], strict=True):
-            line += 1
-            out += text(included) + f'#line {line} "{name}"\n' + rest
-            line += rest.count("\n")
-        return out
-
-    return "".join(text(name) for name in headers)
-
-
-@cache  # the programs of a first solve take the same headers a hundred times
-def _pieces(text: str) -> tuple[str, ...]:
-    """Return the parts of a header, and the names of the headers that it includes between them."""
-    return tuple(_INCLUDE.split(text.replace("#pragma once\n", "\n")))
-
-
-@cache
-def _read(name: str, roots: tuple[Path, ...]) -> str:
-    for root in roots:
-        path = root / name
-        if path.exists():
-            return path.read_text(encoding="utf-8")
-    raise FileNotFoundError(f"no kernel text is called {name}")

@@ -10,6 +10,7 @@ True
 from typing import TYPE_CHECKING
 
 from . import _operand_handlers as _operand_handlers
+from .core import meanwhile as _meanwhile
 from .core.deferred import deferred_names as _deferred_names
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ _SOURCES = {
     "solvers.auto.choose": "solve",
     "solvers.preconditioners.multigrid": "rigid_body_modes",
 }
+
+_meanwhile.MODULES.append(f"{__name__}.solvers.auto.choose")
 
 if not TYPE_CHECKING:
     _find, __dir__ = _deferred_names(__name__, _SOURCES, ("linalg", "sparse"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wollemi.backends.unified.wrappers import flatten
+from wollemi.backends.unified.program_text import flatten
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("backends", "benchmarks/wollemi_bench", "tests/backends/lockstep/instructions")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from wollemi.backends.cuda.runtime import archive
-from wollemi.backends.unified import functors, wrappers
+from wollemi.backends.unified import functors, program_text
 from wollemi.core import kernel_text
 from wollemi.core.kernel_text import without_comments
 from wollemi.core.operation import OPERATIONS
@@ -88,7 +88,7 @@ def test_literals_are_no_comments(text, tokens):
         "// it's\nint a; // 5\" wide\n",
         "int a; /* one // two\n */ int b;",
         "// one \\\ntwo\nint a;",
-        *(path.read_text() for path in sorted((wrappers.ROOT / "simt").glob("*.hpp"))[:20]),
+        *(path.read_text() for path in sorted((program_text.ROOT / "simt").glob("*.hpp"))[:20]),
     ],
 )
 def test_text_without_literals_is_read_like_any_other(text):
@@ -98,7 +98,7 @@ def test_text_without_literals_is_read_like_any_other(text):
 
 def test_a_program_has_the_tokens_of_its_files_each_of_which_is_read_once():
     headers = ["simt/spmv.hpp", "simt/structure.hpp", "unified/map_simt.hpp"]
-    files = [wrappers.flatten(header) for header in headers]
+    files = [program_text.flatten(header) for header in headers]
     kernel_text._tokens.cache_clear()
     for file in files:
         without_comments(file)
@@ -108,12 +108,12 @@ def test_a_program_has_the_tokens_of_its_files_each_of_which_is_read_once():
 
 
 def test_rewording_every_header_changes_no_key(monkeypatch):
-    read = wrappers._read
-    root = wrappers.ROOT
+    read = program_text._read
+    root = program_text.ROOT
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
-    before = key(wrappers.flatten(*headers))
-    monkeypatch.setattr(wrappers, "_read", lambda *given: "// Reworded.\n" + read(*given))
-    assert key(wrappers.flatten(*headers)) == before
+    before = key(program_text.flatten(*headers))
+    monkeypatch.setattr(program_text, "_read", lambda *given: "// Reworded.\n" + read(*given))
+    assert key(program_text.flatten(*headers)) == before
 
 
 def test_the_summary_of_a_step_is_not_part_of_its_digest(monkeypatch):

@@ -137,16 +137,23 @@ def write(path: Path, cubins: Mapping[str, bytes], cuda: int) -> None:
         file.writestr(zipfile.ZipInfo(_INDEX, _DATE), index, zipfile.ZIP_DEFLATED)
 
 
-def shipped(source: str, architecture: str, options: Sequence[str]) -> bytes | None:
-    """Return the cubin of a program from this installation's archive, or None.
+def shipped(source: str, architecture: str, options: Sequence[str]) -> tuple[str, bytes] | None:
+    """Return the key and the cubin of a program from this installation's archive, or None.
 
     The driver has to know the CUDA that compiled it. Cubins are for the very architecture that is
     asked for: a program for another one is compiled here.
     """
-    archive = _of(FOLDER, architecture)
-    if archive is None:
+    if _of(FOLDER, architecture) is None:
         return None
-    return archive.load(key_of(source, architecture, options))
+    key = key_of(source, architecture, options)
+    cubin = shipped_as(key, architecture)
+    return None if cubin is None else (key, cubin)
+
+
+def shipped_as(key: str, architecture: str) -> bytes | None:
+    """Return the cubin of a key from this installation's archive, or None."""
+    archive = _of(FOLDER, architecture)
+    return None if archive is None else archive.load(key)
 
 
 @cache

@@ -6,12 +6,12 @@ Nothing here needs a GPU or a driver, so that every source is compiled where the
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from ....core.cache import CodeCache
+from ....core.cache import CodeCache, checksum
 from ....core.errors import ExecutorUnavailable, KernelCompileError
 from ....core.kernel_text import without_comments
-from .archive import shipped
+from .archive import shipped, shipped_as
 
 #: C++17 is the version that the other three compilers support too. Sums have a fixed order: no fast
 #: math.
@@ -91,17 +91,52 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
 CUBINS = CodeCache("cuda", ".cubin")
 
 
+class Place(NamedTuple):
+    """Where a cubin lies: in the wheel's archive, or in a file of the cache."""
+
+    #: The key of the archive, or the name of the file.
+    name: str
+    #: The checksum of the file's cubin; "" for the archive.
+    checksum: str
+
+    @property
+    def of_compiler(self) -> bool:
+        """Whether it was compiled here, by the NVRTC that was installed then."""
+        return bool(self.checksum)
+
+
 def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
     """Return the cubin of a source: from the wheel, from the disk, or else compiled.
 
     It is found by a hash of everything that it depends on. NVRTC is loaded if the wheel does not
     have it.
     """
+    return placed_cubin(source, architecture, name)[0]
+
+
+def placed_cubin(source: str, architecture: str, name: str) -> tuple[bytes, Place]:
+    """Return the cubin of a source as :func:`cached_cubin` does, and where it lies."""
     found = shipped(source, architecture, OPTIONS)
-    return kept_cubin(source, architecture, name) if found is None else found
+    if found is not None:
+        return found[1], Place(found[0], "")
+    key = _key_on_disk(source, architecture)
+    code = CUBINS.get(key, lambda: compile_source(source, architecture, name))
+    return code, Place(CUBINS.file_name(key), checksum(code))
+
+
+def cubin_at(place: Place, architecture: str) -> bytes | None:
+    """Return the cubin of a place, or None if it is not there any more."""
+    if not place.of_compiler:
+        return shipped_as(place.name, architecture)
+    return CUBINS.load_file(place.name, place.checksum)
 
 
 def kept_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes:
     """Return the cubin of a source from the disk, compiling it if it is not there."""
-    key = "\0".join([without_comments(source), architecture, *OPTIONS, repr(version())])
-    return CUBINS.get(key, lambda: compile_source(source, architecture, name))
+    return CUBINS.get(
+        _key_on_disk(source, architecture), lambda: compile_source(source, architecture, name)
+    )
+
+
+def _key_on_disk(source: str, architecture: str) -> str:
+    return "\0".join([without_comments(source), architecture, *OPTIONS, repr(version())])

@@ -6,13 +6,19 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 from ....core.errors import DeviceError
+from ....core.meanwhile import imported_meanwhile
 from ....core.operation import Operation
 from ...gpu.device import GpuDevice, Program
 from ...unified import wrappers
+from ...unified.program_text import ProgramText
 from .compiler import cached_cubin
+from .known import KnownCubins
 
 #: cudaDevAttrMemoryClockRate and cudaDevAttrGlobalMemoryBusWidth.
 _CLOCK, _WIDTH = 36, 37
+
+#: Modules that loops and graphs need; they take 70 ms to import.
+_BINDINGS = ("cuda.bindings.driver", "cuda.bindings.runtime")
 
 
 def _attribute(number: int, ordinal: int) -> int:
@@ -84,6 +90,18 @@ class CudaDevice(GpuDevice):
         """Compile a program with NVRTC, or find it on disk."""
         return cached_cubin(source, self.architecture, name)
 
+    @cached_property
+    def _known(self) -> KnownCubins:
+        return KnownCubins(self.architecture)
+
+    def code_of(self, program: ProgramText, name: str) -> bytes:
+        """Return the cubin of a program, by its digest if an earlier process noted it."""
+        return self._known.get(program, name)
+
+    def is_at_hand(self, program: ProgramText) -> bool:
+        """Return whether the cubin of a program need not be compiled."""
+        return self._known.has(program)
+
     def load(self, code: bytes) -> Any:
         """Return a program as a module."""
         from cupy.cuda.function import Module
@@ -141,8 +159,18 @@ class CudaDevice(GpuDevice):
                 raise DeviceError(f"{self.name}: no {nbytes} bytes of shared memory: {result.name}")
             self._shared[function.ptr] = nbytes
 
+    def begin(self) -> None:
+        """Make the context of this process, unless the thread has one, and import meanwhile."""
+        from cupy.cuda import driver, runtime
+
+        if not driver.ctxGetCurrent():
+            with imported_meanwhile(*_BINDINGS), self.handle:
+                runtime.free(0)
+
 
 @cache
 def device(ordinal: int) -> CudaDevice:
     """Return the device of that number, one object per process."""
-    return CudaDevice(ordinal)
+    made = CudaDevice(ordinal)
+    made.begin()
+    return made

@@ -332,18 +332,19 @@ class CudaExecutor(GpuExecutor):
             self.links.check()
 
     def play(self, replay: Replay) -> None:
-        """Run a replay without a loop of its own, from the second time on as a graph."""
+        """Run a replay without a loop of its own, from the third time on as a graph."""
         if not replay.resident or self.observed:
             replay.body()
-        elif replay.program is None:
-            # The first time there are plans to be made.
+        elif replay.program is None or replay.program is False:
+            # The first time there are plans to be made, and a single solve plays one twice.
             replay.body()
-            replay.program = False
+            replay.program = replay.program is False
         else:
             self._guarded("a solver's steps between its cycles", 0, self._play, replay)
 
     def _play(self, replay: Replay) -> None:
-        replay.program = replay.program or Played(self, replay)
+        if replay.program is True:
+            replay.program = Played(self, replay)
         replay.program.run()
         self._graph_was_launched()
 

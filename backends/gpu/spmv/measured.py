@@ -149,8 +149,9 @@ class Measured(Measurements):
         if executor.plans_on_host(rows) and rows <= FEW_ROWS:
             return True
         executor.compile_ahead(_PLAN, A.dtype, A.indices.dtype)
-        at_hand = executor.has_compiled(_PLAN, A.dtype, A.indices.dtype)
-        return executor.plans_on_host(rows) and not at_hand
+        if not executor.plans_on_host(rows):
+            return False
+        return not executor.has_compiled(_PLAN, A.dtype, A.indices.dtype)
 
     @cached_property
     def lengths(self) -> on_device.RowLengths | None:

@@ -100,4 +100,4 @@ def test_a_driver_has_to_know_the_cuda_of_an_archive(tmp_path, monkeypatch, driv
     monkeypatch.setattr(archive, "FOLDER", tmp_path)
     monkeypatch.setattr(archive, "driver_version", lambda: driver)
     shipped_with(tmp_path, {key(): b"a cubin"})
-    assert (archive.shipped(KERNEL, "sm_90a", OPTIONS) == b"a cubin") == taken
+    assert (archive.shipped(KERNEL, "sm_90a", OPTIONS) == (key(), b"a cubin")) == taken

@@ -12,7 +12,7 @@ import pytest
 import wollemi as wl
 from wollemi.backends.gpu.constants import ROW_PRODUCTS
 from wollemi.backends.gpu.products.sddmm_flat import Flat, flat_sddmm
-from wollemi.backends.unified import wrappers
+from wollemi.backends.unified import program_text
 from wollemi.core.algorithm import Facts
 from wollemi.core.operations import products as operations
 from wollemi.core.statistics import RowStatistics
@@ -122,7 +122,7 @@ def test_hiprtc_compiles_them(tmp_path: Path, target: str) -> None:
 
 
 def test_the_bounds_of_tiles_are_those_of_the_text() -> None:
-    text = wrappers.flatten(sm_l2_sddmm.header)
+    text = program_text.flatten(sm_l2_sddmm.header)
     assert f"SM_L2_ENTRIES = {ENTRIES};" in text
     assert f"SM_L2_KEPT = {KEPT};" in text
 

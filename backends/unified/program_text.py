@@ -1,0 +1,142 @@
+"""Programs in parts, and their text: headers are read once, and expanded where they are included.
+
+A digest of the parts names a program without its text, which is some 30 kB for a kernel. Its
+functions need the standard library alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+#: The folder that the paths of headers begin from: ``backends``.
+ROOT = Path(__file__).parents[1]
+
+#: An include of a header of wollemi, a whole line.
+INCLUDE = re.compile(r'#include "([\w/]+\.hpp)"\n')
+
+
+class Parts(NamedTuple):
+    """A program in parts.
+
+    Attributes
+    ----------
+    macros : mapping
+        The definitions at its beginning.
+    headers : tuple of str
+        Files by their paths from one of ``roots``.
+    wrappers : tuple of str
+        Texts behind them: functors and kernels.
+    roots : tuple of Path
+        Folders; the first one with a header has it.
+    """
+
+    macros: Mapping[str, object]
+    headers: tuple[str, ...]
+    wrappers: tuple[str, ...]
+    roots: tuple[Path, ...] = (ROOT,)
+
+    def text(self) -> str:
+        """Return the program."""
+        lines = [f"#define {name} {text}\n" for name, text in self.macros.items()]
+        return (
+            "".join(lines)
+            + flatten(*self.headers, roots=self.roots)
+            + '#line 1 "wrappers"\n'
+            + "".join(self.wrappers)
+        )
+
+    def digest(self) -> str:
+        """Return a hash of everything that the text depends on."""
+        headers = _digest_of(self.headers, self.roots)
+        parts = [_rules(), repr([*self.macros.items()]), headers, *self.wrappers]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class ProgramText:
+    """A program that is put together when it is asked for; its digest needs no text.
+
+    Parameters
+    ----------
+    parts : callable
+        Returns the parts.
+
+    Examples
+    --------
+    >>> from wollemi.backends.unified.program_text import Parts, ProgramText
+    >>> program = ProgramText(lambda: Parts({"WL_CUDA": 1}, (), ("int a;",)))
+    >>> program().splitlines()
+    ['#define WL_CUDA 1', '#line 1 "wrappers"', 'int a;']
+    >>> len(program.digest)
+    64
+    """
+
+    def __init__(self, parts: Callable[[], Parts]) -> None:
+        self._parts = parts
+
+    def __call__(self) -> str:
+        """Return the text."""
+        return self._parts().text()
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that the text depends on."""
+        return self._parts().digest()
+
+
+def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
+    """Return the text of headers with our includes expanded, each file once."""
+    seen: set[str] = set()
+
+    def text(name: str) -> str:
+        if name in seen:
+            return ""
+        seen.add(name)
+        pieces = _pieces(_read(name, roots))
+        out, line = f'#line 1 "{name}"\n' + pieces[0], 1 + pieces[0].count("\n")
+        for included, rest in zip(pieces[1::2], pieces[2::2], strict=True):
+            line += 1
+            out += text(included) + f'#line {line} "{name}"\n' + rest
+            line += rest.count("\n")
+        return out
+
+    return "".join(text(name) for name in headers)
+
+
+@cache  # the programs of a first solve take the same headers a hundred times
+def _pieces(text: str) -> tuple[str, ...]:
+    """Return the parts of a header, and the names of the headers that it includes between them."""
+    return tuple(INCLUDE.split(text.replace("#pragma once\n", "\n")))
+
+
+@cache
+def _read(name: str, roots: tuple[Path, ...]) -> str:
+    for root in roots:
+        path = root / name
+        if path.exists():
+            return path.read_text(encoding="utf-8")
+    raise FileNotFoundError(f"no kernel text is called {name}")
+
+
+@cache
+def _digest_of(headers: tuple[str, ...], roots: tuple[Path, ...]) -> str:
+    """Return a hash of headers and of all that they include, with their names."""
+    whole, seen, waiting = hashlib.sha256(), set[str](), [*headers]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in seen:
+            seen.add(name)
+            text = _read(name, roots)
+            whole.update(f"{name}\0{len(text)}\0{text}".encode())
+            waiting += INCLUDE.findall(text)
+    return "\0".join([*headers, whole.hexdigest()])
+
+
+@cache
+def _rules() -> str:
+    """Return a hash of this file: its rules make the text of the parts."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
