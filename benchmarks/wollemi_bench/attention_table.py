@@ -106,12 +106,12 @@ def _contenders(case: Attention, S: Any, operands: list[Any]) -> dict[str, Calla
     return found
 
 
-def timed(call: Callable[[], Any], *, eager: bool) -> Callable[[], float]:
+def timed(call: Callable[[], Any], *, eager: bool, calls: int = CALLS) -> Callable[[], float]:
     """Return a function that runs some calls and returns the microseconds of one."""
     import torch
 
-    def calls() -> None:
-        for _ in range(CALLS):
+    def many() -> None:
+        for _ in range(calls):
             call()
 
     stream = torch.cuda.Stream()
@@ -120,11 +120,11 @@ def timed(call: Callable[[], Any], *, eager: bool) -> Callable[[], float]:
         for _ in range(3):
             call()
     torch.cuda.synchronize()
-    run = calls
+    run = many
     if not eager:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=stream):
-            calls()
+            many()
         run = graph.replay
 
     def once() -> float:
@@ -133,7 +133,7 @@ def timed(call: Callable[[], Any], *, eager: bool) -> Callable[[], float]:
         run()
         end.record()
         torch.cuda.synchronize()
-        return float(begin.elapsed_time(end)) * 1e3 / CALLS
+        return float(begin.elapsed_time(end)) * 1e3 / calls
 
     return once
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import wollemi as wl
@@ -16,6 +18,7 @@ pytest.importorskip("wollemi_bench", reason="pip install ./benchmarks")
 
 from wollemi_bench import (
     acceptance,
+    acceptance_attention,
     acceptance_cold,
     acceptance_kernels,
     fixed_costs,
@@ -131,3 +134,11 @@ def test_the_script_goes_on_after_an_unknown_part_and_keeps_its_lines(tmp_path: 
     assert done.returncode == 1, done.stderr
     text = (tmp_path / "out/summary.txt").read_text(encoding="utf-8")
     assert "no part nothing" in text and "OLD names no folder" in text
+
+
+def test_graphs_of_attention_have_the_edges_of_their_names_once_and_sorted():
+    indptr, indices = acceptance_attention.communities(np, 2000, 30_000)
+    assert 29_700 <= indptr[-1] == indices.size <= 30_000
+    assert all(np.all(np.diff(indices[a:b]) > 0) for a, b in itertools.pairwise(indptr))
+    assert indices.min() >= 0
+    assert indices.max() < 2000
