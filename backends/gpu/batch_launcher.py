@@ -71,7 +71,7 @@ class GpuBlocks(BlockLauncher):
     def load(self, made: SizedKernel) -> Any:
         """Return the kernel of a solver, compiled and loaded."""
         device, kernel = self.executor.device, made.kernel
-        function = device.function(kernel.symbol, lambda: kernel.source)
+        function = device.function(kernel.symbol, kernel.program)
         if made.shared:
             device.allow_shared(function, made.shared)
         return function

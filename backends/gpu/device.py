@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.operation import Operation
 from ..unified import wrappers
-from ..unified.program_text import Parts, ProgramText
+from ..unified.program_text import ProgramParts, ProgramText
 from ..unified.wrappers import SimtKernel
 from . import launch
 from .compile_threads import CompileThreads
@@ -198,6 +198,6 @@ class GpuDevice:
 
     def _simt_parts(
         self, kernel: SimtKernel, value: str, index: str, constants: dict[str, int]
-    ) -> Parts:
+    ) -> ProgramParts:
         given = (self.dialect, kernel, value, index, constants)
         return wrappers.simt_parts(*given, warp=self.warp, defines=self.resident(kernel.resident))

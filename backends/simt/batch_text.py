@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -600,8 +601,8 @@ class _Text:
         if any(inverse_steps.is_inversion(call) for call in calls):
             headers.append(inverse_steps.HEADER)
 
-        def compose(headers: Sequence[str], texts: Sequence[str]) -> str:
-            return self.target.program(headers, texts, shape.block, shape.resident)
+        def compose(headers: Sequence[str], texts: Sequence[str]) -> Callable[[], str]:
+            return partial(self.target.program, headers, texts, shape.block, shape.resident)
 
         told = f"{shape.block} {shape.resident}"
         made = fused.kernel(arguments, headers, extra, body, compose, told, grid=self.target.grid)

@@ -155,15 +155,24 @@ def argument_dtype(value: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel's name, its program, and the arguments to launch it with."""
+    """A kernel's name, its program, and the arguments to launch it with.
+
+    The program is composed when it is asked for: a kernel that was loaded before needs its name
+    alone.
+    """
 
     symbol: str
-    source: str
+    program: Callable[[], str]
     values: list[Any]
 
+    @property
+    def source(self) -> str:
+        """The text of the program."""
+        return self.program()
 
-#: Returns the program of headers and texts of kernels.
-Composer = Callable[[Sequence[str], Sequence[str]], str]
+
+#: Returns the program of headers and texts of kernels, to be composed later.
+Composer = Callable[[Sequence[str], Sequence[str]], Callable[[], str]]
 
 
 def kernel(
@@ -198,5 +207,5 @@ def kernel(
     of_functors, functors = functors_of(filter(has_functor, arguments.operations))
     key = without_comments(f"{told} {text}{functors}")
     symbol = f"shared_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    source = compose([*headers, *of_functors], [functors, entry.format(symbol) + text])
-    return Kernel(symbol, source, arguments.values)
+    composed = compose([*headers, *of_functors], [functors, entry.format(symbol) + text])
+    return Kernel(symbol, composed, arguments.values)

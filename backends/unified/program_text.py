@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 INCLUDE = re.compile(r'#include "([\w/]+\.hpp)"\n')
 
 
-class Parts(NamedTuple):
+class ProgramParts(NamedTuple):
     """A program in parts.
 
     Attributes
@@ -67,15 +67,15 @@ class ProgramText:
 
     Examples
     --------
-    >>> from wollemi.backends.unified.program_text import Parts, ProgramText
-    >>> program = ProgramText(lambda: Parts({"WL_CUDA": 1}, (), ("int a;",)))
+    >>> from wollemi.backends.unified.program_text import ProgramParts, ProgramText
+    >>> program = ProgramText(lambda: ProgramParts({"WL_CUDA": 1}, (), ("int a;",)))
     >>> program().splitlines()
     ['#define WL_CUDA 1', '#line 1 "wrappers"', 'int a;']
     >>> len(program.digest)
     64
     """
 
-    def __init__(self, parts: Callable[[], Parts]) -> None:
+    def __init__(self, parts: Callable[[], ProgramParts]) -> None:
         self._parts = parts
 
     def __call__(self) -> str:

@@ -36,7 +36,7 @@ from pathlib import Path
 from ...core import operations  # noqa: F401  (fills the table)
 from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
 from .functors import functor_text
-from .program_text import INCLUDE, ROOT, Parts
+from .program_text import INCLUDE, ROOT, ProgramParts
 
 #: Codes of dtypes in the names of kernels, NumPy's without the byte order.
 VALUE_TYPES = {
@@ -142,10 +142,13 @@ def _parsed(signature: str) -> tuple[Parameter, ...]:
 def has_functor(operation: Operation) -> bool:
     """Return whether there is a functor of an operation: a step's, a package's, or one here."""
     return operation.is_map and (
-        operation.step is not None
-        or bool(operation.functor)
-        or (ROOT / header_of(operation)).exists()
+        operation.step is not None or bool(operation.functor) or _is_there(header_of(operation))
     )
+
+
+@cache
+def _is_there(header: str) -> bool:
+    return (ROOT / header).exists()
 
 
 def header_of(operation: Operation) -> str:
@@ -381,14 +384,23 @@ def program(
     roots : tuple of Path, optional
         Folders instead of ``backends``; the first one with a header has it.
     """
-    macros = _macros(dialect, warp, block, defines)
-    return Parts(macros, tuple(headers), tuple(wrappers), roots).text()
+    given = (dialect, headers, wrappers)
+    return program_parts(*given, warp=warp, block=block, defines=defines, roots=roots).text()
 
 
-def _macros(
-    dialect: str, warp: int, block: int, defines: Mapping[str, object] | None = None
-) -> dict[str, object]:
-    return {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
+def program_parts(
+    dialect: str,
+    headers: Iterable[str],
+    wrappers: Iterable[str],
+    *,
+    warp: int = 32,
+    block: int = 256,
+    defines: Mapping[str, object] | None = None,
+    roots: tuple[Path, ...] = (ROOT,),
+) -> ProgramParts:
+    """Return the parts of a program, see :func:`program`."""
+    macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
+    return ProgramParts(macros, tuple(headers), tuple(wrappers), roots)
 
 
 def map_parts(
@@ -399,12 +411,12 @@ def map_parts(
     *,
     warp: int = 32,
     block: int = 256,
-) -> Parts:
+) -> ProgramParts:
     """Return the parts of the program with map operations for these dtypes."""
     headers, functors = functors_of(given)
     wrappers = [map_wrapper(operation, value, index) for operation in given]
-    named = ("unified/map_simt.hpp", *headers)
-    return Parts(_macros(dialect, warp, block), named, (functors, *wrappers))
+    headers = ["unified/map_simt.hpp", *headers]
+    return program_parts(dialect, headers, [functors, *wrappers], warp=warp, block=block)
 
 
 def simt_parts(
@@ -416,10 +428,11 @@ def simt_parts(
     *,
     warp: int = 32,
     defines: Mapping[str, object] | None = None,
-) -> Parts:
+) -> ProgramParts:
     """Return the parts of the program with a kernel of ``backends/simt`` for these dtypes."""
     wrapper = simt_wrapper(kernel, value, index, **constants)
-    return Parts(_macros(dialect, warp, kernel.block, defines), (kernel.header,), (wrapper,))
+    given = (dialect, [kernel.header], [wrapper])
+    return program_parts(*given, warp=warp, block=kernel.block, defines=defines)
 
 
 def map_program(

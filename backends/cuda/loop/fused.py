@@ -13,7 +13,8 @@ from ...gpu.tape import TapeStep
 from ...simt import fused
 from ...simt.fused import REAL, Arguments, Kernel
 from ...simt.operands import CODES
-from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, program, stored_type
+from ...unified.program_text import ProgramText
+from ...unified.wrappers import INDEX_TYPES, VALUE_TYPES, functor, program_parts, stored_type
 from ..peers.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def kernel(
     if shape:
         entry = f'extern "C" __global__ void {shape} {{}}'
 
-    def compose(headers: Sequence[str], texts: Sequence[str]) -> str:
-        return program("CUDA", headers, texts, warp=warp, block=block, defines=defines)
+    def compose(headers: Sequence[str], texts: Sequence[str]) -> ProgramText:
+        given = ("CUDA", headers, texts)
+        return ProgramText(lambda: program_parts(*given, warp=warp, block=block, defines=defines))
 
     told = f"{block} {sorted((defines or {}).items())}"
     return fused.kernel(arguments, headers, extra, body, compose, told, entry)

@@ -233,7 +233,7 @@ class PersistentKernel:
 
 def loaded(device: CudaDevice, kernel: Kernel) -> Any:
     """Return a kernel that can be launched."""
-    return device.function(kernel.symbol, lambda: kernel.source)
+    return device.function(kernel.symbol, kernel.program)
 
 
 class LoopGraph:
@@ -264,7 +264,7 @@ class LoopGraph:
             if kernel is None:
                 yield from self._programs_of(step)
             else:
-                yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
+                yield kernel.symbol, kernel.program
 
     def _programs_of(self, step: TapeStep) -> Iterator[DeviceProgram]:
         """Yield the programs of calls that share no kernel."""

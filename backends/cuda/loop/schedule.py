@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ....core.calls import SpmvCall
@@ -86,12 +87,12 @@ class Phase:
     arnoldi: Arnoldi | None = None
     keeps_basis: bool = False
 
-    @property
+    @cached_property
     def spmv(self) -> SpmvCall | None:
         """The operands of the product, by name."""
         return None if self.product is None else SpmvCall(*self.product.arguments)
 
-    @property
+    @cached_property
     def gathers(self) -> int | None:
         """The address of the vector that the product gathers from."""
         return None if self.spmv is None else address(self.spmv.x)
@@ -101,7 +102,7 @@ class Phase:
         """Whether all blocks must wait for a sum."""
         return self.arnoldi is not None or (self.rows is not None and bool(self.rows[0].sums))
 
-    @property
+    @cached_property
     def reads(self) -> set[int]:
         """The vectors read elementwise, in the row of the work-item."""
         found: set[int] = set()
@@ -111,7 +112,7 @@ class Phase:
             found.add(address(self.arnoldi.w))
         return found | self._of_rows("out")
 
-    @property
+    @cached_property
     def writes(self) -> set[int]:
         """The vectors that are written."""
         found: set[int] = set()

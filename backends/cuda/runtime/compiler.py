@@ -91,7 +91,7 @@ def compile_source(source: str, architecture: str, name: str = "wollemi") -> byt
 CUBINS = CodeCache("cuda", ".cubin")
 
 
-class Place(NamedTuple):
+class CubinPlace(NamedTuple):
     """Where a cubin lies: in the wheel's archive, or in a file of the cache."""
 
     #: The key of the archive, or the name of the file.
@@ -114,17 +114,17 @@ def cached_cubin(source: str, architecture: str, name: str = "wollemi") -> bytes
     return placed_cubin(source, architecture, name)[0]
 
 
-def placed_cubin(source: str, architecture: str, name: str) -> tuple[bytes, Place]:
+def placed_cubin(source: str, architecture: str, name: str) -> tuple[bytes, CubinPlace]:
     """Return the cubin of a source as :func:`cached_cubin` does, and where it lies."""
     found = shipped(source, architecture, OPTIONS)
     if found is not None:
-        return found[1], Place(found[0], "")
+        return found[1], CubinPlace(found[0], "")
     key = _key_on_disk(source, architecture)
     code = CUBINS.get(key, lambda: compile_source(source, architecture, name))
-    return code, Place(CUBINS.file_name(key), checksum(code))
+    return code, CubinPlace(CUBINS.file_name(key), checksum(code))
 
 
-def cubin_at(place: Place, architecture: str) -> bytes | None:
+def cubin_at(place: CubinPlace, architecture: str) -> bytes | None:
     """Return the cubin of a place, or None if it is not there any more."""
     if not place.of_compiler:
         return shipped_as(place.name, architecture)

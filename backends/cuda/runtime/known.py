@@ -19,7 +19,7 @@ from typing import Any
 
 from ....core.cache import CodeCache
 from ...unified.program_text import ProgramText
-from .compiler import OPTIONS, Place, cubin_at, placed_cubin
+from .compiler import OPTIONS, CubinPlace, cubin_at, placed_cubin
 
 #: Notes of programs, a file for each architecture.
 NOTES = CodeCache("cuda_programs", ".json", limit=16 << 20)
@@ -40,7 +40,7 @@ class KnownCubins:
 
     def __init__(self, architecture: str) -> None:
         self.architecture = architecture
-        self._found: dict[str, Place] = {}
+        self._found: dict[str, CubinPlace] = {}
         self._lock = threading.Lock()
 
     @property
@@ -48,7 +48,7 @@ class KnownCubins:
         return "\0".join([self.architecture, *OPTIONS])
 
     @cached_property
-    def _noted(self) -> dict[str, Place]:
+    def _noted(self) -> dict[str, CubinPlace]:
         """The notes of earlier processes."""
         return self._read()[1]
 
@@ -73,7 +73,7 @@ class KnownCubins:
             self._note(program.digest, place)
         return code
 
-    def _note(self, digest: str, place: Place) -> None:
+    def _note(self, digest: str, place: CubinPlace) -> None:
         with self._lock:
             if not self._found:
                 atexit.register(self.save)
@@ -95,7 +95,7 @@ class KnownCubins:
         content = json.dumps({"compiler": compiler or before, "places": latest})
         NOTES.save(self._key, content.encode())
 
-    def _read(self) -> tuple[list[Any] | None, dict[str, Place]]:
+    def _read(self) -> tuple[list[Any] | None, dict[str, CubinPlace]]:
         """Return the compiler of the notes on disk, and the notes that are still right."""
         content = NOTES.load(self._key)
         if content is None:
@@ -103,7 +103,7 @@ class KnownCubins:
         try:
             told = json.loads(content)
             compiler = told["compiler"]
-            noted = {digest: Place(*place) for digest, place in told["places"].items()}
+            noted = {digest: CubinPlace(*place) for digest, place in told["places"].items()}
         except (ValueError, KeyError, TypeError):  # another version's
             return None, {}
         if compiler is None or _facts(compiler[0]) != compiler:

@@ -62,7 +62,7 @@ def programs(target: Target, dtype: str) -> Iterator[Program]:
     if dtype == DTYPES[0]:
         kernels += one_kernels(target, dtype)
     for kernel in kernels:
-        yield kernel.symbol, lambda kernel=kernel: kernel.source  # type: ignore[misc]
+        yield kernel.symbol, kernel.program
     yield from product_programs(target, dtype)
     if dtype == DTYPES[0]:
         yield from attention_programs(target)

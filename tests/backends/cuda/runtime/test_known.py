@@ -11,7 +11,7 @@ from wollemi.backends.cuda.runtime import archive, compiler, known
 from wollemi.backends.cuda.runtime.device import CudaDevice
 from wollemi.backends.gpu.compile_threads import CompileThreads
 from wollemi.backends.unified import program_text
-from wollemi.backends.unified.program_text import Parts, ProgramText
+from wollemi.backends.unified.program_text import ProgramParts, ProgramText
 
 NVRTC = ["/lib/libnvrtc.so.13", 7, 9]
 
@@ -30,7 +30,7 @@ def compiled(tmp_path, monkeypatch):
 
 
 def program(text="int a;", header="simt/lanes.hpp"):
-    return ProgramText(lambda: Parts({"WL_CUDA": 1}, (header,), (text,)))
+    return ProgramText(lambda: ProgramParts({"WL_CUDA": 1}, (header,), (text,)))
 
 
 def without_text(text="int a;"):
@@ -120,7 +120,7 @@ def test_the_digest_changes_with_everything_that_the_text_depends_on(tmp_path):
     def digest(wrapper="int a;", warp=32):
         for function in (program_text._read, program_text._digest_of, program_text._pieces):
             function.cache_clear()
-        return Parts({"WL_WARP": warp}, ("one.hpp",), (wrapper,), (tmp_path,)).digest()
+        return ProgramParts({"WL_WARP": warp}, ("one.hpp",), (wrapper,), (tmp_path,)).digest()
 
     first = digest()
     assert digest() == first
