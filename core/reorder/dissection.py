@@ -61,7 +61,7 @@ def nested_dissection(A: Any, method: str = "auto") -> Permutation:
     both.setdiag(0)
     both.eliminate_zeros()
     if metis is not None and matrix.shape[0]:
-        order, _ = metis.nested_dissection(xadj=both.indptr, adjncy=both.indices)
+        order, _ = metis.nested_dissection(metis.CSRAdjacency(both.indptr, both.indices))
         return as_permutation(np.asarray(order), matrix)
     return as_permutation(_by_levels(both.indptr, both.indices), matrix)
 

@@ -55,7 +55,8 @@ class SingularValues(Described, metaclass=Configurable):
     -----
     ``A V = U B`` and ``A.H U = V B.H + beta v e.T`` are made by products with ``A`` and ``A.H`` in
     turn, both bases orthonormal by Gram-Schmidt twice. Singular values are computed from the small
-    ``B`` and not as square roots of eigenvalues, so that small ones keep their digits.
+    ``B`` and not as square roots of eigenvalues, so that small ones keep their digits. A multiple
+    singular value is found once; its other copies appear late, through rounding, or never.
 
     References
     ----------

@@ -32,6 +32,7 @@ def fill(S: sp.csr_array, order: np.ndarray) -> int:
     return sum(len(row) for row in below)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "order", [amd, nested_dissection, lambda A: nested_dissection(A, "levels")]
 )
