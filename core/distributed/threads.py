@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -83,12 +86,36 @@ class Stage:
             self.resets += 1
 
 
+#: Seconds that the end of the process waits for the threads of members.
+LAST = 1.0
+
+#: The threads of members that are there, and their tasks.
+_TASKS: weakref.WeakKeyDictionary[threading.Thread, SimpleQueue[Any]]
+_TASKS = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def _end_all() -> None:
+    """End the threads of members before the interpreter and the drivers of devices go.
+
+    A thread that ends gives back the objects of its own, such as memory that a driver has pinned. A
+    member that is still at work gets no more than :data:`LAST` seconds.
+    """
+    found, until = list(_TASKS.items()), perf_counter() + LAST
+    for _, tasks in found:
+        tasks.put(None)
+    for thread, _ in found:
+        thread.join(max(until - perf_counter(), 0.0))
+
+
 class Worker:
-    """The thread of a member. The end of the process does not wait for it."""
+    """The thread of a member."""
 
     def __init__(self, name: str) -> None:
         self._tasks: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=_work, args=(self._tasks,), name=name, daemon=True).start()
+        thread = threading.Thread(target=_work, args=(self._tasks,), name=name, daemon=True)
+        _TASKS[thread] = self._tasks
+        thread.start()
 
     def submit(self, function: Callable[[*Ts], R], *operands: *Ts) -> Future[R]:
         """Have the thread call a function; return where its result will be."""

@@ -106,6 +106,8 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
         executor.play(work.leaving)
         # Likely the solution: to ask for its copy takes the host no time while the device works.
         executor.copy_into(x, work.x)
+        if executor.links is not None:
+            executor.links.await_graph()  # it hears of a member that will not answer
         members = transfer.peek()
     except KeyboardInterrupt:
         return FirstCycle(None, 0, verified=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -31,6 +33,32 @@ def test_a_member_that_raises_ends_the_others(kind: str) -> None:
     assert time.perf_counter() - began < 5
     assert raised.value.__notes__ == [f"on member 2 of 3, {kind}"]
     assert group.run(lambda member: member.links.all(member.links.rank)) == [[0, 1, 2]] * 3
+
+
+AT_EXIT = """
+import os, threading
+import wollemi as wl
+
+class Resource:
+    def __del__(self):
+        os.write(1, f"{threading.get_ident() == self.owner} ".encode())
+
+own = threading.local()
+
+def program(member):
+    own.resource = Resource()
+    own.resource.owner = threading.get_ident()
+
+group = wl.distributed.Group(["reference"] * 3)
+group.run(program)
+"""
+
+
+def test_members_give_back_objects_of_their_own_before_the_process_ends() -> None:
+    """A driver of a device may be gone when the interpreter takes them away."""
+    command = [sys.executable, "-c", AT_EXIT]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"] * 3
 
 
 def test_a_callback_that_raises_ends_the_solve(kind: str) -> None:

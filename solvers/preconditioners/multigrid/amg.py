@@ -121,8 +121,8 @@ class Amg(Multigrid):
     borders. For ``"aggregation"`` each member makes aggregates of its own rows alone, and treats
     couplings to other members as if they were on the diagonal, so that the near null space is still
     interpolated exactly; iterations grow a little with the members. A level of at most 8,192 rows,
-    or of at most a million entries on GPUs, is gathered: every member has all further levels, and
-    does their work.
+    or of at most four million entries on GPUs, is gathered: every member has all further levels,
+    and does their work.
 
     References
     ----------
