@@ -222,6 +222,11 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         """Return a function that takes back an update after this call; nothing by default."""
         return lambda: None
 
+    @property
+    def _row_factors(self) -> Array | None:
+        """The numbers, shape (n,), that rows are multiplied by; None if more than that is done."""
+        return None
+
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.
 

@@ -66,6 +66,10 @@ class Diagonal(Matrix):
         self.executor.run(vector.scale_rows, self.data, x, y, alpha, beta)
 
     @property
+    def _row_factors(self) -> Array:
+        return self.data
+
+    @property
     def T(self) -> Diagonal:
         """The matrix itself."""
         return self

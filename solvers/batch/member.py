@@ -122,6 +122,7 @@ class Member:
         if not work.iteration.resident or not work.beginning.resident:
             return None
         work.vectors("b")
+        work.of_batch = True
         on, status = self.executor, work.status
 
         def measure() -> None:

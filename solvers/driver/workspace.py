@@ -65,6 +65,9 @@ class Workspace:
         Whether ``A`` was applied, and so has prepared its one-time data.
     applies_M : bool
         Whether a solver of a user's class is known to apply ``M``.
+    of_batch : bool
+        Whether it is the workspace of one system of a batch. Kernels of batches find the values
+        that differ between systems by the operations on them, so that each is one of its own.
     kept, best : arrays, shape (n, k) and (k,)
         The best iterates that were verified, and the norms of their residuals; made when a solve
         goes into a second cycle.
@@ -91,6 +94,7 @@ class Workspace:
     updates: int
     applied: bool
     applies_M: bool
+    of_batch: bool
     scales: Scales
     residual: ResidualOfWorkspace
 
@@ -105,7 +109,7 @@ class Workspace:
         self.status = Status(self.executor, columns, A.dtype)
         self.outdated: list[Any] = []
         self.holds_copies, self.updates = False, 0
-        self.applied = self.applies_M = False
+        self.applied = self.applies_M = self.of_batch = False
         Matrix.recorders.add(self)
         self.vectors("x", "r")
         if M is not None and M.resident:
@@ -135,6 +139,11 @@ class Workspace:
         for operator in (self.A_T, self.M_T):
             if operator is not None and operator.resident:
                 operator._apply(self.r, self.x, 1.0, 0.0)  # prepares its one-time data
+
+    def row_factors(self) -> Array | None:
+        """Return the numbers that ``M`` multiplies rows by, if a step may do it in its place."""
+        factors = None if self.M is None or self.of_batch else self.M._row_factors
+        return factors if factors is not None and factors.dtype == self.dtype else None
 
     def follows(self, M: LinOp | None) -> bool:
         """Return whether the operators of this workspace have the values of the solver's ``M``."""

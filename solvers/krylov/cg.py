@@ -8,7 +8,7 @@ from ...core.step import INDEFINITE, NOT_FINITE, Step, Steps, dot, finite, norm2
 from ..driver.workspace import Workspace
 from .base import KrylovSolver
 
-step = Steps("cg", vectors="x r z p q", scalars="rho rho_old pq")
+step = Steps("cg", vectors="x r z p q", rows="factors", scalars="rho rho_old pq")
 
 
 def require_positive(w: Workspace, value: Any) -> None:
@@ -53,6 +53,18 @@ def weigh(w: Workspace) -> None:
 
 
 @step
+def update_scaled(w: Workspace) -> None:
+    """Do ``update`` and ``weigh`` in one pass, with z = factors r for M r; observes |r|."""
+    alpha = w.rho / w.pq
+    w.x += alpha * w.p
+    w.r -= alpha * w.q
+    w.z = w.factors * w.r
+    w.rho_old, w.rho = w.rho, dot(w.r, w.z)
+    w.observe(sqrt(norm2(w.r)))
+    require_positive(w, w.rho)
+
+
+@step
 def direction(w: Workspace) -> None:
     """Set p = z + beta p with beta = rho / rho_old."""
     beta = w.rho / w.rho_old
@@ -84,7 +96,8 @@ class Cg(KrylovSolver):
     A direction of no or negative curvature ends a column as *indefinite*.
 
     One iteration without ``M`` moves the matrix once and 13 vectors: 2 for the product, 2 for the
-    curvature, 6 for the update, 3 for the direction.
+    curvature, 6 for the update, 3 for the direction. A diagonal ``M``, such as Jacobi, moves 2
+    more: it is a part of the update.
 
     References
     ----------
@@ -124,8 +137,13 @@ class Cg(KrylovSolver):
         w = work
         w.A._apply(w.p, w.q, 1.0, 0.0)  # q = A p
         self.CURVATURE(w)  # 3: <p, A p>
-        update(w)  # 3 to 5: alpha, x, r; rho = |r|^2 unless M says otherwise
-        if w.M is not None:
-            w.M._apply(w.r, w.z, 1.0, 0.0)  # 6: z = M r
-            weigh(w)  # 7: rho = <r, z>
+        factors = w.row_factors()
+        if factors is not None:
+            w.factors = factors
+            update_scaled(w)  # 3 to 7: a diagonal M takes no pass of its own
+        else:
+            update(w)  # 3 to 5: alpha, x, r; rho = |r|^2 unless M says otherwise
+            if w.M is not None:
+                w.M._apply(w.r, w.z, 1.0, 0.0)  # 6: z = M r
+                weigh(w)  # 7: rho = <r, z>
         direction(w)  # 7, 8: p = z + beta p

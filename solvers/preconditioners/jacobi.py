@@ -116,6 +116,11 @@ class Jacobi(Preconditioner):
         self.inverse._apply(x, y, alpha, beta)
 
     @property
+    def _row_factors(self) -> Array | None:
+        """The inverse of the diagonal, unless a subclass applies more than it."""
+        return self.inverse._row_factors if type(self)._apply is Jacobi._apply else None
+
+    @property
     def T(self) -> Jacobi:
         """The inverse of the transpose's diagonal: the same."""
         return self
