@@ -96,9 +96,13 @@ OF_NAMES = {
     "savemat": "wl.write(file, A)",
     "mmwrite": "wl.write(file, A)",
     "spmv": "A @ x",
-    "ruge_stuben_solver": "wl.solvers.Multigrid(A), or wl.preconditioners.Amg(A)",
-    "smoothed_aggregation_solver": 'wl.preconditioners.Amg(A, kind="aggregation")',
-    "rootnode_solver": 'wl.preconditioners.Amg(A, kind="aggregation")',
+    "ruge_stuben_solver": "M = wl.preconditioners.Amg(A), and wl.solvers.Cg(A, M).solve(b)",
+    "smoothed_aggregation_solver": (
+        'M = wl.preconditioners.Amg(A, kind="aggregation"), and wl.solvers.Cg(A, M).solve(b)'
+    ),
+    "rootnode_solver": (
+        'M = wl.preconditioners.Amg(A, kind="aggregation"), and wl.solvers.Cg(A, M).solve(b)'
+    ),
 }
 
 #: By the names of attributes of SciPy's and CuPy's matrices.
@@ -130,6 +134,34 @@ OF_ATTRIBUTES = {
     "col": "A.tocoo().col",
     "blocksize": "A.tobsr().blocksize",
     "iloc": "A[rows, columns]",
+}
+
+#: By the names of methods of other libraries' preconditioners, and of hierarchies.
+OF_PRECONDITIONERS = {
+    "solve": "wl.solvers.Cg(A, M).solve(b), or wl.solve(A, b, M=M); one application is M @ b",
+    "psolve": "M @ b",
+    "aspreconditioner": "wl.solvers.Cg(A, M): the object itself is the preconditioner",
+}
+OF_HIERARCHIES = {
+    "solve": (
+        "wl.solvers.Cg(A, M).solve(b), which PyAMG calls accel='cg', or "
+        "wl.solvers.Multigrid(A, M).solve(b) for cycles alone; one cycle is M @ b"
+    ),
+    "operator_complexity": "M.report().operator_complexity",
+    "grid_complexity": "M.report().grid_complexity",
+    "cycle_complexity": "M.report(), which has the complexities of operators and grids",
+}
+
+#: By the names of PyAMG's parameters without a counterpart of one name: how to get the same.
+OF_HIERARCHY_OPTIONS = {
+    "max_levels": "coarse_rows= ends the coarsening: the rows of the coarsest level",
+    "CF": 'kind="classical" chooses coarse rows by PMIS',
+    "interpolation": "width= bounds the entries of a row of the interpolation",
+    "smooth": 'kind="aggregation" smooths its interpolation always; smoother= is that of cycles',
+    "aggregate": 'kind="aggregation" makes aggregates, and block_size= gives nodes their unknowns',
+    "symmetry": "the levels of a Hermitian matrix are Hermitian without it",
+    "improve_candidates": "near_null= takes vectors as they are",
+    "keep": "M.levels has the matrices and interpolations of every level",
 }
 
 

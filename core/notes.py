@@ -14,6 +14,7 @@ class Topic(Enum):
     LONGER = auto()  #: that x is one of many solutions and perhaps not the shortest
     ERROR = auto()  #: that x may have a large error
     ASYMMETRY = auto()  #: that A differs a little from its conjugate transpose
+    REMEDY = auto()  #: a quicker way to the same result
 
 
 class Note(str):
@@ -44,9 +45,9 @@ class Note(str):
         return made
 
 
-def is_about(note: str, topic: Topic) -> bool:
-    """Return whether a note has this topic."""
-    return isinstance(note, Note) and note.topic is topic
+def is_about(note: str, *topics: Topic) -> bool:
+    """Return whether a note has one of these topics."""
+    return isinstance(note, Note) and note.topic in topics
 
 
 def without(notes: Iterable[str], topic: Topic) -> list[str]:

@@ -154,6 +154,9 @@ class Configurable(OperatorType):
     #: The spellings of options that still work and warn.
     old_options: OldOptions | None = None
 
+    #: Options of other libraries' classes without a counterpart of one name: how to get the same.
+    _other_options: Mapping[str, str] = MappingProxyType({})
+
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         """Make an instance, or settings if no matrix is given."""
         if not arguments and "A" not in options:
@@ -227,7 +230,8 @@ def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> 
     """
     for name in options:
         if name not in known:
-            words = parameter_hint(name, known)
+            elsewhere = kind._other_options.get(name) if isinstance(kind, Configurable) else None
+            words = parameter_hint(name, known) if elsewhere is None else f"{elsewhere}; "
             raise InvalidArgument(
                 f"{kind.__name__} has no option {name!r}; {words}its options: {', '.join(known)}"
             )

@@ -24,6 +24,7 @@ _SYNONYMS = {
     "precond": "M",
     "prec": "M",
     "solver": "method",
+    "accel": "method",
     "which": "largest",
     "B": "near_null",
     "strength": "theta",

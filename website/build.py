@@ -21,6 +21,7 @@ from . import places
 from .finish import repair
 from .gallery import write_gallery
 from .menu import write_tabs
+from .packages import packages, write_packages
 from .places import HTML, PAGES, ROOT, WORK
 from .reference import write_reference
 from .tutorials import write_tutorials
@@ -46,6 +47,7 @@ FOLDERS = {
     "benchmarks/results/": "benchmarks/README.md",
 }
 FOLDERS |= {name.rstrip("/"): page for name, page in FOLDERS.items()}
+FOLDERS |= {f"examples/{folder.name}": f"examples/{folder.name}.md" for folder in packages()}
 
 
 def copy_pages() -> None:
@@ -84,8 +86,10 @@ def with_links(text: str, folder: Path) -> str:
 
 
 def _page_of_program(place: str) -> str | None:
-    """Return the page that shows a program of the gallery, or a tutorial."""
+    """Return the page that shows a program of the gallery or a tutorial, or describes records."""
     folder, _, name = place.rpartition("/")
+    if folder == "benchmarks/results" and name.endswith(".jsonl"):
+        return "benchmarks/README.md"
     shown = folder in ("examples", "docs/tutorials") and name.endswith(".py")
     return f"{place.removesuffix('.py')}.md" if shown else None
 
@@ -111,6 +115,7 @@ def write_pages() -> None:
     copy_pages()
     for about, write in (
         ("the examples run", write_gallery),
+        ("the packages of the examples", write_packages),
         ("the tutorials run", write_tutorials),
         ("the records of the benchmarks", write_generated),
         ("the reference", write_reference),

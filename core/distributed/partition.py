@@ -137,7 +137,8 @@ class Partition:
         """Write the partition to a file of NumPy (``.npz``), for :meth:`load`.
 
         A program that starts again then shares matrices as before, without another run of METIS.
-        Every rank has the whole partition: one of them writes it.
+        Every rank has the whole partition: one of them writes it. The file appears when it is
+        whole, so that a rank that waits for it may load it.
 
         Examples
         --------
@@ -149,11 +150,13 @@ class Partition:
         ...     Partition.load(file).rows(1)
         array([0, 2])
         """
-        with open(path, "wb") as file:
+        unfinished = f"{os.fspath(path)}.{os.getpid()}"
+        with open(unfinished, "wb") as file:
             if self.numbers is None:
                 np.savez_compressed(file, offsets=self.offsets)
             else:
                 np.savez_compressed(file, offsets=self.offsets, numbers=self.numbers)
+        os.replace(unfinished, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Partition:

@@ -19,9 +19,9 @@ from ..errors import (
 )
 from ..executor import Executor
 from ..formats import Dense, Matrix, validate
-from . import harwell_boeing, matlab, matrix_market, numpy_files, smtx
+from . import harwell_boeing, matlab, matrix_market, numpy_files, smtx, text
 from .entries import Compressed, Coordinates, HostArray, in_format, known_format
-from .source import Source, truncated
+from .source import PLAIN, Source, truncated
 
 Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -32,6 +32,7 @@ _PARSERS = {
     "mat": matlab.parse,
     "npz": numpy_files.parse_npz,
     "npy": numpy_files.parse_npy,
+    **dict.fromkeys(PLAIN, text.parse),
 }
 
 
@@ -44,8 +45,9 @@ def read(file: Readable, *, format: str | None = None, executor: Any = None) -> 
         ``.mtx`` (Matrix Market), ``.npz`` (``scipy.sparse.save_npz``), ``.npy``, ``.smtx`` (DLMC:
         a pattern, its values are ones), ``.hb``, ``.rb`` or the type of the matrix such as ``.rua``
         (Harwell-Boeing, Rutherford-Boeing), or ``.mat`` (MATLAB before 7.3: the only sparse matrix
-        in the file, or ``Problem.A`` as in the SuiteSparse Matrix Collection). The text formats may
-        be compressed: ``.gz``, ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes
+        in the file, or ``Problem.A`` as in the SuiteSparse Matrix Collection). ``.txt``, ``.dat``
+        and ``.csv`` have the numbers of a vector or of a dense matrix. The text formats may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``. The ending of a path decides, or the first bytes
         of an open file; it is read from its current position and left open.
     format : str, optional
         Of the matrix: ``"csr"``, ``"coo"``, ``"csc"``, ``"ell"``, ``"sellp"``, ``"hybrid"``,
@@ -103,7 +105,8 @@ def read_vector(file: Readable) -> HostArray:
     Parameters
     ----------
     file : str, Path or open file
-        Any file that :func:`read` takes; a sparse one is made dense.
+        Any file that :func:`read` takes, such as a text with one number on each line; a sparse one
+        is made dense.
 
     Raises
     ------

@@ -23,7 +23,9 @@ COMPRESSED: dict[str, tuple[bytes, str, int | None]] = {
     ".xz": (b"\xfd7zXZ\0", "lzma", None),
 }
 
-TEXT_KINDS = ("mtx", "smtx", "hb")
+#: Plain text, by ending.
+PLAIN = ("txt", "dat", "csv")
+TEXT_KINDS = ("mtx", "smtx", "hb", *PLAIN)
 KINDS = (*TEXT_KINDS, "npz", "npy", "mat")
 
 #: Other endings of Harwell-Boeing and Rutherford-Boeing files: the type of the matrix, or .rb.
@@ -31,8 +33,8 @@ _BOEING = re.compile(r"rb|[rcpi][suhzr][ae]", re.IGNORECASE)
 
 #: The known endings, for messages.
 KNOWN = (
-    ".mtx, .smtx, .hb, .rb and the three letters of a Harwell-Boeing type such as .rua (each also "
-    "followed by .gz, .bz2 or .xz), .npz, .npy and .mat"
+    ".mtx, .smtx, .hb, .rb, the three letters of a Harwell-Boeing type such as .rua, and .txt, "
+    ".dat or .csv with numbers alone (each also followed by .gz, .bz2 or .xz), .npz, .npy and .mat"
 )
 
 #: The first bytes of an open file, letters in lower case, tell its kind; a .smtx file begins with

@@ -16,7 +16,7 @@ from ..errors import InvalidArgument, MissingFile
 from ..formats import Coo, Dense, Matrix
 from ..linop import LinOp
 from ..operands import to_host
-from .source import kind_of
+from .source import PLAIN, kind_of
 
 _OPENERS: dict[str, Callable[..., Any]] = {
     "": open,
@@ -32,8 +32,8 @@ def write(path: str | Path, matrix: Any) -> None:
     Parameters
     ----------
     path : str or Path
-        ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``), ``.npz`` (sparse) or ``.npy``
-        (dense).
+        ``.mtx`` (also ``.mtx.gz``, ``.mtx.bz2``, ``.mtx.xz``), ``.npz`` (sparse), or ``.npy``,
+        ``.txt``, ``.dat`` and ``.csv`` (dense; the texts also compressed).
     matrix : matrix or array
         The matrix; all its digits are kept.
 
@@ -76,16 +76,25 @@ def write(path: str | Path, matrix: Any) -> None:
         np.save(path, host)
     elif kind == "mtx":
         columns = host.reshape(-1, 1) if dense and host.ndim == 1 else host
-        digits = np.finfo(columns.dtype).precision + 3 if columns.dtype.kind in "fc" else None
+        digits = _digits(columns.dtype)
         with _OPENERS[compression](path, "wb") as file:
             mmwrite(
                 cast("IO[bytes]", _Forward(file)), columns, precision=digits, symmetry="general"
             )
+    elif kind in PLAIN and dense:
+        with _OPENERS[compression](path, "wb") as file:
+            shown = "%d" if host.dtype.kind in "biu" else f"%.{_digits(host.dtype)}g"
+            np.savetxt(file, host, fmt=shown, delimiter="," if kind == "csv" else " ")
     else:
         raise InvalidArgument(
             f"{path}: {'an array' if dense else 'a sparse matrix'} is not written as .{kind}; use "
             f"{'.mtx or .npy' if dense else '.mtx or .npz'}"
         )
+
+
+def _digits(dtype: Any) -> int | None:
+    """Return the digits that tell two numbers of a dtype apart; None for integers."""
+    return int(np.finfo(dtype).precision) + 3 if dtype.kind in "fc" else None
 
 
 class _Forward:

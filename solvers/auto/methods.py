@@ -14,7 +14,7 @@ from ..direct import Direct
 from ..krylov.base import KrylovSolver
 from ..least_squares.base import LeastSquaresSolver
 from ..preconditioners.names import options_in
-from ..registry import LEAST_SQUARES, SOLVERS
+from ..registry import LEAST_SQUARES, OWN_PRECONDITIONERS, SOLVERS
 
 AUTO, DIRECT = "auto", "direct"
 
@@ -29,21 +29,25 @@ class SolveLimits(NamedTuple):
 
 
 def belongs_to(name: str, value: Any) -> str:
-    """Return the words that say which method has an option, or nothing.
+    """Return the words that say which method or preconditioner has an option, or nothing.
 
     Examples
     --------
     >>> belongs_to("damp", 3.0)
     'damp belongs to Lsmr: write method="lsmr:damp=3.0"; '
+    >>> belongs_to("theta", 0.5)
+    'theta belongs to Amg: write M="amg:theta=0.5"; '
     """
-    for table in (LEAST_SQUARES, SOLVERS):
-        for method in table:
-            kind: type = table[method]
+    shown = value if isinstance(value, (bool, int, float, str)) else "..."
+    tables: tuple[tuple[str, Mapping[str, Any]], ...] = (
+        ("method", LEAST_SQUARES), ("method", SOLVERS), ("M", OWN_PRECONDITIONERS),
+    )  # fmt: skip
+    for parameter, table in tables:
+        for known in table:
+            kind: type = table[known]
+            words = f'{name} belongs to {kind.__name__}: write {parameter}="{known}:{name}={shown}"'
             if name in option_names(kind):
-                shown = value if isinstance(value, (bool, int, float, str)) else "..."
-                return (
-                    f'{name} belongs to {kind.__name__}: write method="{method}:{name}={shown}"; '
-                )
+                return f"{words}; "
     return ""
 
 
@@ -69,10 +73,14 @@ class AskedMethod:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def without_limits(self, given: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
-        """Return the method without its limits, and all limits: limits of settings come first."""
+        """Return the method without its limits, and all limits: limits of settings come first.
+
+        ``atol`` of a least squares solver is a tolerance of its own rules, and no limit of a norm.
+        """
         if not self.options:
             return self, given
-        own = {name: self.options[name] for name in SolveLimits._fields if name in self.options}
+        limits = set(SolveLimits._fields) - ({"atol"} if self.is_least_squares else set())
+        own = {name: value for name, value in self.options.items() if name in limits}
         rest = {name: value for name, value in self.options.items() if name not in own}
         return replace(self, options=rest), given._replace(**own)
 

@@ -20,7 +20,7 @@ from ..least_squares.base import COLUMNS
 from ..least_squares.lsmr import Lsmr
 from ..least_squares.result import LeastSquaresResult
 from .candidates import DIRECT
-from .least_squares import column_norms, dense_shortest, fits_densely
+from .least_squares import LEAST, MOST, TIGHTER, column_norms, dense_shortest, fits_densely
 from .methods import AskedMethod
 
 #: The notes on a solution by factors.
@@ -65,10 +65,13 @@ def solve_rectangular(
     block = as_block(A.executor, b, A.shape[0], "b")
     largest = float(np.max(norms(A.executor, block), initial=0.0))
     tolerance = max(rtol, atol / largest if largest > 0 else 0.0)
-    options = {"atol": rtol, "btol": tolerance, "conlim": 0.0, "maxiter": maxiter}
+    options = {"atol": _least(A, rtol), "btol": tolerance, "conlim": 0.0, "maxiter": maxiter}
     found: LeastSquaresResult = kind(A, M, **(options | dict(asked.options))).solve(
         b, x0, callback=callback
     )
+    if not asked.options.get("damp"):
+        threshold = np.maximum(rtol * norms(A.executor, block), atol)
+        found = judged_as_system(A, found, threshold, x0, M)
     label = COLUMNS if isinstance(M, str) else ""
     tried = [
         AttemptRecord(
@@ -82,6 +85,32 @@ def solve_rectangular(
         tried += factored
         notes += said
     return replace(found, notes=notes, attempts=tried, M=tried[-1].M)
+
+
+def _least(A: LinOp, rtol: float) -> float:
+    """Return the tolerance of the rule on ``A^H r``: of a square system ``|r|`` is to end it."""
+    square = A.shape[0] == A.shape[1]
+    return float(np.clip(TIGHTER * rtol, LEAST, MOST)) if square else rtol
+
+
+def judged_as_system(
+    A: LinOp, found: LeastSquaresResult, threshold: Any, x0: Any, M: Any
+) -> LeastSquaresResult:
+    """Return a result on a square matrix with the verdicts that other methods give.
+
+    A column with a residual above its threshold is no solution of the system: it ends as *least
+    squares*, and not as converged. Results on other matrices stay as they are.
+    """
+    if A.shape[0] != A.shape[1]:
+        return found
+    is_shortest = x0 is None and (M is None or (isinstance(M, str) and M == "none"))
+    stops = [
+        Stop.LEAST_SQUARES if stop == Stop.CONVERGED and norm > limit else stop
+        for stop, norm, limit in zip(
+            found.stops, np.atleast_1d(found.residual_norm), threshold, strict=True
+        )
+    ]
+    return replace(found, stops=stops, is_shortest=is_shortest)
 
 
 def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:

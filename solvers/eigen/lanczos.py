@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .base import EigenSolver, agreement_of, basis_size, require_tolerances, sta
 from .krylov_basis import KrylovBasis
 from .result import EigenResult
 from .scale import ROUNDING, Measure, is_rounding, rescaled, with_scaled_entries
+from .slow import is_long, remedy, warn_of_slowness
 from .transformed import Transformed
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     which : {"LM", "SM", "LA", "SA", "BE"}
         Largest or smallest by modulus, largest, smallest, or from both ends; with ``sigma`` it
         refers to the transformed eigenvalues, so that ``"LM"`` selects the ones nearest to
-        ``sigma``.
+        ``sigma``. The smallest ones of a large matrix take many restarts without ``sigma``, and a
+        warning names the remedy.
     sigma : float, optional
         Finds eigenvalues near it, with the inverse of ``A - sigma B``.
     mode : {"normal", "buckling", "cayley"}
@@ -96,8 +98,9 @@ class Lanczos(EigenSolver, metaclass=Configurable):
     late, or not at all, as in ARPACK, which ``notes`` tell. :class:`Lobpcg` finds as many as its
     block has vectors.
 
-    The search also ends where the residuals meet the tolerance although the errors of the
-    transformed matrix, with rounding of its own inverse, no longer fall.
+    A search for small eigenvalues without ``sigma`` warns, once it has taken about a second, that
+    ``sigma=0`` is quicker. The search also ends where the residuals meet the tolerance although the
+    errors of the transformed matrix, with rounding of its own inverse, no longer fall.
 
     A step moves the matrix once and the basis four times. Vectors are computed on the executor, and
     the small tridiagonal problem by LAPACK on the host.
@@ -299,6 +302,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
             seconds=time.perf_counter() - began,
             notes=[
                 *self.notes,
+                *found.notes,
                 *getattr(self.inverse, "notes", []),
                 *_copies(pencil, found.values[order]),
             ],
@@ -323,6 +327,7 @@ class Lanczos(EigenSolver, metaclass=Configurable):
         restarts = since = 0
         best = np.inf
         history: list[tuple[Numbers, Numbers]] = []
+        slow: list[str] = []
         while True:
             basis.grow()
             T = basis.T[: basis.used, : basis.used]
@@ -350,14 +355,25 @@ class Lanczos(EigenSolver, metaclass=Configurable):
                 found = self._true_pairs(basis, operator, values[wanted], Y[:, wanted], seen)
                 missed = found.norms > found.limits
                 if over or tolerance < 1e-3 * eps or not missed.any():
-                    return replace(found, restarts=restarts, history=history)
+                    return replace(found, restarts=restarts, history=history, notes=slow)
                 # the residual of the pencil is that of the operator, times the norm of A
                 tolerance *= 0.1 if done.all() else 1.0
+            slow = slow or self._told_slowness(basis, int(np.count_nonzero(done)))
             # converged pairs are locked, or the last pair waits for the others' vectors
             extra = max(int(np.count_nonzero(done)), (self.ncv - self.k) // 2)
             kept = order[: min(self.k + extra, self.ncv - 1)]
             basis.restart(values[kept], Y[:, kept])
             restarts += 1
+
+    def _told_slowness(self, basis: KrylovBasis, done: int) -> list[str]:
+        """Warn where small eigenvalues are sought without an inverse for long; return the note."""
+        if self.sigma is not None or self.which not in ("SM", "SA"):
+            return []
+        if not is_long(basis.products, self.shape[0], self.ncv, getattr(self.A, "nnz", 0)):
+            return []
+        words = remedy(self.which, self.A, self.k)
+        call = f'Lanczos(which="{self.which}")'
+        return [warn_of_slowness(call, done, self.k, basis.products, words)]
 
     def _true_pairs(
         self, basis: KrylovBasis, operator: Transformed, values: Numbers, Y: Numbers, seen: float
@@ -439,3 +455,4 @@ class _Found:
     limits: Numbers
     restarts: int
     history: list[Any]
+    notes: list[str] = field(default_factory=list)

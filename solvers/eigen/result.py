@@ -30,7 +30,7 @@ SENTENCES = {
     ),
     Stop.MAX_ITERATIONS: (
         "not converged: the iteration limit was reached; raise maxiter or ncv, loosen rtol, or "
-        "give a preconditioner or sigma"
+        "give sigma (Lanczos) or a preconditioner (Lobpcg)"
     ),
     Stop.OUT_OF_RANGE: (
         "out of range: the eigenvalue overflows or underflows double precision in the units of A "

@@ -37,7 +37,7 @@ from ..driver.scaling import (
     scaled_back,
 )
 from ..driver.watching import SolveWatchers, finish, memory_events, says_stop
-from .result import LeastSquaresResult
+from .result import ORTHOGONAL, LeastSquaresResult
 from .verdict import LeastSquaresVerdict
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ Numbers = np.ndarray[Any, Any]
 #: By how much more the norm of a matrix may be than its longest product with a vector of the
 #: process; their columns are at most this much shorter than the norm of the whole.
 TWICE = 2.0
+
+#: The part of ``|b|`` from which on a residual is as long as ``b``.
+NOTHING_REACHED = 1 - 1e-6
 
 #: Norms of right-hand sides that are left as they are: squares of ``A^H r`` are much smaller.
 NEAR_ONE = (0.25, 4.0)
@@ -210,6 +213,18 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             seen = np.nan_to_num(self.norm_normal / self.norm_r, posinf=0.0)
         self.longest = np.maximum(self.longest, seen)
 
+    def _bound_norm(self) -> None:
+        """Raise the lower bounds of ``|A|`` to ``|A t| / |t|`` with ``t = A^H r``.
+
+        With ``M`` the process gives bounds in the metric of ``M`` alone, and ``|A^H r| / |r|`` is
+        near zero where ``b`` is nearly orthogonal to the range of ``A``.
+        """
+        work = self.work
+        work.A._apply(work.t, work.u, 1.0, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = norms(self.executor, work.u) / norms(self.executor, work.t)
+        self.longest = np.maximum(self.longest, np.nan_to_num(seen, posinf=0.0))
+
     def _checked_norm(self, norm: Numbers, block: Array) -> Numbers:
         """Return norms, found again where their squares left the range of the dtype."""
         low = LEAST_NORM[self.real]
@@ -236,6 +251,8 @@ class LeastSquaresSolve(LeastSquaresVerdict):
 
     def _judge_start(self) -> None:
         self._leave_long_starts()
+        if self.work.M is not None:
+            self._bound_norm()
         begun = self._in_given_units(self.norm_normal)
         for c in range(self.k):
             self.history[c].append(float(begun[c]))
@@ -435,7 +452,16 @@ class LeastSquaresSolve(LeastSquaresVerdict):
             if variance is None
             else self.edge.leave(executor.copy(variance), self.asked),
             notes=self._notes(),
+            explained=self._explained(),
         )
+
+    def _explained(self) -> dict[Stop, str]:
+        """Return the sentence on columns that converged although the residual is all of ``b``."""
+        whole = self.norm_r >= NOTHING_REACHED * self.norm_b
+        least = np.isin(self.rules, (0, 2, 5)) & (self.final == Stop.CONVERGED)
+        if self.solver.damp or not np.all(whole & least & (self.sides.norm > 0)):
+            return {}
+        return {Stop.CONVERGED: ORTHOGONAL}
 
     def _notes(self) -> list[str]:
         """Name entries of the matrix that are not finite, where a column ended because of them."""

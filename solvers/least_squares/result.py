@@ -22,6 +22,14 @@ RULES = {
     7: "the iteration limit was reached",
 }
 
+#: In place of the rules where the start is no solution of ``A x = b``, and where no x is better
+#: than zero.
+BEST_START = "converged: the start solves the least squares problem"
+ORTHOGONAL = (
+    "converged: b is orthogonal to the columns of A, so that x = 0 is the shortest least squares "
+    "solution"
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeastSquaresResult(Result):
@@ -67,6 +75,11 @@ class LeastSquaresResult(Result):
                 return super().reason
         if not len(self.rules):
             return Stop.CONVERGED.sentence
-        return RULES[int(np.max(self.rules))]
+        if Stop.CONVERGED in self.explained:
+            return self.explained[Stop.CONVERGED]
+        rule = int(np.max(self.rules))
+        if rule == 0 and np.any(np.asarray(self.residual_norm) > 0):
+            return BEST_START
+        return RULES[rule]
 
     __repr__ = Result.__repr__

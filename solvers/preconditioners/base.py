@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.capture import CHANGES
 from ...core.dtypes import real_dtype
+from ...core.equivalents import OF_PRECONDITIONERS
 from ...core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch, UnsupportedOperation
 from ...core.formats import Csr, Matrix
 from ...core.formats.entries import with_entries
@@ -84,6 +85,9 @@ class Preconditioner(LinOp, metaclass=Configurable):
     #: How often this object itself was made anew of other parts.
     _own_rebuilds: int = 0
 
+    #: The replacements of methods that other libraries' preconditioners have, by their names.
+    _replacements: ClassVar[Mapping[str, str]] = OF_PRECONDITIONERS
+
     notes: list[str]
     _options: dict[str, Any]
 
@@ -95,6 +99,15 @@ class Preconditioner(LinOp, metaclass=Configurable):
         self._setup(self._part(matrix))
         self._require_parts()
         self._require_finite()
+
+    if not TYPE_CHECKING:  # which would take every name for one that there is
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that names the replacement for another library's method."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            known = type(self)._replacements.get(name)
+            message += "" if known is None else f"; write {known}"
+            raise AttributeError(message, name=name, obj=self)
 
     def _require_parts(self) -> None:
         """Raise unless :attr:`parts` names the operators that the set-up made, and no other name.

@@ -79,10 +79,10 @@ def eigsh(
     result = solver.solve(v0)
     if not result.converged:
         done = sum(stop == Stop.CONVERGED for stop in result.stops)
-        asymmetric = [note for note in result.notes if is_about(note, Topic.ASYMMETRY)]
+        told = [note for note in result.notes if is_about(note, Topic.ASYMMETRY, Topic.REMEDY)]
         raise NotConverged(
             f"eigsh: {done} of {k} pairs converged after {result.iterations} restarts; "
-            + ". ".join([result.reason, *asymmetric]),
+            + ". ".join([result.reason, *told]),
             result,
         )
     return tuple(result) if return_eigenvectors else result.eigenvalues

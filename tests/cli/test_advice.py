@@ -19,7 +19,8 @@ REFERENCE = ("--on", "reference")
     [
         ("--M", "--precond"), ("--save", "--out"), ("-o", "--out"), ("--output", "--out"),
         ("--solver", "--method"), ("--tol", "--rtol"), ("--device", "--executor"),
-        ("--plto", "--plot"),
+        ("--plto", "--plot"), ("--gpu", "--executor"), ("--threads", "--executor"),
+        ("--verbose", "--progress"),
     ],
 )  # fmt: skip
 def test_an_unknown_option_names_the_one_of_the_same_meaning(wollemi, laplacian, given, meant):

@@ -215,7 +215,7 @@ BANNER = "%%MatrixMarket matrix coordinate real general\n"
         ("not_a_number.mtx", BANNER + "1 1 1\n1 1 nan\n", "1 entries are NaN or Inf"),
         ("archive.npz", "this is no archive", "not a valid .npz"),
         ("archive.mtx.gz", "this is no archive", "archive.mtx.gz"),
-        ("unknown.txt", "1 2 3", "known are .mtx"),
+        ("unknown.doc", "1 2 3", "known are .mtx"),
     ],
 )
 def test_a_bad_file_is_named_in_one_line(wollemi, tmp_path, name, text, words):
@@ -290,11 +290,12 @@ def test_a_file_that_is_cut_is_named_once_and_called_truncated(wollemi, tmp_path
 
 
 def test_the_endings_of_files_are_listed(wollemi, tmp_path):
-    (tmp_path / "a.txt").write_text("")
-    said = wollemi("solve", tmp_path / "a.txt").complaint
+    (tmp_path / "a.doc").write_text("")
+    said = wollemi("solve", tmp_path / "a.doc").complaint
     assert "..." not in said
     assert all(
-        ending in said for ending in (".mtx", ".smtx", ".hb", ".rua", ".npz", ".npy", ".mat")
+        ending in said
+        for ending in (".mtx", ".smtx", ".hb", ".rua", ".npz", ".npy", ".mat", ".txt")
     )
 
 
@@ -416,3 +417,19 @@ def test_wide_systems_are_not_called_ill_conditioned(wollemi, tmp_path):
     out = wollemi("solve", tmp_path / "wide.mtx", *REFERENCE).out
     assert "A has more columns than rows" in out
     assert "ill-conditioned" not in out and "asked" not in out
+
+
+def test_a_least_squares_solve_names_its_limit_and_no_bad_condition(wollemi, tmp_path):
+    S = sp.random_array((200, 50), density=0.1, rng=0) + 2 * sp.eye_array(200, 50)
+    wl.write(tmp_path / "A.mtx", wl.Csr(sp.csr_array(S)))
+    ended = wollemi("solve", tmp_path / "A.mtx", "--on", "reference")
+    assert ended.status == 0 and "the limit is rtol (|b| + |A| |x|)" in ended.out
+    assert "ill-conditioned" not in ended.out
+
+
+def test_a_right_hand_side_may_be_a_text(wollemi, tmp_path):
+    wl.write(tmp_path / "A.mtx", wl.Csr(np.diag([1.0, 2.0])))
+    (tmp_path / "b.txt").write_text("1\n4\n")
+    out = tmp_path / "x.txt"
+    ended = wollemi("solve", tmp_path / "A.mtx", tmp_path / "b.txt", "--out", out)
+    assert ended.status == 0 and out.read_text().split() == ["1", "2"]

@@ -305,7 +305,7 @@ def test_what_is_not_there_or_not_a_file_is_the_systems_error(tmp_path):
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path):
-    for name in ("a.txt", "a.npz.gz", "a"):
+    for name in ("a.doc", "a.npz.gz", "a"):
         with pytest.raises(InvalidArgument, match=r"known are \.mtx"):
             wl.read(tmp_path / name)
 
@@ -404,3 +404,44 @@ def test_a_shape_that_no_memory_holds_is_told_with_the_name_of_the_file(tmp_path
         wl.errors.OutOfDeviceMemory, match=r"giant\.mtx: a 9999999999999 x 0 matrix"
     ):
         wl.read(path, format="csr")
+
+
+@pytest.mark.parametrize("name", ["b.txt", "b.dat", "b.csv", "b.txt.gz"])
+@pytest.mark.parametrize(
+    "b",
+    [
+        np.array([1.5, -2e-300, 3.0]), np.array([[1.0, 2.0], [3.0, 1 / 3]]), np.array([1, 2]),
+        np.array([1 + 2j, 1 / 3 - 1e-9j]), np.array([0.1], np.float32),
+    ],
+    ids=["vector", "block", "integers", "complex", "float32"],
+)  # fmt: skip
+def test_texts_hold_all_digits_of_vectors(tmp_path, name, b):
+    wl.write(tmp_path / name, b)
+    found = wl.io.read_vector(tmp_path / name)
+    assert found.shape == b.shape and np.array_equal(found.astype(b.dtype), b)
+    assert wl.read(tmp_path / name).shape == (b.shape[0], b.size // b.shape[0])
+
+
+def test_a_text_has_remarks_blanks_and_separators(tmp_path):
+    path = tmp_path / "b.txt"
+    path.write_text("# two columns\n\n 1, 2\n3;4   % the end\n")
+    assert wl.io.read_vector(path).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x\n1\n2\n", "could not convert string 'x'.*remove a line of names"),
+        ("1 2\n3\n", "number of columns changed"), ("# nothing\n", "there is none"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_vector_is_named(tmp_path, text, words):
+    path = tmp_path / "b.csv"
+    path.write_text(text)
+    with pytest.raises(InvalidMatrix, match=rf"b\.csv: .*{words}"):
+        wl.io.read_vector(path)
+
+
+def test_a_sparse_matrix_is_not_written_as_text(tmp_path):
+    with pytest.raises(InvalidArgument, match=r"use \.mtx or \.npz"):
+        wl.write(tmp_path / "a.txt", wl.Csr(np.eye(2)))

@@ -116,7 +116,8 @@ def of_any_machine() -> list[str]:
 def test_a_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
     S = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(50, 50)).tocsr()
     wl.write(tmp_path / "A.mtx", S)
-    wl.write(tmp_path / "b.mtx", S @ np.ones(50))
+    for name in ("b.mtx", "b.txt"):
+        wl.write(tmp_path / name, S @ np.ones(50))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     words = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import re
 import sys
 import tomllib
@@ -11,7 +12,17 @@ from pathlib import Path
 
 import pytest
 from tests.api.record import OF_TORCH
-from website import build, docstrings, finish, gallery, menu, names, reference, tutorials
+from website import (
+    build,
+    docstrings,
+    finish,
+    gallery,
+    menu,
+    names,
+    packages,
+    reference,
+    tutorials,
+)
 
 import wollemi as wl
 
@@ -168,6 +179,42 @@ def test_programs_on_pages_are_not_cut_at_the_right():
 )
 def test_links_to_folders_lead_to_pages(text, folder, expected):
     assert build.with_links(text, Path(folder)) == (expected or text)
+
+
+#: Pages that are made, which no file of the checkout is.
+MADE = re.compile(
+    r"(index|(docs/)?(examples|tutorials|reference)/.*|docs/(support-matrix|measurements))\.md"
+)
+
+
+def copied_pages() -> list[Path]:
+    places = [ROOT / name for name in build.COPIED]
+    found = [
+        page for place in places for page in ([place] if place.is_file() else place.rglob("*"))
+    ]
+    return [page for page in found if page.suffix == ".md"]
+
+
+def test_every_link_of_a_page_leads_to_a_page_of_the_site():
+    """Sphinx fails for a link to a file or a folder that the site does not have."""
+    lost = []
+    for page in copied_pages():
+        folder = page.relative_to(ROOT).parent
+        text = re.sub(r"^(`{3,}).*?^\1", "", page.read_text(), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", build.with_links(text, folder)):
+            place = Path(os.path.normpath(folder / target))
+            copied = any(place.is_relative_to(name) for name in build.COPIED)
+            kept = copied and (ROOT / place).is_file() and place.suffix not in (".jsonl", ".py")
+            if not (kept or MADE.fullmatch(place.as_posix())):
+                lost.append(f"{page.name}: {target}")
+    assert not lost
+
+
+def test_a_package_of_the_examples_has_a_page_with_its_files():
+    for folder in packages.packages():
+        page = packages.page_of(folder)
+        for path in packages.files_of(folder):
+            assert f"## `{path.relative_to(folder)}`" in page and path.read_text().strip() in page
 
 
 def test_every_example_says_what_it_is():

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 import wollemi as wl  # noqa: E402
 from wollemi.interop.torch import fusedmm, sddmm, solve, spmm  # noqa: E402
+from wollemi.interop.torch.memory import device_of  # noqa: E402
 from wollemi.learning import tensor_graphs as graphs  # noqa: E402
 from wollemi.nn import GraphAttention, GraphConv, SparseAttention, SparseLinear  # noqa: E402
 
@@ -291,6 +292,74 @@ def test_a_graph_moves_as_a_whole():
     assert moved.pattern.shape == GRAPH.pattern.shape
     arrays = wl.graph.from_edges(np.array([[0, 1], [1, 0]])).to("reference")
     assert arrays.pattern.executor.name == "reference" and isinstance(arrays.order, np.ndarray)
+
+
+@pytest.mark.parametrize("where", ["omp", "omp:1", "reference", wl.executor("omp"), "cpu"])
+def test_tensors_of_a_graph_go_to_the_device_of_an_executor(where):
+    moved = GRAPH.to(where)
+    assert moved.order is GRAPH.order and moved.pattern.indices is GRAPH.pattern.indices
+    assert GRAPH.pattern.to(where).indptr is GRAPH.pattern.indptr
+
+
+@pytest.mark.parametrize(
+    ("where", "device"),
+    [("cuda", "cuda"), ("cuda:1", "cuda:1"), ("hip:2", "cuda:2"), ("omp:4", "cpu"), ("mps", "mps")],
+)
+def test_executors_and_devices_of_pytorch_have_one_device(where, device):
+    assert str(device_of(where)) == device == str(device_of(torch.device(device)))
+
+
+@pytest.mark.parametrize("where", ["dpcpp", "nothing", None, torch.float64, True])
+def test_a_device_that_pytorch_does_not_have_is_refused(where):
+    with pytest.raises(wl.errors.InvalidArgument, match="device: expected one of PyTorch"):
+        GRAPH.to(where)
+
+
+@pytest.mark.parametrize("nodes", [N, (N, N + 2)])
+@pytest.mark.parametrize("edges", [EDGES, EDGES.int(), EDGES.numpy()], ids=["long", "int", "NumPy"])
+def test_a_graph_tells_its_edges_and_turns_round(edges, nodes):
+    graph = wl.graph.from_edges(edges, nodes)
+    assert (graph.num_nodes, graph.num_edges) == (nodes, 7)
+    assert graph.edge_index.tolist() == EDGES.tolist()
+    turned = graph.T
+    assert turned.edge_index.tolist() == EDGES.flip(0).tolist()
+    assert turned.num_nodes == (nodes if nodes == N else nodes[::-1])
+    assert turned.T.edge_index.tolist() == EDGES.tolist()
+    x = torch.arange(7.0)[: turned.pattern.shape[1]]
+    x = torch.cat([x, x.new_zeros(turned.pattern.shape[1] - x.numel())])
+    dense = np.zeros(graph.pattern.shape)
+    np.add.at(dense, (EDGES[1].numpy(), EDGES[0].numpy()), 1)
+    np.testing.assert_allclose(wl.spmm(turned, x.double().numpy()), dense.T @ x.numpy())
+
+
+def test_a_turned_graph_stays_on_its_executor():
+    graph = wl.graph.from_edges(EDGES.numpy(), N).to("reference")
+    assert graph.T.pattern.executor.name == "reference"
+
+
+def test_a_graph_without_edges_turns_round():
+    graph = wl.graph.from_edges(EDGES[:, :0], 3)
+    assert graph.T.edge_index.shape == (2, 0) and graph.T.num_nodes == 3
+
+
+def test_attention_takes_every_form(form):
+    torch.manual_seed(0)
+    layer, expected = SparseAttention(8, 2, form), SparseAttention(8, 2, GRAPH)
+    if layer.shape[0] < N:  # the last node has no edge, and a list of edges tells no number
+        expected = SparseAttention(8, 2, wl.graph.from_edges(EDGES))
+    expected.load_state_dict(layer.state_dict())
+    x = torch.randn(layer.shape[0], 8)
+    torch.testing.assert_close(layer(x), expected(x))
+
+
+@pytest.mark.parametrize("form", [torch.ones(3, 4), np.ones((3, 4)), sp.eye_array(3, 4)])
+def test_attention_refuses_a_pattern_that_is_not_square(form):
+    with pytest.raises(wl.errors.ShapeMismatch, match=r"\(length, length\), got \(3, 4\)"):
+        SparseAttention(8, 2, form)
+
+
+def test_a_mask_of_two_positions_is_no_list_of_edges():
+    assert SparseAttention(8, 2, torch.tensor([[1, 0], [1, 1]])).nnz == 3
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, lambda S: S.toarray()])

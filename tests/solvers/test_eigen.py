@@ -436,3 +436,38 @@ def test_a_basis_has_a_number_of_vectors(ncv):
             function(A, k=3, ncv=ncv)
         with pytest.raises(wl.errors.InvalidArgument, match="expected a number"):
             function(A, k=3, tol="low")
+
+
+# ---- small eigenvalues without an inverse
+
+
+@pytest.mark.parametrize(
+    ("which", "named"), [("SM", "sigma=0 factorizes A"), ("SA", "sigma=s with a number s below")]
+)
+def test_a_long_search_for_small_eigenvalues_names_the_remedy(monkeypatch, which, named):
+    monkeypatch.setattr("wollemi.solvers.eigen.slow.LONG", 1e6)
+    solver = wl.solvers.Lanczos(wl.Csr(poisson(20, "float64")), k=2, which=which)
+    with pytest.warns(UserWarning, match=named) as seen:
+        result = solver.solve()
+    assert len(seen) == 1 and result.converged
+    assert any(named in note for note in result.notes)
+
+
+def test_a_search_by_products_alone_names_a_preconditioner(monkeypatch):
+    monkeypatch.setattr("wollemi.solvers.eigen.slow.LONG", 1e6)
+    S = poisson(20, "float64")
+    operator = wl.LinearOperator(S.shape, S.__matmul__, dtype=float)
+    with pytest.warns(UserWarning, match=r"Lobpcg\(A, M, k=2\)"):
+        wl.solvers.Lanczos(operator, k=2, which="SM").solve()
+
+
+def test_a_long_search_for_small_singular_values_warns(monkeypatch):
+    monkeypatch.setattr("wollemi.solvers.eigen.slow.LONG", 1e5)
+    with pytest.warns(UserWarning, match=r"eigsh\(A.H @ A, sigma=0\)"):
+        wl.solvers.SingularValues(wl.Csr(poisson(9, "float64")), k=2, which="SM").solve()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [{"which": "LM"}, {"sigma": 0}, {"which": "SM"}])
+def test_searches_that_are_short_or_have_an_inverse_do_not_warn(options):
+    assert wl.solvers.Lanczos(wl.Csr(poisson(20, "float64")), k=2, **options).solve().converged

@@ -333,3 +333,84 @@ def test_left_is_the_product_less_the_last_vector():
     bidiagonal.left(work)
     assert u.tolist() == [[2.0], [4.0]]  # q - u / |u|
     np.testing.assert_allclose([nu[0], beta[0]], np.sqrt(20))
+
+
+# ---- right-hand sides outside of the range
+
+
+def orthogonal(rng, S, dtype, rounds=3):
+    """Return a vector that is orthogonal to the columns of S up to rounding."""
+    b = block(rng, (S.shape[0], 1), dtype)[:, 0]
+    Q = np.linalg.qr(S.toarray())[0]
+    for _ in range(rounds):
+        b = b - Q @ (Q.conj().T @ b)
+    return b.astype(dtype)
+
+
+@pytest.mark.parametrize("method", ["lsmr", "lsqr"])
+@pytest.mark.parametrize("M", ["auto", "none", "columns", "other"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_right_hand_side_orthogonal_to_all_columns_converges_to_zero(on, method, M, dtype, rng):
+    S = rectangular(rng, dtype=dtype)
+    b, A = orthogonal(rng, S, dtype), wl.Csr(S, executor=on)
+    given = wl.Diagonal(np.full(25, 0.3).astype(dtype)) if M == "other" else M
+    result = wl.solve(A, b, method=method, M=given, rtol=tolerance(dtype))
+    assert result.converged, result
+    assert result.reason.startswith("converged: b is orthogonal to the columns of A, so that x = 0")
+    assert np.linalg.norm(result.x) < 1e3 * np.finfo(dtype).eps * np.linalg.norm(b)
+
+
+def test_a_column_that_is_orthogonal_does_not_hide_the_others(rng):
+    S = rectangular(rng)
+    b = np.stack([orthogonal(rng, S, "float64"), S @ np.ones(25)], axis=1)
+    for M in ("auto", "none"):
+        result = wl.solve(wl.Csr(S), b, method="lsmr", M=M, rtol=1e-9)
+        assert result.converged and "orthogonal" not in result.reason
+        np.testing.assert_allclose(result.x[:, 1], 1, atol=1e-6)
+
+
+def test_a_start_that_solves_only_the_least_squares_problem_says_so():
+    S = sp.csr_array(np.array([[1.0], [0.0]]))
+    solver = wl.solvers.Lsmr(wl.Csr(S))
+    for b, reason in (
+        ([1.0, 1.0], "converged: the start solves the least squares problem"),
+        ([1.0, 0.0], "converged: the start is a solution"),
+    ):
+        result = solver.solve(np.array(b), np.array([1.0]))
+        assert (result.iterations, result.reason) == (0, reason)
+
+
+@pytest.mark.parametrize("method", ["lsmr", "lsqr"])
+@pytest.mark.parametrize(("b", "outside"), [([0.0, 0.0, 1.0], "100 %"), ([1.0, 1.0, 1.0], "58 %")])
+def test_a_square_system_without_a_solution_is_not_called_converged(on, method, b, outside):
+    A = wl.Csr(np.diag([1.0, 2.0, 0.0]), executor=on)
+    result = wl.solve(A, np.array(b), method=method)
+    assert result.stops == [Stop.LEAST_SQUARES] and not result.converged
+    assert f"({outside} of its length lies outside); x is the shortest" in result.reason
+    assert wl.solve(A, np.array([1.0, 1.0, 0.0]), method=method).converged
+
+
+@pytest.mark.parametrize("method", ["lsmr", "lsqr"])
+def test_an_ill_conditioned_square_system_is_converged_only_by_its_residual(on, method):
+    values = np.logspace(0, -6, 40)
+    A, b = wl.Csr(np.diag(values), executor=on), np.ones(40)
+    result = wl.solve(A, b, method=method, rtol=1e-3)
+    if result.converged:
+        assert np.linalg.norm(b - values * result.x) <= 1e-3 * np.linalg.norm(b)
+    damped = wl.solve(A, b, method=f"{method}:damp=0.1")
+    assert damped.converged and damped.residual_norm > 0.1
+
+
+@pytest.mark.parametrize("method", ["lsmr", "lsqr"])
+def test_tolerances_in_the_name_of_a_method_are_those_of_its_rules(method, rng):
+    S = rectangular(rng)
+    S = S @ sp.diags_array(np.logspace(0, -2, 25))
+    b = rng.standard_normal(60)
+    exact = np.linalg.lstsq(S.toarray(), b)[0]
+    for asked in (f"{method}:atol=1e-12,btol=1e-12", getattr(wl.solvers, method.capitalize())(
+        atol=1e-12, btol=1e-12
+    )):  # fmt: skip
+        found = wl.solve(wl.Csr(S), b, method=asked, M="none")
+        np.testing.assert_allclose(found.x, exact, rtol=1e-8, atol=1e-9)
+    rough = wl.solve(wl.Csr(S), b, method=method, M="none")
+    assert rough.iterations < found.iterations

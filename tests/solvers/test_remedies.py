@@ -102,5 +102,45 @@ def test_a_hierarchy_of_pyamg_is_a_preconditioner():
 def test_options_of_pyamg_name_those_of_amg(given, meant):
     with pytest.raises(wl.errors.InvalidArgument, match=f"did you mean {meant}="):
         wl.preconditioners.Amg(wl.Csr(2 * np.eye(3)), **{given: 1})
-    with pytest.raises(AttributeError, match=r"write wl\.solvers\.Multigrid\(A\)"):
-        wl.ruge_stuben_solver  # noqa: B018
+
+
+@pytest.mark.parametrize("option", ["max_levels", "CF", "smooth", "aggregate", "symmetry", "keep"])
+def test_options_of_pyamg_without_a_counterpart_say_how_to_get_the_same(option):
+    words = r"; (\w+=|M\.levels|the levels of a Hermitian).*; its options: kind"
+    with pytest.raises(wl.errors.InvalidArgument, match=f"no option '{option}'{words}"):
+        wl.preconditioners.Amg(wl.Csr(2 * np.eye(3)), **{option: 1})
+    with pytest.raises(wl.errors.InvalidArgument, match=f"no option '{option}'{words}"):
+        wl.solve(wl.Csr(2 * np.eye(300)), np.ones(300), M=f"amg:{option}=1")
+
+
+@pytest.mark.parametrize("name", ["ruge_stuben_solver", "smoothed_aggregation_solver"])
+def test_functions_of_pyamg_name_amg(name):
+    with pytest.raises(AttributeError, match=r"write M = wl\.preconditioners\.Amg\(A"):
+        getattr(wl, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("solve", r"wl\.solvers\.Cg\(A, M\)\.solve\(b\)"), ("psolve", "M @ b"),
+        ("aspreconditioner", "the object itself"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["Amg", "Ilu", "Jacobi"])
+def test_methods_of_other_preconditioners_name_their_replacements(kind, name, written):
+    M = getattr(wl.preconditioners, kind)(wl.Csr(2 * np.eye(3)))
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; write .*{written}"):
+        getattr(M, name)
+    assert not hasattr(M, "other")
+
+
+@pytest.mark.parametrize("name", ["operator_complexity", "grid_complexity", "cycle_complexity"])
+def test_complexities_of_a_hierarchy_are_in_its_report(name):
+    M = wl.preconditioners.Amg(wl.Csr(2 * np.eye(3)))
+    with pytest.raises(AttributeError, match=r"write M\.report\(\)"):
+        getattr(M, name)
+
+
+def test_an_option_of_a_preconditioner_says_where_it_belongs():
+    with pytest.raises(TypeError, match=r'theta belongs to Amg: write M="amg:theta=0.5"'):
+        wl.solve(wl.Csr(2 * np.eye(3)), np.ones(3), theta=0.5)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ....core.described import facts_table, side_by_side
 from ....core.dtypes import is_complex, is_narrow, name_of, real_dtype, stored_dtype
+from ....core.equivalents import OF_HIERARCHIES, OF_HIERARCHY_OPTIONS, OF_PRECONDITIONERS
 from ....core.errors import InvalidArgument, ShapeMismatch
 from ....core.formats import Diagonal, Matrix
 from ....core.formats.arithmetic import add
@@ -114,6 +116,8 @@ class Multigrid(Preconditioner):
 
     parts = ()
     updates_in_place = False
+    _replacements = OF_PRECONDITIONERS | OF_HIERARCHIES
+    _other_options = MappingProxyType(OF_HIERARCHY_OPTIONS)
 
     levels: list[Level]
     coarsest: LinOp

@@ -18,11 +18,15 @@ _SAME = {
     "--method": ("--solver", "--ksp_type"),
     "--rtol": ("--tol", "--tolerance", "--eps", "--ksp_rtol"),
     "--maxiter": ("--max-iter", "--max_iter", "--iterations", "--ksp_max_it"),
-    "--executor": ("--device", "--backend"),
+    "--executor": (
+        "--device", "--backend", "--gpu", "--cuda", "--cpu", "--threads", "--num-threads",
+        "--nthreads", "-t", "-j", "-n", "--np", "--mpi",
+    ),
     "--plot": ("--save", "--picture", "--figure", "--png"),
     "--report": ("--html",),
     "--quiet": ("--silent",),
-}
+    "--progress": ("--verbose", "-v"),
+}  # fmt: skip
 
 #: A preconditioner or a method in a message for programs in Python, ``M="ic"``.
 _IN_PYTHON = re.compile(r"""\b(M|method)=(["'])([^"']+)\2""")

@@ -29,6 +29,7 @@ from ..core.settings import Settings
 from ..solvers import read_settings
 from ..solvers.auto.choose import solve as solve_system
 from ..solvers.krylov.gmres import RESTART
+from ..solvers.least_squares.result import LeastSquaresResult
 from ..solvers.preconditioners import BY_NAME
 from ..solvers.preconditioners.names import DIRECT, parsed
 from ..solvers.registry import LEAST_SQUARES, SOLVERS
@@ -39,7 +40,7 @@ from .report import page as report_page
 from .report import write as write_report
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
-WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy")
+WRITABLE = (".mtx", ".mtx.gz", ".mtx.bz2", ".mtx.xz", ".npy", ".txt", ".dat", ".csv")
 
 
 METHODS = ("auto", "direct", *SOLVERS, *LEAST_SQUARES)
@@ -65,13 +66,17 @@ MatrixFile = Annotated[
     Path,
     typer.Argument(
         metavar="A",
-        help="The file of the matrix: .mtx, .smtx, .hb or .rb (.gz, .bz2, .xz too), .npz, .npy or "
-        ".mat; - reads .mtx from standard input.",
+        help="The file of the matrix: .mtx, .smtx, .hb or .rb (.gz, .bz2, .xz too), .npz, .npy, "
+        ".mat or .txt; - reads .mtx from standard input.",
     ),
 ]
 RightHandSideFile = Annotated[
     Path | None,
-    typer.Argument(metavar="B", help="The file of the right-hand side; without it, b is A @ ones."),
+    typer.Argument(
+        metavar="B",
+        help="The file of the right-hand side, such as .mtx or .txt with one number on each line; "
+        "without it, b is A @ ones.",
+    ),
 ]
 Method = Annotated[
     str,
@@ -384,14 +389,18 @@ def result_lines(solved: _Solved) -> list[tuple[str, str]]:
     if norms.size:
         threshold, size = np.atleast_1d(result.threshold)[worst], scale[worst]
         about = [f"relative {relative[worst]:.2g}"] if size > 0 else []
-        if result.solver not in ("Lsmr", "Lsqr"):  # their threshold is one of A^H r
+        if isinstance(result, LeastSquaresResult):  # its threshold is one of A^H r
+            if result.rules[worst] == 1:
+                about.append("the limit is rtol (|b| + |A| |x|)")
+        else:
             about.append(f"asked {threshold / size if size > 0 else threshold:.2g}")
         told = f" ({', '.join(about)})" if about else ""
         lines.append(("true residual", f"{norms[worst]:.3e}{told}"))
     if known is not None and rows:
         error = np.max(np.abs(result.x - known))
         lines.append(("error of x", f"{error:.3e}, the largest of all elements (x is all ones)"))
-        tolerance = float(np.max(np.atleast_1d(result.threshold) / np.where(scale > 0, scale, 1)))
+        limits = norms if isinstance(result, LeastSquaresResult) else result.threshold
+        tolerance = float(np.max(np.atleast_1d(limits) / np.where(scale > 0, scale, 1)))
         if result.converged and error > np.sqrt(max(tolerance, 1e-16)):
             advice = "a small residual and a large error: A is ill-conditioned; use --rtol 1e-12"
             if columns > rows:

@@ -38,14 +38,66 @@ class Graph(NamedTuple):
     order: Any
     inverse: Any
 
+    @property
+    def num_nodes(self) -> int | tuple[int, int]:
+        """The number of nodes; of sources and of targets, where the two differ."""
+        targets, sources = self.pattern.shape
+        return sources if sources == targets else (sources, targets)
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges, of which some may come twice."""
+        return int(self.order.shape[0])
+
+    @property
+    def edge_index(self) -> Any:
+        """Sources, then targets, in the order of the list: an array of shape (2, edges).
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> wl.graph.from_edges(np.array([[0, 2, 1], [1, 0, 0]])).edge_index
+        array([[0, 2, 1],
+               [1, 0, 0]])
+        """
+        if is_tensor(self.order):
+            return _edges_in_tensors(*self.pattern[:2])[:, self.inverse]
+        indptr, indices = (to_host(a) for a in (self.pattern.indptr, self.pattern.indices))
+        targets = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        return np.stack([indices, targets])[:, self.inverse]
+
+    @property
+    def T(self) -> Graph:
+        """The graph with every edge turned round; the order of the list stays.
+
+        Examples
+        --------
+        >>> import numpy as np, wollemi as wl
+        >>> graph = wl.graph.from_edges(np.array([[0, 2, 1], [1, 0, 0]]))
+        >>> graph.T.edge_index
+        array([[1, 0, 0],
+               [0, 2, 1]])
+        """
+        targets, sources = self.pattern.shape
+        turned = from_edges(self.edge_index[[1, 0]], (targets, sources))
+        if is_tensor(self.order):
+            return turned
+        return Graph(turned.pattern.to(self.pattern.executor), turned.order, turned.inverse)
+
     def to(self, where: Any) -> Graph:
         """Return this graph on another device.
 
         Parameters
         ----------
         where : str, torch.device or Executor
-            A device of PyTorch for a graph of tensors. For a graph of NumPy's arrays an executor,
-            to which the pattern moves; ``order`` and ``inverse`` stay NumPy's.
+            A device of PyTorch or an executor, ``"cuda"`` or ``"omp"``. Tensors go to the device of
+            the executor. Of a graph of NumPy's arrays the pattern moves; ``order`` and ``inverse``
+            stay NumPy's.
+
+        Raises
+        ------
+        InvalidArgument
+            If PyTorch has no such device.
 
         Examples
         --------
@@ -54,16 +106,25 @@ class Graph(NamedTuple):
         >>> graph.to("reference").pattern.executor
         <ReferenceExecutor reference>
         """
-        pattern = self.pattern.to(where)
         if not is_tensor(self.order):
-            return Graph(pattern, self.order, self.inverse)
-        return Graph(pattern, self.order.to(where), self.inverse.to(where))
+            return Graph(self.pattern.to(where), self.order, self.inverse)
+        pattern = self.pattern.to(where)
+        device = pattern.indices.device
+        return Graph(pattern, self.order.to(device), self.inverse.to(device))
 
     def __repr__(self) -> str:
         targets, sources = self.pattern.shape
         tensors = is_tensor(self.order)
         where = f"tensors on {self.order.device}" if tensors else "arrays of NumPy"
         return f"<Graph of {self.order.shape[0]} edges, {sources} -> {targets} nodes, {where}>"
+
+
+def _edges_in_tensors(indptr: Any, indices: Any) -> Any:
+    """Return the columns and the rows of entries by compressed rows."""
+    ends = indices.new_ones((2, indices.shape[0]))
+    rows = indices.new_ones(indptr.shape[0] - 1).cumsum(0) - 1
+    ends[0], ends[1] = indices, rows.repeat_interleave(indptr.diff())
+    return ends
 
 
 def from_edges(edge_index: Any, num_nodes: int | tuple[int, int] | None = None) -> Graph:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import InvalidArgument, ShapeMismatch, UnsupportedDtype
+from ..core.formats import Csr, Matrix
 from ..core.formats.mask import Mask
 from ..core.io import read
 from ..interop.torch import masks, operators
@@ -24,7 +25,7 @@ from ..interop.torch.functions import fusedmm
 from ..interop.torch.layouts import sparse_of
 from ..interop.torch.patterns import Pattern
 from .additive import attend
-from .graphs import Graph, is_edge_list
+from .graphs import Graph, from_edges, is_edge_list
 from .tensor_graphs import as_graph, gspmm
 
 P = ParamSpec("P")
@@ -41,6 +42,9 @@ class _OfPattern(nn.Module):
         super().__init__()
         if isinstance(pattern, np.ndarray):
             pattern = torch.as_tensor(pattern)
+        elif hasattr(pattern, "tocsr") and not isinstance(pattern, (Csr, Tensor)):
+            own = isinstance(pattern, (Mask, Matrix))
+            pattern = pattern.tocsr() if own else Csr(pattern)
         device = pattern.device if isinstance(pattern, Tensor) else torch.device("cpu")
         if isinstance(pattern, Tensor) and pattern.layout is torch.strided:
             pattern = _of_mask(pattern)
@@ -461,6 +465,11 @@ class GraphAttention(nn.Module):
         return self.project.out_features // (parts * self.heads)
 
 
+def _lists_edges(pattern: Any) -> bool:
+    """Return whether a pattern is a list of edges; a mask of two positions is none."""
+    return is_edge_list(pattern) and tuple(np.shape(pattern)) != (2, 2)
+
+
 class SparseAttention(_OfPattern):
     """Attention of several heads in which each position meets only the positions of a pattern.
 
@@ -469,9 +478,11 @@ class SparseAttention(_OfPattern):
     embed_dim : int
         Features of a position; a multiple of ``heads``.
     heads : int
-    pattern : wollemi.Csr, Pattern, tensor (sparse or a dense mask), or mask, shape (length, length)
-        Row ``i`` has the positions that position ``i`` attends to. Of a mask of
-        :mod:`wollemi.masks` the buffers are its ends, ``first`` and ``last``.
+    pattern : Graph, list of edges, Pattern, matrix, tensor or mask, shape (length, length)
+        Row ``i`` has the positions that position ``i`` attends to. A tensor or an array is sparse,
+        a dense mask, or a list of edges: integers of shape (2, edges), sources and targets, whose
+        largest number is ``length - 1``. Of a mask of :mod:`wollemi.masks` the buffers are its
+        ends, ``first`` and ``last``.
     bias : bool
         Of the projections.
 
@@ -503,7 +514,11 @@ class SparseAttention(_OfPattern):
             for name, end in zip(("first", "last"), ends, strict=True):
                 self.register_buffer(name, end.clone())
         else:
-            super().__init__(pattern)
+            super().__init__(from_edges(pattern) if _lists_edges(pattern) else pattern)
+        if self.shape[0] != self.shape[1]:
+            raise ShapeMismatch(
+                f"pattern: expected shape (length, length), got {tuple(self.shape)}"
+            )
         self._is_mask = isinstance(pattern, Mask)
         if embed_dim % heads:
             raise InvalidArgument(f"embed_dim: expected a multiple of {heads}, got {embed_dim}")

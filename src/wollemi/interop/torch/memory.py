@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import ExecutorMismatch, UnsupportedDtype
+from ...core.errors import ExecutorMismatch, InvalidArgument, UnsupportedDtype
 from ...core.executor import Array, Executor
 from ...core.operands import aligned
 from ...core.registry import executor as executor_by_name
@@ -30,6 +30,48 @@ def _executor_of(kind: str, index: int) -> Executor:
     # AMD's devices are "cuda" to PyTorch
     backend = "hip" if kind == "cuda" and torch.version.hip else kind
     return executor_by_name(f"{backend}:{index}")
+
+
+#: The devices of PyTorch by the backends of executors.
+_DEVICES = {"omp": "cpu", "reference": "cpu", "cuda": "cuda", "hip": "cuda"}
+
+
+def device_of(where: object) -> torch.device:
+    """Return the device of PyTorch with the memory of an executor, or the device that is named.
+
+    Parameters
+    ----------
+    where : Executor, torch.device, str or int
+        ``"omp:4"``, ``"cpu"``, ``"cuda:1"``; a number is that of a GPU.
+
+    Raises
+    ------
+    InvalidArgument
+        If PyTorch has no such device.
+
+    Examples
+    --------
+    >>> import wollemi as wl
+    >>> device_of("omp:4"), device_of(wl.executor("reference"))
+    (device(type='cpu'), device(type='cpu'))
+    """
+    if isinstance(where, torch.device):
+        return where
+    name = where.name if isinstance(where, Executor) else where
+    if isinstance(name, str):
+        backend, _, number = name.partition(":")
+        device = _DEVICES.get(backend)
+        if device is not None:
+            name = f"{device}:{number}" if number and device != "cpu" else device
+    elif isinstance(name, bool) or not isinstance(name, int):
+        name = ""  # PyTorch would take a dtype, or None, for no device at all
+    try:
+        return torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise InvalidArgument(
+            "device: expected one of PyTorch, 'cpu' or 'cuda:0', or an executor with the memory of "
+            f"one ({', '.join(_DEVICES)}), got {where!r}"
+        ) from error
 
 
 def native_of(executor: Executor, tensor: Tensor) -> Array:

@@ -31,7 +31,7 @@ from ...core.store import Key, PatternStore
 from .captured import refuse_first, refuse_sharing
 from .constants import constant
 from .identities import Seen, identity
-from .memory import borrowed, executor_of, lasting, native_of, numpy_of, tensor_of
+from .memory import borrowed, device_of, executor_of, lasting, native_of, numpy_of, tensor_of
 
 
 class Pattern(NamedTuple):
@@ -59,8 +59,9 @@ class Pattern(NamedTuple):
         where, dtype = self.indices.device, str(self.indices.dtype).removeprefix("torch.")
         return f"<Pattern {rows}x{columns} of {self.nnz} entries, {dtype} tensors on {where}>"
 
-    def to(self, device: torch.device | str) -> Pattern:
-        """Return this pattern on another device; tensors that are there stay the same."""
+    def to(self, device: torch.device | Executor | str) -> Pattern:
+        """Return this pattern on a device, or on that of an executor; tensors there stay."""
+        device = device_of(device)
         return Pattern(self.indptr.to(device), self.indices.to(device), self.shape)
 
     @property

@@ -1,0 +1,49 @@
+"""Plain text: a vector with one number on a line, or the rows of a dense matrix."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import IO
+
+import numpy as np
+
+from ..errors import InvalidMatrix
+from .entries import HostArray
+from .source import Source
+
+#: Remarks, and the separators of numbers besides blanks.
+_REMARK, _SEPARATORS = re.compile(r"[#%].*"), str.maketrans(",;", "  ")
+
+
+def parse(stream: IO[bytes], source: Source) -> HostArray:
+    """Return the numbers of a text file, as ``numpy.savetxt`` and other programs write them.
+
+    Blanks, commas or semicolons separate the numbers of a line; ``#`` and ``%`` begin remarks.
+
+    Returns
+    -------
+    array of float64 or complex128, shape (n,) or (n, k)
+        One number on each line makes a vector.
+
+    Raises
+    ------
+    InvalidMatrix
+        If something is no number, lines differ in length, or there is no number at all.
+    """
+    text = io.TextIOWrapper(stream, "utf-8")
+    lines = [_REMARK.sub("", line).translate(_SEPARATORS) for line in text]
+    if not any(map(str.strip, lines)):
+        raise InvalidMatrix("expected numbers, and there is none")
+    found: HostArray | None = None
+    for dtype in (np.float64, np.complex128):
+        try:
+            found = np.loadtxt(lines, dtype=dtype, comments=None, ndmin=2)
+            break
+        except ValueError as error:
+            wrong = error
+    if found is None:
+        raise InvalidMatrix(
+            f"expected numbers, one on each line for a vector: {wrong}; remove a line of names"
+        )
+    return found[:, 0] if found.shape[1] == 1 else found

@@ -1,0 +1,85 @@
+"""The warning of a search for small eigenvalues that takes long because it has no inverse."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...core.formats import Matrix
+from ...core.notes import Note, Topic
+
+#: Elements that products and orthogonalization have read when a search warns: about a second
+#: of two cores. A matrix of 40,000 rows with a basis of 20 vectors reaches it after 9 restarts.
+LONG = 3e8
+
+#: Passes over the basis for each product: Gram-Schmidt twice.
+PASSES = 4
+
+
+def is_long(products: int, n: int, ncv: int, entries: int) -> bool:
+    """Return whether a search has taken long.
+
+    Parameters
+    ----------
+    products : int
+        Products with the operator so far.
+    n, ncv : int
+        The length and the number of the vectors of the basis.
+    entries : int
+        Entries of the operator; 0 where they are not known.
+
+    Examples
+    --------
+    >>> is_long(50, 40_000, 20, 200_000), is_long(100, 40_000, 20, 200_000)
+    (False, True)
+    """
+    return float(products) * (PASSES * float(n) * ncv + entries) >= LONG
+
+
+def remedy(which: str, A: Any, k: int) -> str:
+    """Return how small eigenvalues are found sooner than by products with ``A`` alone.
+
+    Parameters
+    ----------
+    which : {"SM", "SA"}
+        The smallest by modulus, or the smallest.
+    A : LinOp
+        The operator; only a matrix on one executor can be factorized.
+    k : int
+        Pairs.
+
+    Examples
+    --------
+    >>> import numpy as np, wollemi as wl
+    >>> remedy("SM", wl.Csr(np.eye(3)), 2).partition(",")[0]
+    'sigma=0 factorizes A and finds the same pairs in a few iterations'
+    """
+    if not isinstance(A, Matrix) or A.partition is not None:
+        return f"wl.solvers.Lobpcg(A, M, k={k}) takes a preconditioner M"
+    lobpcg = f'wl.solvers.Lobpcg(A, M="amg", k={k}) needs no factors'
+    if which == "SM":
+        return f"sigma=0 factorizes A and finds the same pairs in a few iterations, and {lobpcg}"
+    return f"{lobpcg}, and sigma=s with a number s below them factorizes A - s I"
+
+
+def warn_of_slowness(search: str, done: int, k: int, products: int, words: str) -> str:
+    """Warn that a search takes long, and return the remedy as a note of its result.
+
+    Parameters
+    ----------
+    search : str
+        The call, ``Lanczos(which="SM")``.
+    done, k : int
+        Pairs that have converged, of all.
+    products : int
+        Products with the operator so far.
+    words : str
+        The remedy.
+    """
+    warnings.warn(
+        f"{search}: {done} of {k} have converged after {products} products with A. Without an "
+        f"inverse small eigenvalues converge slowly: {words}",
+        UserWarning,
+        stacklevel=5,
+    )
+    return Note(f"small eigenvalues converge slowly without an inverse: {words}", Topic.REMEDY)
