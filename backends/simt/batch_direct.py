@@ -178,7 +178,7 @@ def _grid(layout: Layout, itemsize: int, lanes: int, target: BatchTarget) -> Cho
         return None
     _, waves, resident, shared = best
     kernel = simt.batch_grid(waves * warp, resident)
-    constants = {"N": n, "OWN": int(shared > 0), "L": lanes}
+    constants = {"N": n, "OWN": int(shared > 0), "B": waves * warp, "L": lanes}
     return Chosen(kernel, constants, layout.with_distance(n), 0, shared)
 
 

@@ -9,6 +9,7 @@
 #pragma once
 #include "simt/batch_dense.hpp"
 #include "simt/launch_memory.hpp"
+#include "simt/tile_entries.hpp"
 
 namespace wl {
 
@@ -179,7 +180,7 @@ struct inverse_of_block {
 
 // `repeated` is whether two entries share one element. Where OWN is 1 the launch gives a block its
 // memory: the matrix, four vectors, and the elements of the steps.
-template <int N, int OWN, int L, class T, class I>
+template <int N, int OWN, int B, int L, class T, class I>
 WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repeated,
                           const i64* starts, i64 width, i64 entries, const I* indptr,
                           const I* indices, const T* values, const T* b, T* x, i64 started,
@@ -191,6 +192,7 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
   struct alignas(16) pair {
     u8 bytes[16];
   };
+  static_assert(B == WL_BLOCK, "the kernel is named by the size of its blocks");
   static_assert(inverse::waves <= WL_WARP && inverse::down <= 31 && N < MOST_ROWS,
                 "a wave has a bit of each of its rows, and the keys of all waves");
   WL_SHARED(pair, memory,
@@ -207,8 +209,7 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
   it.barrier();
   const T* const own_values = values + m * entries;
   if (repeated == 0)
-    for (i64 e = it.thread(); e < entries; e += WL_BLOCK)
-      tile[places[e]] = own_values[e];
+    scatter_entries<8>(it, places, entries, own_values, tile);
   else if (it.thread() == 0)
     for (i64 e = 0; e < entries; ++e)
       tile[places[e]] += own_values[e];

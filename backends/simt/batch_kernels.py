@@ -48,13 +48,13 @@ def batch_grid(block: int, resident: int) -> SimtKernel:
     """Return the kernel that keeps the inverse of a dense matrix in the registers of a block.
 
     Its constants are ``N``, the rows; ``OWN``, 1 where the launch gives a block its memory, which
-    needs CUDA; and ``L``, the lanes that share a row of a residual.
+    needs CUDA; ``B``, the size of a block; and ``L``, the lanes that share a row of a residual.
     """
     return SimtKernel(
         "batch_grid",
         "simt/batch_grid.hpp",
         f"first: i64, {_SYSTEMS}",
-        "{N}, {OWN}, {L}, {T}, {I}",
+        "{N}, {OWN}, {B}, {L}, {T}, {I}",
         block=block,
         variants=(),
         resident=resident,

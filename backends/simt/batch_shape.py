@@ -310,8 +310,13 @@ def cells_of_tile(n: int, kept: int) -> int:
 
     They hold the columns that are in registers first, then the others.
     """
-    height, width = parts_of_lane(n)
-    return max(kept, width - kept) * height * TILE_GROUPS * TILE_LANES
+    width = parts_of_lane(n)[1]
+    return max(kept, width - kept) * distance_in_tile(n)
+
+
+def distance_in_tile(n: int) -> int:
+    """Return the elements of memory of one column of all lanes."""
+    return parts_of_lane(n)[0] * TILE_GROUPS * TILE_LANES + TILE_LANES
 
 
 def _resident(registers: int, block: int) -> int:

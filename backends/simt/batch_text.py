@@ -41,6 +41,7 @@ from .batch_shape import (
     BatchShape,
     BatchTarget,
     cells_of_tile,
+    distance_in_tile,
     padded,
     parts_of_lane,
 )
@@ -505,7 +506,7 @@ class _Text:
         lane = rows // height * TILE_LANES + indices % TILE_LANES
         is_kept = column < shape.kept
         column = np.where(is_kept, column, column - shape.kept)
-        places = (column * height + in_group) * shape.block + lane
+        places = column * distance_in_tile(shape.held) + in_group * shape.block + lane
         entries = np.argsort(~is_kept, kind="stable")
         moves = (entries | places[entries] << 16).astype(np.uint32)
         count = self.arguments.plain("wl::i64", int(is_kept.sum()))

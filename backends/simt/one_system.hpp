@@ -302,7 +302,7 @@ struct dense_tile {
   using rows = tile_rows<N>;
   static constexpr int together = 16, lanes = rows::lanes;
   static constexpr int height = rows::of_group, width = (N + lanes - 1) / lanes, most = rows::most;
-  static constexpr int others = width - KEPT, of_column = height * WL_WARP;
+  static constexpr int others = width - KEPT, of_column = height * WL_WARP + lanes;
   S values[height][KEPT];
   S diagonal[most];
   const S* rest;
@@ -373,10 +373,10 @@ private:
   WL_DEVICE void fill(const item& it, const rows& own, const u32* moves, i64 count, const S* data,
                       S* tile) {
 #pragma unroll 8
-    for (int e = 0; e < COUNT * height; ++e)
-      tile[e * WL_WARP + it.thread()] = S(0);
+    for (int e = it.thread(); e < COUNT * of_column; e += WL_WARP)
+      tile[e] = S(0);
     it.barrier();
-    move_entries<together>(it, moves, count, data, tile);
+    move_entries<together>(it, moves, int(count), data, tile);
     it.barrier();
     const int group = it.thread() / lanes;
 #pragma unroll

@@ -6,12 +6,12 @@ namespace wl {
 
 // Stores all entries, entry e at tile[places[e]]. A work-item loads `together` entries before it
 // stores the first of them, so that loads wait together.
-template <int together, class T>
-WL_DEVICE void scatter_entries(const item& it, const i32* places, i64 entries, const T* values,
+template <int together, class P, class T>
+WL_DEVICE void scatter_entries(const item& it, const P* places, i64 entries, const T* values,
                                T* tile) {
   for (i64 base = it.thread(); base < entries; base += together * WL_BLOCK) {
     T v[together];
-    i32 place[together];
+    P place[together];
 #pragma unroll
     for (int u = 0; u < together; ++u) {
       const i64 e = base + u * WL_BLOCK;
@@ -27,19 +27,22 @@ WL_DEVICE void scatter_entries(const item& it, const i32* places, i64 entries, c
 
 // Stores the entries of `moves`, each at the element that the upper 16 bits name.
 template <int together, class T>
-WL_DEVICE void move_entries(const item& it, const u32* moves, i64 count, const T* values, T* tile) {
-  for (i64 base = it.thread(); base < count; base += together * WL_BLOCK) {
+WL_DEVICE void move_entries(const item& it, const u32* moves, int count, const T* values, T* tile) {
+  for (int base = it.thread(); base < count; base += together * WL_BLOCK) {
+    const int left = (count - base + WL_BLOCK - 1) / WL_BLOCK;
     T v[together];
     u32 move[together];
 #pragma unroll
     for (int u = 0; u < together; ++u)
-      move[u] = base + u * WL_BLOCK < count ? moves[base + u * WL_BLOCK] : 0;
+      move[u] = u < left ? moves[base + u * WL_BLOCK] : 0u;
+    asked_before();
 #pragma unroll
     for (int u = 0; u < together; ++u)
-      v[u] = base + u * WL_BLOCK < count ? values[move[u] & 0xffffu] : T(0);
+      v[u] = u < left ? values[move[u] & 0xffffu] : T(0);
+    asked_before();
 #pragma unroll
     for (int u = 0; u < together; ++u)
-      if (base + u * WL_BLOCK < count)
+      if (u < left)
         tile[move[u] >> 16] = v[u];
   }
 }

@@ -68,19 +68,15 @@ class Analysis:
     together : int
         Matrices that are factorized at once, the uniform batch of cuDSS: their values and their
         systems follow one another. Then :meth:`solve_systems` alone may be called.
-    repeatable : bool
-        Whether sums have a fixed order, where cuDSS offers that: it then takes one right-hand side
-        of a matrix.
     """
 
     def __init__(
         self, cudss: Any, A: Csr, hermitian: bool, ordering: str | None, matched: bool,
-        together: int = 1, repeatable: bool = False,
+        together: int = 1,
     ) -> None:  # fmt: skip
         self.cudss, self.executor = cudss, A.executor
         self.hermitian, self.matched, self.dtype = hermitian, matched, A.dtype
         self.together = together
-        self.repeatable = repeatable and hasattr(cudss.ConfigParam, "DETERMINISTIC_MODE")
         self.n, self.indptr, self.indices = A.shape[0], A.indptr, A.indices
         if A.row_statistics.empty:
             raise InvalidMatrix("Direct: the matrix has empty rows: it is singular")
@@ -178,8 +174,6 @@ class Analysis:
             self._set("MATCHING_ALG", cudss.MatchingAlg.MAX_DIAG_PRODUCT)
         if self.together > 1:
             self._set("UBATCH_SIZE", self.together)
-        if self.repeatable:
-            self._set("DETERMINISTIC_MODE", 1)
         index, address = self._dtype(A.index_dtype), self.executor.address
         hermitian = "HERMITIAN" if self.dtype.kind == "c" else "SYMMETRIC"
         self._matrix = self._own(

@@ -25,9 +25,6 @@ Numbers = np.ndarray[Any, Any]
 #: rows 1.2 times.
 UNIFORM_ROWS = 2048
 
-#: Whether cuDSS is asked for sums in a fixed order.
-REPEATABLE = False
-
 #: Bytes of the values of matrices that are factorized at once, at most.
 UNIFORM_BYTES = 1 << 25
 
@@ -147,7 +144,7 @@ class SystemsByCuDss:
         if known is None or known.dtype != values.dtype or not known.suits(pattern, hermitian):
             where = pattern.executor, pattern.shape
             A = Csr._from_arrays(*where, values, pattern.indices, pattern.indptr)
-            known = Analysis(self.cudss, A, hermitian, self.ordering, False, size, REPEATABLE)
+            known = Analysis(self.cudss, A, hermitian, self.ordering, False, size)
             self._analyses[hermitian, size] = known
         return known
 

@@ -102,11 +102,11 @@ def test_the_kernel_of_a_solver_compiles_for_amd_gpus(stored, name, dtype, monke
         (batch_kernels.batch_elimination(64, 6), "f8", {"N": 56, "P": 1}),
         (batch_kernels.batch_elimination(32, 8), "c8", {"N": 22, "P": 1}),
         (batch_kernels.batch_dense(32, 8), "f8", {"N": 22, "L": 8}),
-        (batch_kernels.batch_grid(384, 1), "f8", {"N": 144, "OWN": 1, "L": 8}),
+        (batch_kernels.batch_grid(384, 1), "f8", {"N": 144, "OWN": 1, "B": 384, "L": 8}),
         pytest.param(
             batch_kernels.batch_grid(256, 1),
             "c8",
-            {"N": 40, "OWN": 0, "L": 2},
+            {"N": 40, "OWN": 0, "B": 256, "L": 2},
             marks=pytest.mark.rare,
         ),
         (batch_kernels.batch_tridiagonal(128, 4), "f8", {"R": 8, "L": 8}),
