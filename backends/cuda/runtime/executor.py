@@ -129,7 +129,6 @@ class CudaExecutor(GpuExecutor):
         super().__init__(device)
         self.staging, self.later = Staging(), later.Copies()
         self._captures = Captures(self.xp.cuda)
-        self._captured = CapturedStream(self.xp.cuda, device)
 
     @cached_property
     def device(self) -> CudaDevice:
@@ -137,6 +136,11 @@ class CudaExecutor(GpuExecutor):
         return device(self.ordinal)
 
     # ---- captures of users
+
+    @cached_property
+    def _captured(self) -> CapturedStream:
+        """The look for captures, which all work begins with: the device makes its context first."""
+        return CapturedStream(self.xp.cuda, self.device.ordinal)
 
     def submit(self, name: str, kept: object, function: Callable[[*Ts], R], *operands: *Ts) -> R:
         """Call ``function(*operands)``; a capture of the current stream records its launches."""

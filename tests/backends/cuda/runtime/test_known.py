@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from wollemi.backends.cuda.runtime import archive, compiler, known
+from wollemi.backends.cuda.runtime import archive, compiler, executor, known
 from wollemi.backends.cuda.runtime.device import CudaDevice
 from wollemi.backends.gpu.compile_threads import CompileThreads
 from wollemi.backends.unified import program_text
@@ -173,3 +173,16 @@ def test_kernels_of_a_device_have_the_digest_of_their_text(compiled):
     symbol, text = device.map_program(operation, "f8", "i4")
     assert symbol in text()
     assert text.digest == device.map_program(operation, "f8", "i4")[1].digest
+
+
+def test_the_device_makes_its_context_before_work_looks_for_captures(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        executor, "device", lambda ordinal: calls.append("device") or SimpleNamespace(ordinal=0)
+    )
+    monkeypatch.setattr(executor, "CapturedStream", lambda cuda, ordinal: calls.append("captures"))
+    on = executor.CudaExecutor.__new__(executor.CudaExecutor)
+    on.ordinal = 0
+    on.__dict__["xp"] = SimpleNamespace(cuda=None)
+    assert on._captured is None
+    assert calls == ["device", "captures"]
