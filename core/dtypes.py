@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -36,6 +36,9 @@ EXACT_DTYPES = tuple(
 )
 #: For the question that every product asks: a set answers sooner than a tuple.
 COMPUTED = frozenset(VALUE_DTYPES)
+
+#: The rules of :func:`numpy.can_cast`.
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 _REAL: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.complex64): np.dtype(np.float32),
@@ -189,6 +192,14 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
     return held(asked)
 
 
+def require_cast(given: DTypeLike, wanted: DTypeLike, casting: Casting) -> None:
+    """Raise UnsupportedDtype unless a rule of NumPy's lets values have another dtype."""
+    if casting != "unsafe" and not np.can_cast(given, wanted, casting):
+        raise UnsupportedDtype(
+            f"astype: the rule {casting!r} does not allow {given} to become {wanted}"
+        )
+
+
 def double_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype of double precision that is as real or complex as ``dtype``.
 
@@ -270,10 +281,19 @@ def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
 
 
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """Return the value dtype that an expression over ``dtypes`` is computed in."""
+    """Return the value dtype that an expression over ``dtypes`` is computed in.
+
+    Beside floating-point numbers, integers that those hold exactly do not widen them, as in NumPy.
+
+    Examples
+    --------
+    >>> from wollemi.core.dtypes import common_dtype
+    >>> common_dtype("float32", "int8"), common_dtype("float32", "int32"), common_dtype("int8")
+    (dtype('float32'), dtype('float64'), dtype('float64'))
+    """
     return _common_dtype(*(np.dtype(d) for d in dtypes))
 
 
 @cache
 def _common_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    return value_dtype(np.result_type(*(value_dtype(d) for d in dtypes)))
+    return value_dtype(np.result_type(*(d if is_exact(d) else value_dtype(d) for d in dtypes)))

@@ -8,7 +8,7 @@ from typing import Any
 from .errors import InvalidArgument, UnsupportedDtype
 
 #: The types of most arguments and results: a set answers sooner than a base class.
-_PLAIN = frozenset({int, float, complex})
+PLAIN = frozenset({int, float, complex})
 
 
 def number(value: Any, label: str) -> Any:
@@ -26,7 +26,7 @@ def number(value: Any, label: str) -> Any:
     >>> number(np.complex64(2j), "alpha")
     2j
     """
-    if type(value) in _PLAIN:
+    if type(value) in PLAIN:
         return value
     if getattr(value, "shape", None) == ():
         value = value.item()

@@ -343,7 +343,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
                 return self.to(place).apply(x, out, alpha=alpha, beta=beta)
         executor, (rows, columns) = self.executor, self.shape
         given = native(executor, x, "x")
-        block = block_of(executor, given, columns, "x")
+        block = block_of(executor, given, columns, "x", self.dtype)
         dtype = self._result_dtype(block, alpha, beta)
         if out is None:
             operator, block = self._cast(block, dtype)

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .dtypes import (
     COMPUTED,
@@ -293,15 +294,17 @@ def as_block(executor: Executor, array: object, rows: int, label: str) -> Array:
     return block_of(executor, native(executor, array, label), rows, label)
 
 
-def block_of(executor: Executor, block: Array, rows: int, label: str) -> Array:
-    """Return a native array as :func:`as_block` does."""
+def block_of(
+    executor: Executor, block: Array, rows: int, label: str, beside: DTypeLike = np.float64
+) -> Array:
+    """Return a native array as :func:`as_block` does; integers as they are beside a dtype."""
     dimensions = block.ndim
     if dimensions not in (1, 2) or block.shape[0] != rows:
         raise ShapeMismatch(
             f"{label}: expected shape ({rows},) or ({rows}, k), got {tuple(block.shape)}"
         )
     if block.dtype not in COMPUTED:
-        block = as_dtype(executor, block, value_dtype(block.dtype))
+        block = as_dtype(executor, block, common_dtype(beside, block.dtype))
     if dimensions == 1:
         if block.strides[0] == block.itemsize:
             return block.reshape(rows, 1)

@@ -11,7 +11,15 @@ from numpy.typing import DTypeLike
 
 from ..assembled import product_of_matrices, sum_of_matrices
 from ..capture import CHANGES, MAKES
-from ..dtypes import asked_dtype, held_dtype, is_complex, is_exact, is_narrow
+from ..dtypes import (
+    Casting,
+    asked_dtype,
+    held_dtype,
+    is_complex,
+    is_exact,
+    is_narrow,
+    require_cast,
+)
 from ..equivalents import of_attribute
 from ..errors import InvalidArgument, UnsupportedOperation
 from ..hooks import Hook, hook
@@ -230,7 +238,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             recorder.outdated.append(before)
         if self._sharers is not None:
             self._sharers.discard(self)
-        for name in ("_sharers", "_for_solvers", "_double"):
+        for name in ("_sharers", "_for_solvers", "_double", "_computing"):
             self.__dict__.pop(name, None)
         self.__dict__.update(made.__dict__)
 
@@ -322,7 +330,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             self.executor, *(self.executor.copy(a) for a in self._native_arrays())
         )
 
-    def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
+    def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already.
 
         With ``copy`` the result shares no memory with this matrix. Real values of a complex matrix
@@ -331,9 +339,11 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         Raises
         ------
         UnsupportedDtype
-            If matrices have no values of that dtype.
+            If matrices have no values of that dtype, or ``casting``, a rule of
+            :func:`numpy.can_cast`, does not allow the conversion.
         """
         dtype = asked_dtype(dtype, self._held_dtype)
+        require_cast(self.dtype, dtype, casting)
         if dtype == self.dtype:
             return self.copy() if copy else self
         self.executor.refuse_capture(MAKES)
@@ -351,18 +361,18 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         arrays = [data if n == "data" else getattr(self, n) for n in self.arrays]
         return self._with_arrays(self.executor, *arrays)
 
-    def conj(self) -> Self:
-        """Return the complex conjugate; itself if the values are real."""
+    def conj(self, copy: bool = False) -> Self:
+        """Return the complex conjugate; of real values itself, or a copy if that is asked for."""
         if not is_complex(self.dtype):
-            return self
+            return _copied(self, copy)
         self.executor.refuse_capture(MAKES)
         return self._with_data(conjugated(self.executor, self.data))
 
-    def conjugate(self) -> Self:
+    def conjugate(self, copy: bool = False) -> Self:
         """Return the result of :meth:`conj`, by its other name."""
-        return self.conj()
+        return self.conj(copy)
 
-    def asformat(self, format: str, **options: Any) -> Any:
+    def asformat(self, format: str, copy: bool = False, **options: Any) -> Any:
         """Return this matrix in another format; itself if it is in it already.
 
         Parameters
@@ -371,6 +381,8 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
             ``csr``, ``csc``, ``coo``, ``ell``, ``sellp``, ``hybrid``, ``bsr`` or ``dense``. By
             SciPy's names ``dia``, ``dok`` and ``lil`` are arrays of SciPy on the host, and
             ``array`` is one of NumPy.
+        copy : bool
+            Whether the result shares no memory with this matrix.
         **options
             Of the format, such as ``blocksize=(3, 3)`` for bsr.
 
@@ -379,7 +391,8 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         InvalidArgument
             If there is no such format, or it has no such option.
         """
-        return convert(self, format, **options)
+        made = convert(self, format, **options)
+        return made.copy() if copy and isinstance(made, Matrix) else made
 
     def permute(self, p: Any = None, q: Any = None) -> Matrix:
         """Return this matrix with its rows and columns in another order: ``P A Q^T``.
@@ -426,9 +439,8 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
 
     def _cast(self, block: Array, dtype: np.dtype[Any]) -> tuple[LinOp, Array]:
         """Return this matrix and a block in ``dtype``; of integers the matrix is kept."""
-        if is_exact(self.dtype) and dtype == np.float64:
-            in_double = self._in_double()
-            return (self if in_double is None else in_double), as_dtype(self.executor, block, dtype)
+        if is_exact(self.dtype):
+            return self._computing_in(dtype), as_dtype(self.executor, block, dtype)
         return super()._cast(block, dtype)
 
     def update_values(self, data: Any) -> None:
@@ -543,7 +555,7 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         """Return this matrix as a :class:`wollemi.Bsr`; itself if it has blocks of this size."""
         return _copied(self.asformat("bsr", blocksize=blocksize), copy)
 
-    def tolil(self) -> Any:
+    def tolil(self, copy: bool = False) -> Any:
         """Return a ``scipy.sparse.lil_array`` on the host, of which single entries are assigned.
 
         Examples
@@ -557,11 +569,11 @@ class Matrix(Doubled, Methods, Displayed, LinOp):
         """
         return self.asformat("lil")
 
-    def todok(self) -> Any:
+    def todok(self, copy: bool = False) -> Any:
         """Return a ``scipy.sparse.dok_array`` on the host: a dictionary of entries."""
         return self.asformat("dok")
 
-    def todia(self) -> Any:
+    def todia(self, copy: bool = False) -> Any:
         """Return a ``scipy.sparse.dia_array`` on the host: the diagonals, one after the other."""
         return self.asformat("dia")
 

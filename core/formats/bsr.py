@@ -122,6 +122,45 @@ class Bsr(Constructed):
         """The conjugate transpose."""
         return self.T.conj()
 
+    def _pattern_of_blocks(self) -> Csr:
+        """Return the blocks as entries of a matrix, with their numbers as values."""
+        (m, n), (r, c) = self.shape, self.blocksize
+        numbers = self.executor.xp.arange(self.data.shape[0], dtype=np.int64)
+        arrays = (numbers, self.indices, self.indptr)
+        return Csr._from_arrays(self.executor, (m // r, n // c), *arrays)
+
+    def _take_blocks(self, blocks: Csr) -> None:
+        """Keep the blocks that a matrix has the numbers of, in its order."""
+        arrays = (self.data[blocks.data], blocks.indices, blocks.indptr)
+        self._replace(self._with_arrays(self.executor, *arrays))
+
+    @property
+    def has_sorted_indices(self) -> bool:
+        """Whether the blocks of each row are in rising order of columns (equal ones allowed)."""
+        return self._pattern_of_blocks().has_sorted_indices
+
+    @has_sorted_indices.setter
+    def has_sorted_indices(self, value: bool) -> None:
+        validate.check_statement("has_sorted_indices", value, self.has_sorted_indices)
+
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether the blocks of each row are in rising order of columns, none of them twice."""
+        return self._pattern_of_blocks().has_canonical_format
+
+    @has_canonical_format.setter
+    def has_canonical_format(self, value: bool) -> None:
+        validate.check_statement("has_canonical_format", value, self.has_canonical_format)
+
+    def sort_indices(self) -> None:
+        """Bring the blocks of each row into rising order of columns, in place.
+
+        See :meth:`Csr.sort_indices`.
+        """
+        blocks = self._pattern_of_blocks()
+        if not blocks.has_sorted_indices:
+            self._take_blocks(blocks.sort())
+
     def sum_duplicates(self) -> None:
         """Sort the blocks of each row and add up blocks of one position, in place.
 
@@ -139,12 +178,7 @@ class Bsr(Constructed):
         kept = xp.any(xp.any(kept, axis=2), axis=1)
         if bool(xp.all(kept)):
             return
-        (m, n), (r, c) = self.shape, self.blocksize
-        numbers = xp.arange(self.data.shape[0], dtype=np.int64)
-        arrays = (numbers, self.indices, self.indptr)
-        blocks = masked(Csr._from_arrays(self.executor, (m // r, n // c), *arrays), kept)
-        arrays = (self.data[blocks.data], blocks.indices, blocks.indptr)
-        self._replace(self._with_arrays(self.executor, *arrays))
+        self._take_blocks(masked(self._pattern_of_blocks(), kept))
 
     def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.bsr_array`` that shares no memory with this matrix."""

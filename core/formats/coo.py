@@ -93,6 +93,17 @@ class Coo(Constructed):
         """The rows and the columns of the entries, by SciPy's name."""
         return (self.row, self.col)
 
+    @property
+    def has_canonical_format(self) -> bool:
+        """Whether the entries are in rising order of rows and columns, none of them twice."""
+        row, col = self.row, self.col
+        rises = (row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (col[1:] > col[:-1]))
+        return bool(self.executor.xp.all(rises))
+
+    @has_canonical_format.setter
+    def has_canonical_format(self, value: bool) -> None:
+        validate.check_statement("has_canonical_format", value, self.has_canonical_format)
+
     def sum_duplicates(self) -> None:
         """Sort the columns of each row and add up entries of one position, in place.
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..dtypes import COMPUTED, is_complex, is_exact, is_narrow, stored_or_held_dtype
-from ..errors import InvalidArgument
+from ..dtypes import (
+    COMPUTED,
+    Casting,
+    is_complex,
+    is_exact,
+    is_narrow,
+    stored_or_held_dtype,
+)
 from ..long_sums import LONG, has_long_row, in_double_if_long, rounded_to
 from ..operands import as_batch, to_host
 from ..operations import matrix as operations
@@ -93,15 +99,15 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         """Return the dtype of this format for a requested dtype: 16-bit and exact ones stay."""
         return stored_or_held_dtype(dtype)
 
-    def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
+    def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
         """Return this matrix with values of ``dtype``; itself if they are already.
 
         See :meth:`Matrix.astype`. Entries of booleans at one position are one entry before.
         """
         once = self.without_duplicates() if self.dtype == np.bool_ else self
         if once is not self and dtype != np.bool_:
-            return once.astype(dtype)  # type: ignore[return-value]
-        return super().astype(dtype, copy)
+            return once.astype(dtype, casting=casting)  # type: ignore[return-value]
+        return super().astype(dtype, copy, casting=casting)
 
     def transposed_pattern(self) -> tuple[Csr, Array]:
         """Return the transpose of the pattern and where its entries were.
@@ -306,7 +312,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
     @has_sorted_indices.setter
     def has_sorted_indices(self, value: bool) -> None:
         """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
-        _check_statement("has_sorted_indices", value, self.has_sorted_indices)
+        validate.check_statement("has_sorted_indices", value, self.has_sorted_indices)
 
     @property
     def has_duplicates(self) -> bool:
@@ -326,7 +332,7 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
     @has_canonical_format.setter
     def has_canonical_format(self, value: bool) -> None:
         """Take a statement of a caller; a wrong one is refused, since kernels trust the order."""
-        _check_statement("has_canonical_format", value, self.has_canonical_format)
+        validate.check_statement("has_canonical_format", value, self.has_canonical_format)
 
     def _main_diagonal(self) -> Array:
         if is_exact(self.dtype):
@@ -348,17 +354,6 @@ class Csr(SolvesTriangles, CompressedRows, Constructed, metaclass=Batchable):
         from scipy.sparse import csr_array
 
         return csr_array(tuple(arrays), shape=self.shape)
-
-
-def _check_statement(name: str, stated: bool, found: bool) -> None:
-    """Raise InvalidArgument for a statement that the entries contradict.
-
-    False is no statement: it asks SciPy to look again, and the entries never change here.
-    """
-    if stated and not found:
-        raise InvalidArgument(
-            f"{name}: the rows are not so; A.sort_indices() or A.sum_duplicates() makes them so"
-        )
 
 
 def without_values(A: Csr) -> Csr:

@@ -1,4 +1,4 @@
-"""Matrices of single precision that also compute in double precision, for residuals."""
+"""Matrices that also compute in another precision: single in double, and integers in each."""
 
 from __future__ import annotations
 
@@ -34,8 +34,21 @@ class Doubled:
         made: LinOp = self.astype(dtype)
         return made
 
+    def _computing_in(self, dtype: np.dtype[Any]) -> LinOp:
+        """Return a matrix of integers with values of ``dtype``, kept as :meth:`_in_double` is."""
+        if dtype == np.float64:
+            double = self._in_double()
+            if double is not None:
+                return double
+        kept: dict[Any, Any] = self.__dict__.setdefault("_computing", {})
+        if dtype not in kept:
+            kept[dtype] = self.astype(dtype)
+        found: LinOp = kept[dtype]
+        return found
+
     def _refresh_double(self) -> None:
-        """Bring the values in double precision in line, unless they are shared."""
-        double = self.__dict__.get("_double")
-        if double is not None and double.data is not self.__dict__["data"]:
-            double.update_values(self.__dict__["data"])
+        """Bring the values in other precisions in line, unless they are shared."""
+        kept = self.__dict__.get("_computing", {}).values()
+        for other in (self.__dict__.get("_double"), *kept):
+            if other is not None and other.data is not self.__dict__["data"]:
+                other.update_values(self.__dict__["data"])

@@ -32,7 +32,7 @@ from ..small_values import (
 )
 from .exact import both_exact, fits_double, from_double, in_double, largest, row_numbers
 from .hypersparse import canonical_entries, rows_or_columns
-from .operands import as_operand
+from .operands import as_operand, beside_number
 from .pairs import paired
 from .rowwise import (
     canonical,
@@ -111,10 +111,11 @@ def divided(matrix: Matrix, other: Any) -> Any:
         return NotImplemented
     if operand.number is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return scaled(matrix, _reciprocal(operand.number))
+            return scaled(beside_number(matrix, other), _reciprocal(operand.number))
     if operand.array is not None:
+        divisors = _as_wide(matrix, operand.array)
         with np.errstate(divide="ignore", invalid="ignore"):
-            reciprocals = unflushed(matrix.executor, _reciprocals, operand.array)
+            reciprocals = unflushed(matrix.executor, _reciprocals, divisors)
         return _times_array(matrix, reciprocals)
     left, right = brought_together("the quotient", matrix, operand.matrix)
     if left.shape != right.shape:
@@ -122,6 +123,13 @@ def divided(matrix: Matrix, other: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         pair = (m.asformat("dense").data for m in (left, right))
         return unflushed(left.executor, left.executor.xp.true_divide, *pair)
+
+
+def _as_wide(matrix: Matrix, divisors: Array) -> Array:
+    """Return divisors with as many digits as the quotients have."""
+    if is_exact(divisors.dtype) or is_narrow(divisors.dtype) or is_narrow(matrix.dtype):
+        return divisors
+    return as_dtype(matrix.executor, divisors, common_dtype(matrix.dtype, divisors.dtype))
 
 
 def _reciprocals(array: Array) -> Array:
@@ -150,7 +158,7 @@ def multiply(matrix: Matrix, other: Any) -> Any:
             f"multiply: expected a matrix, an array or a number, got {type(other).__name__}"
         )
     if operand.number is not None:
-        return scaled(matrix, operand.number)
+        return scaled(beside_number(matrix, other), operand.number)
     if operand.array is not None:
         return _times_array(matrix, operand.array)
     beside = cast("Matrix", operand.matrix)

@@ -10,7 +10,7 @@ import numpy as np
 from ..capture import MAKES
 from ..dtypes import is_exact
 from ..errors import ShapeMismatch, UnsupportedOperand, UnsupportedOperation
-from ..factors import number
+from ..factors import PLAIN, number
 from ..linop import LinOp
 from ..operands import is_array
 from .comparisons import compare, extreme, minus_array, plus_array
@@ -54,9 +54,9 @@ class EntrywiseOperators(EntryFunctions):
         array([[ 1.,  4.],
                [ 0., 16.]])
         """
-        if isinstance(other, (Number, np.bool_)):
-            return scaled(self._matrix, number(other, "factor"))
-        if _is_operand(other):
+        if type(other) in PLAIN:
+            return scaled(self._matrix, other)
+        if isinstance(other, (Number, np.bool_)) or _is_operand(other):
             return multiply(self._matrix, other)
         return NotImplemented
 

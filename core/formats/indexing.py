@@ -282,7 +282,7 @@ def _with_new_axes(matrix: Matrix, key: tuple[Any, ...]) -> Any:
         not isinstance(_normalized(matrix, axis, part), int)
         for axis, part in enumerate((row, column))
     ]
-    if sum(kept) + parts.count(None) > 2:
+    if sum(kept) + sum(part is None for part in parts) > 2:
         raise InvalidIndex(
             "None in an index adds a dimension: the result would have three, and matrices have two"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..assembled import Assembled
-from ..dtypes import is_narrow
+from ..dtypes import is_narrow, joint_dtype
 from ..errors import InvalidArgument, ShapeMismatch
 from ..factors import number
 from ..operands import is_array, is_host, native
@@ -19,6 +19,10 @@ from .sparse_vector import SparseVector
 if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .base import Matrix
+
+
+#: The dtypes that stand for those of more than double precision, by NumPy's letters.
+_LONG = {"g": np.dtype(np.float64), "G": np.dtype(np.complex128)}
 
 
 class Operand(NamedTuple):
@@ -71,6 +75,19 @@ def as_operand(matrix: Matrix, other: Any) -> Operand | None:
             "expected one or two dimensions"
         )
     return Operand(None, array, None, where, not where.owns(other) and is_host(other))
+
+
+def beside_number(matrix: Matrix, given: Any) -> Matrix:
+    """Return a matrix in the dtype that NumPy gives its product with a number.
+
+    A number of Python does not widen a dtype. One with a dtype of its own does, as an array would;
+    values of 16 bits stay.
+    """
+    dtype = getattr(given, "dtype", None)
+    if not isinstance(dtype, np.dtype) or is_narrow(matrix.dtype):
+        return matrix
+    wide = np.float32 if is_narrow(dtype) else _LONG.get(dtype.char, dtype)
+    return matrix.astype(joint_dtype(matrix.dtype, wide))
 
 
 def with_entries(operand: Any, matrix: Matrix) -> Matrix:

@@ -202,8 +202,8 @@ def number_extreme(matrix: Matrix, axis: Any, which: Extreme, *, explicit: bool 
 def trace(matrix: Matrix, offset: Any = 0) -> Any:
     """Return the sum of a diagonal."""
     if is_exact(matrix.dtype):
-        xp = matrix.executor.xp
-        return np.int64(int(xp.sum(matrix.diagonal(offset).astype(np.int64))))
+        summed_in = _summed_in(matrix)
+        return summed_in(int(matrix.executor.xp.sum(matrix.diagonal(offset).astype(summed_in))))
     entries, by_columns = rows_or_columns(matrix)
     diagonal = computed(entries).diagonal(-offset if by_columns else offset)
     return number_of_array(matrix.executor, diagonal, values.total).astype(matrix.dtype)[()]

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..distinct import distinct
-from ..dtypes import asked_dtype, is_complex, may_store, name_of, storage_dtype
+from ..dtypes import (
+    Casting,
+    asked_dtype,
+    is_complex,
+    may_store,
+    name_of,
+    require_cast,
+    storage_dtype,
+)
 from ..errors import InvalidArgument, UnsupportedOperation
 from ..small_values import as_dtype, for_zero_tests, not_flushed
 from ..store import Key
@@ -135,13 +143,14 @@ class StoredCsr(CompressedRows):
         wanted = storage_dtype(dtype, self.dtype)
         return self if wanted == self.storage_dtype else self.tocsr().stored(wanted)
 
-    def astype(self, dtype: DTypeLike, copy: bool = False) -> Any:
+    def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Any:
         """Return this matrix computing in another dtype; itself if it does already.
 
         Values stay stored as they are where that is lower than ``dtype``. Else the result is a
         :class:`Csr` of ``dtype``.
         """
         dtype = asked_dtype(dtype)
+        require_cast(self.dtype, dtype, casting)
         if dtype == self.dtype:
             return self.copy() if copy else self
         if may_store(self.storage_dtype, dtype):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..capture import CHANGES
 from ..errors import UnsupportedOperation
 from .arg_extremes import arg_extreme
-from .reductions import LARGEST, SMALLEST
+from .reductions import LARGEST, SMALLEST, written
 from .reshaping import asked_shape, nonzero, reshape, resized, with_diagonal
 from .selection import triangle
 
@@ -166,13 +166,15 @@ class StructureMethods:
         """
         return nonzero(self._structure)
 
-    def argmax(self, axis: int | None = None, *, explicit: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the position of the largest entry of all, of each column or of each row.
 
         Parameters
         ----------
         axis : {None, 0, 1}
             None: of all entries, counted row by row; 0: of each column; 1: of each row.
+        out : array, shape (n,) or (m,), optional
+            Where the positions are written; it is returned then.
         explicit : bool
             Whether stored entries alone are compared; by default positions without one are zeros.
 
@@ -193,9 +195,10 @@ class StructureMethods:
         >>> A.argmax(), A.argmax(axis=1)
         (3, array([1, 1]))
         """
-        return arg_extreme(self._structure, axis, LARGEST, explicit=explicit)
+        found = arg_extreme(self._structure, axis, LARGEST, explicit=explicit)
+        return written(found, out, self._structure.executor)
 
-    def argmin(self, axis: int | None = None, *, explicit: bool = False) -> Any:
+    def argmin(self, axis: int | None = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the position of the smallest entry, as :meth:`argmax` does for the largest.
 
         Examples
@@ -204,7 +207,8 @@ class StructureMethods:
         >>> wl.Csr(np.array([[-1.0, 0.0], [2.0, 3.0]])).argmin(axis=0)
         array([0, 0])
         """
-        return arg_extreme(self._structure, axis, SMALLEST, explicit=explicit)
+        found = arg_extreme(self._structure, axis, SMALLEST, explicit=explicit)
+        return written(found, out, self._structure.executor)
 
     def __iter__(self) -> Iterator[SparseVector]:
         """Return the rows one after the other, as sparse vectors."""

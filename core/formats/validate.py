@@ -23,7 +23,7 @@ from ..dtypes import (
     stored_dtype,
     stored_or_held_dtype,
 )
-from ..errors import InvalidMatrix
+from ..errors import InvalidArgument, InvalidMatrix
 from ..operands import to_host
 
 HostArray = np.ndarray[Any, Any]
@@ -160,3 +160,14 @@ def either_compressed(
     data, major, indices = either(data, major, indices)
     starts = np.searchsorted(major, np.arange(indptr.size, dtype=indptr.dtype))
     return data, indices, starts.astype(indptr.dtype)
+
+
+def check_statement(name: str, stated: bool, found: bool) -> None:
+    """Raise InvalidArgument for a statement that the entries contradict.
+
+    False is no statement: it asks SciPy to look again, and the entries never change here.
+    """
+    if stated and not found:
+        raise InvalidArgument(
+            f"{name}: the rows are not so; A.sort_indices() or A.sum_duplicates() makes them so"
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..dtypes import Casting
 from ..errors import InvalidArgument
 from .vector_entries import checked_length
 
@@ -131,14 +132,14 @@ class VectorForms:
         """Return a copy that shares no memory with this vector."""
         return self._like(self.row.copy())
 
-    def astype(self, dtype: DTypeLike, copy: bool = False) -> Self:
+    def astype(self, dtype: DTypeLike, copy: bool = False, *, casting: Casting = "unsafe") -> Self:
         """Return this vector with values of ``dtype``; itself if they are already."""
-        made = self.row.astype(dtype, copy)
+        made = self.row.astype(dtype, copy, casting=casting)
         return self if made is self.row else self._like(made)
 
-    def conj(self) -> Any:
+    def conj(self, copy: bool = False) -> Any:
         """Return the complex conjugate."""
-        return self._answer(self.row.conj())
+        return self._answer(self.row.conj(copy))
 
     conjugate = conj
 

@@ -50,13 +50,13 @@ class VectorReductions:
         """Return the smallest entry that is not NaN."""
         return self._reduced("nanmin", axis, out=out, explicit=explicit)
 
-    def argmax(self, axis: Any = None, *, explicit: bool = False) -> Any:
+    def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the position of the largest entry."""
-        return self._reduced("argmax", axis, explicit=explicit)
+        return self._reduced("argmax", axis, out=out, explicit=explicit)
 
-    def argmin(self, axis: Any = None, *, explicit: bool = False) -> Any:
+    def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the position of the smallest entry."""
-        return self._reduced("argmin", axis, explicit=explicit)
+        return self._reduced("argmin", axis, out=out, explicit=explicit)
 
     def count_nonzero(self, axis: Any = None) -> int:
         """Return how many entries are not zero."""

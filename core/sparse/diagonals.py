@@ -95,8 +95,8 @@ def diags(
     Parameters
     ----------
     diagonals : sequence of arrays or numbers, or one array
-        The diagonals, each as long as it fits; a number, or an array of one element, stands for a
-        whole diagonal.
+        The diagonals, each at least as long as it fits, the rest is left out; a number, or an array
+        of one element, stands for a whole diagonal.
     offsets : sequence of int, or int
         Which diagonals: 0 is the main one, 1 the one above it.
     shape : tuple of int, optional
@@ -116,7 +116,7 @@ def diags(
     Raises
     ------
     InvalidMatrix
-        If a diagonal has another length, does not cross the matrix, or is given twice.
+        If a diagonal is too short, does not touch the matrix, or is given twice.
 
     Examples
     --------
@@ -194,14 +194,15 @@ def _of_diagonals(
     crossing = []
     for i in order:
         first, length = max(-at[i], 0), min(m + min(at[i], 0), n - max(at[i], 0))
-        if length < 0 or (length == 0 and values[i].size > 1):
+        if length < 0:
             raise InvalidMatrix(f"diags: offset {at[i]} does not cross a matrix of shape {shape}")
-        if values[i].size not in (1, length):
+        one = values[i] if values[i].size == 1 else values[i][:length]
+        if one.size not in (1, length):
             raise InvalidMatrix(
-                f"diags: the diagonal of offset {at[i]} has {int(values[i].size)} elements, and "
-                f"{length} fit a matrix of shape {shape}"
+                f"diags: the diagonal of offset {at[i]} has {int(one.size)} elements, and {length} "
+                f"are needed for a matrix of shape {shape}"
             )
-        crossing.append(_Crossing(as_dtype(where, values[i], dtype), at[i], first, first + length))
+        crossing.append(_Crossing(as_dtype(where, one, dtype), at[i], first, first + length))
     begin = max(one.begin for one in crossing)
     end = max(min(one.end for one in crossing), begin)
     above = _rows_of_some(where, crossing, 0, begin)

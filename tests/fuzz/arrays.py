@@ -22,7 +22,10 @@ from .batch import Target
 #: Where; others by ``WOLLEMI_TEST_EXECUTORS=dpcpp:cpu``.
 EXECUTORS = tuple(os.environ.get("WOLLEMI_TEST_EXECUTORS", "reference,omp:1,omp:3").split(","))
 FORMATS = ("csr", "csc", "coo", "bsr")
-DTYPES = ("int32", "int64", "float32", "float64", "complex64", "complex128")
+DTYPES = (
+    "int8", "uint8", "int16", "uint32", "int32", "int64", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
 #: Of SciPy's two kinds of results, an array of two dimensions or a sparse one.
 SPARSE, DENSE, NUMBER = "sparse", "dense", "number"
 
@@ -33,7 +36,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 def values(rng: Rng, count: int, dtype: str) -> Any:
     """Return small integers, so that no result is rounded far."""
-    made = rng.integers(-3, 4, count)
+    made = rng.integers(0 if dtype.startswith("u") else -3, 4, count)
     return (made + 1j * rng.integers(-3, 4, count) if "complex" in dtype else made).astype(dtype)
 
 
@@ -100,11 +103,20 @@ def numbers(rng: Rng) -> Call:
     return (lambda A: apply(A, number)), (matrix(rng, shape(rng), "float64"),)
 
 
+def typed_numbers(rng: Rng) -> Call:
+    """Products with numbers that have a dtype, from both sides."""
+    number = values(rng, 1, str(rng.choice(DTYPES)))[0]
+    number = np.asarray(number) if rng.random() < 0.5 else number
+    left = rng.random() < 0.5
+    return (lambda A: number * A if left else A * number), (matrix(rng, shape(rng)),)
+
+
 def dense_operands(rng: Rng) -> Call:
     """Operators of a matrix and an array of its shape, or of one row or column."""
     (m, n), dtype = shape(rng), str(rng.choice(DTYPES))
     extents = ((m, n), (1, n), (m, 1))[rng.integers(3)]
-    array = values(rng, int(np.prod(extents)), dtype).reshape(extents)
+    given = str(rng.choice(DTYPES))
+    array = values(rng, int(np.prod(extents)), given).reshape(extents)
     apply = (operator.add, operator.sub, operator.mul)[rng.integers(3)]
     if apply is not operator.mul:
         array = np.broadcast_to(array, (m, n)).copy()
@@ -115,10 +127,11 @@ def products(rng: Rng) -> Call:
     """Products of matrices, and with arrays of one and of two dimensions."""
     (m, n), k, dtype = shape(rng), int(rng.integers(1, 5)), str(rng.choice(DTYPES))
     m += 1  # SciPy's product of one row of coordinates with a vector is a number
-    A = matrix(rng, (m, n), dtype)
+    A, of_right = matrix(rng, (m, n), dtype), str(rng.choice(DTYPES))
     if rng.random() < 0.5:
-        return operator.matmul, (A, matrix(rng, (n, k), dtype))
-    array = values(rng, n * k, dtype).reshape(n, k) if rng.random() < 0.5 else values(rng, n, dtype)
+        return operator.matmul, (A, matrix(rng, (n, k), of_right))
+    block = rng.random() < 0.5
+    array = values(rng, n * k, of_right).reshape(n, k) if block else values(rng, n, of_right)
     return (lambda A: A @ array), (A,)
 
 
@@ -193,8 +206,8 @@ def shapes(rng: Rng) -> Call:
 CALLS = {
     one.__name__: one
     for one in (
-        pairs, shared_columns, numbers, dense_operands, products, indices, sums, diagonals, stacks,
-        shapes,
+        pairs, shared_columns, numbers, typed_numbers, dense_operands, products, indices, sums,
+        diagonals, stacks, shapes,
     )
 }  # fmt: skip
 

@@ -99,6 +99,25 @@ def test_quotients(on, dtype):
     assert_same(on, A / B, want, None)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", *FLOATS])
+def test_numbers_with_a_dtype_widen_as_arrays_do(on, dtype):
+    A, S = sample(on, dtype=dtype)
+    for other in ("bool", "int8", "uint8", "int32", *FLOATS):
+        number = np.ones(1, other)[0]
+        for factor in (number, np.asarray(number)):
+            want = S.toarray() * factor
+            for made in (A * factor, factor * A, A.multiply(factor)):
+                assert_same(on, made, want, None)
+    assert (A * 2.0).dtype == (S * 2.0).dtype
+
+
+def test_quotients_have_the_digits_of_the_wider_dtype(on):
+    A, S = sample(on)
+    divisors = np.full(S.shape, 3, np.float32)
+    made = on.to_host((A / divisors).to_dense())
+    np.testing.assert_allclose(made, S.toarray() / 3, rtol=1e-15)
+
+
 def test_a_quotient_of_matrices_is_dense(on):
     A, S = sample(on)
     made = A / A

@@ -32,6 +32,18 @@ def test_integers_of_every_width_stay(on, given):
     assert wl.Coo(([1, 2], ([0, 1], [0, 1])), dtype="int32", executor=on).dtype == np.int32
 
 
+@pytest.mark.parametrize("exact", ["bool", "int8", "uint16", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_products_of_integers_and_numbers_have_the_dtype_of_numpy(on, exact, dtype):
+    A, S = sample(on, dtype=exact)
+    B, T = sample(on, dtype=dtype)
+    for left, of_scipy, given in ((A, S, dtype), (B, T, exact)):
+        x = np.array([1, 0, 2, 1, 1, 0, 1, 1]).astype(given)
+        for block in (x, np.stack([x, x], 1)):
+            assert_same(on, left @ block, of_scipy.toarray() @ block)
+        assert_same(on, x[:6] @ left, x[:6] @ of_scipy.toarray())
+
+
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_with_vectors_and_matrices(on, dtype, kind):
@@ -79,6 +91,13 @@ def test_reductions(on, dtype, axis, kind):
     for k in (-2, 0, 3):
         assert_same(on, A.diagonal(k), np.diagonal(D, k))
     np.testing.assert_allclose(wl.linalg.norm(A), np.linalg.norm(D))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint32"])
+def test_the_sum_of_a_diagonal_has_the_dtype_of_numpy(on, dtype):
+    A, S = sample(on, dtype=dtype)
+    found, want = A.trace(1), S.trace(1)
+    assert found == want and found.dtype == want.dtype
 
 
 def test_large_integers_lose_no_digit(on):
@@ -148,12 +167,13 @@ def test_narrow_integers_wrap_as_numpys_do(on, dtype):
     np.testing.assert_allclose(A @ np.full(8, 0.5), D @ np.full(8, 0.5))
 
 
-def test_new_values_reach_the_copy_in_float64(on):
-    A, S = sample(on, dtype="int64")
-    x = np.full(8, 0.5)
-    np.testing.assert_allclose(A @ x, S @ x)
-    A.update_values(3 * A.data)
-    np.testing.assert_allclose(A @ x, 3 * (S @ x))
+def test_new_values_reach_the_copies_in_other_dtypes(on):
+    for dtype, other in (("int64", "float64"), ("int8", "float32"), ("int64", "complex64")):
+        A, S = sample(on, dtype=dtype)
+        x = np.full(8, 0.5, other)
+        np.testing.assert_allclose(A @ x, S @ x)
+        A.update_values(3 * A.data)
+        np.testing.assert_allclose(A @ x, 3 * (S @ x))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])

@@ -135,6 +135,8 @@ def test_positions_that_do_not_exist(on, key):
         ([0.5], "integers or booleans"),
         (None, "adds a dimension"),
         ((slice(None), None), "adds a dimension"),
+        ((np.array([0, 1]), None), "adds a dimension"),
+        ((np.array([[0], [1]]), None), "adds a dimension"),
         ((np.array([[0], [1]]), slice(None)), "two dimensions and a slice"),
         (np.zeros((1, 1, 1), int), "one dimension"),
         ([[0, 1], [2]], "not an array"),

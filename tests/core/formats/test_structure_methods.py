@@ -7,7 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
-from wollemi.core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
+from wollemi.core.errors import (
+    InvalidArgument,
+    InvalidMatrix,
+    ShapeMismatch,
+    UnsupportedDtype,
+)
 
 from .scipy_arrays import DTYPES, FORMATS, KINDS, assert_same, sample
 
@@ -115,6 +120,56 @@ def test_positions_of_extremes(on, name, axis, dtype, kind):
         if dtype != "bool":
             want = getattr(np, name)(-S.toarray(), axis=axis)
             assert_same(on, getattr(-A, name)(axis=axis), want, None)
+
+
+def test_positions_of_extremes_go_where_they_are_asked(on):
+    A, S = sample(on, dtype="float64")
+    out = np.zeros(6, np.int64)
+    assert A.argmax(1, out) is out
+    np.testing.assert_array_equal(out, np.argmax(S.toarray(), 1))
+    with pytest.raises(ShapeMismatch, match="shape"):
+        A.argmin(1, np.zeros(7, np.int64))
+    assert A[0].argmax(0, None) == int(np.argmax(S.toarray()[0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
+def test_statements_about_the_order_of_entries(on, kind, format):
+    A, _ = sample(on, kind, format)
+    want = on.to_host(A.to_dense())
+    if not A.has_canonical_format:
+        with pytest.raises(InvalidArgument, match="sum_duplicates"):
+            A.has_canonical_format = True
+    if format != "coo":
+        A.sort_indices()
+        assert A.has_sorted_indices
+        A.has_sorted_indices = True
+    A.sum_duplicates()
+    assert A.has_canonical_format
+    A.has_canonical_format = True
+    np.testing.assert_array_equal(on.to_host(A.to_dense()), want)
+
+
+def test_blocks_are_sorted_in_place(on):
+    S = sp.bsr_array((np.arange(12.0).reshape(3, 2, 2), [1, 0, 0], [0, 3]), shape=(2, 4))
+    A = wl.Bsr(S, executor=on)
+    assert not A.has_sorted_indices
+    A.sort_indices()
+    assert A.has_sorted_indices and not A.has_canonical_format
+    np.testing.assert_array_equal(on.to_host(A.indices), [0, 0, 1])
+    np.testing.assert_array_equal(on.to_host(A.to_dense()), S.toarray())
+
+
+def test_copies_where_they_are_asked_for(on):
+    A, _ = sample(on)
+    for same, other in (
+        (A.asformat("csr"), A.asformat("csr", copy=True)),
+        (A.conj(), A.conj(copy=True)),
+        (A.astype(float), A.astype(float, copy=True, casting="safe")),
+    ):
+        assert same is A and other is not A and other.data is not A.data
+    with pytest.raises(UnsupportedDtype, match="same_kind"):
+        A.astype(int, casting="same_kind")
 
 
 def test_nan_is_an_extreme(on):

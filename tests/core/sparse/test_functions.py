@@ -62,6 +62,8 @@ def test_eye_of_no_dtype():
         ([[1j, 2], [3.0]], [-1, 3], (3, 5)),
         ([np.arange(4.0)], [-2], (6, 4)),
         ([[1.0, 2.0, 3.0]], [2], None),
+        ([np.arange(9.0)] * 3, [-1, 0, 2], (5, 4)),
+        ([[1.0, 2.0]], [3], (3, 3)),
     ],
     ids=str,
 )
@@ -92,7 +94,7 @@ def test_diagonals_of_the_executor(on):
 @pytest.mark.parametrize(
     ("diagonals", "offsets", "shape", "words"),
     [
-        ([[1.0, 2.0]], [0], (3, 3), "2 elements, and 3 fit"),
+        ([[1.0, 2.0]], [0], (3, 3), "2 elements, and 3 are needed"),
         ([[1.0], [2.0]], [1, 1], (3, 3), "given twice"),
         ([[1.0]], [0, 1], (3, 3), "1 diagonals and 2 offsets"),
         ([[1.0, 2.0]], [5], (3, 3), "does not cross"),
