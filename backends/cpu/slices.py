@@ -24,6 +24,8 @@ class SellConstants(NamedTuple):
         The largest cost of the end of a row where lengths deviate by one entry, and twice that
         where they deviate by many: branch predictors foresee most ends of rows with smaller
         deviations.
+    single_row_end, single_sliced_entry, single_sliced_row_end, single_row_end_of_one : float
+        The same for real values of single precision, of which registers hold twice as many.
     known_rows : int
         Rows from which no branch predictor remembers the length of each.
     deviation, deviation_serial : float
@@ -37,6 +39,10 @@ class SellConstants(NamedTuple):
     sliced_entry: float
     sliced_row_end: float
     row_end_of_one: float
+    single_row_end: float
+    single_sliced_entry: float
+    single_sliced_row_end: float
+    single_row_end_of_one: float
     known_rows: int
     deviation: float
     deviation_serial: float
@@ -47,8 +53,17 @@ class SellConstants(NamedTuple):
 SELL = named("unknown-cpu").of(SellConstants)
 
 
-def gain(statistics: RowStatistics, rules: SellConstants = SELL) -> float:
+def gain(statistics: RowStatistics, rules: SellConstants = SELL, dtype: str = "float64") -> float:
     """Return how many times as fast slices are expected to be where lengths of rows vary.
+
+    Parameters
+    ----------
+    statistics : RowStatistics
+        Of the matrix.
+    rules : SellConstants
+        Of the processor.
+    dtype : str
+        Of the values.
 
     Examples
     --------
@@ -58,5 +73,6 @@ def gain(statistics: RowStatistics, rules: SellConstants = SELL) -> float:
     [1.6, 1.2, 1.0]
     """
     s = statistics
-    row_end = min(rules.row_end, 2 * rules.row_end_of_one * s.deviation / (s.deviation + 1))
-    return (s.mean + row_end) / (rules.sliced_entry * s.mean + rules.sliced_row_end)
+    most, entry, end, of_one = rules[4:8] if dtype == "float32" else rules[:4]
+    row_end = min(most, 2 * of_one * s.deviation / (s.deviation + 1))
+    return (s.mean + row_end) / (entry * s.mean + end)

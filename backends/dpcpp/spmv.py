@@ -249,9 +249,8 @@ class Sell(_OnCpu):
         s = facts.statistics
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
-        if not copy_pays(
-            gain(s, on.constants.of(SellConstants)), extra=1.0
-        ):  # or more, by the padding of slices
+        expected = gain(s, on.constants.of(SellConstants), facts.dtype)
+        if not copy_pays(expected, extra=1.0):  # or more, by the padding of slices
             return None
         return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
 

@@ -76,7 +76,7 @@ class Sell(_Native):
         vary = s.deviation > least * s.mean or s.rows >= rules.known_rows
         if s.nnz < rules.few or not vary:
             return None
-        if not copy_pays(slices.gain(s, rules), extra=1.0):  # or more, by the padding of slices
+        if not copy_pays(slices.gain(s, rules, facts.dtype), extra=1.0):  # or more, by padding
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 

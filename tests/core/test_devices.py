@@ -77,6 +77,8 @@ def test_every_record_is_named_by_a_constant() -> None:
         ("cpu", "AuthenticAMD family 25 model 97: AMD Ryzen 9 7950X", "zen4"),
         ("cpu", "AuthenticAMD family 25 model 33: AMD Ryzen 9 5950X", "unknown-cpu"),
         ("cpu", "AuthenticAMD family 26 model 2: AMD EPYC 9755", "zen5"),
+        ("cpu", "GenuineIntel family 6 model 143: Intel(R) Xeon(R) Platinum 8481C", "xeon"),
+        ("cpu", "GenuineIntel family 6 model 167: 11th Gen Intel(R) Core(TM)", "unknown-cpu"),
         ("cpu", "Neoverse-V2", "unknown-cpu"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wollemi as wl
+from wollemi.core import devices
 from wollemi.core.algorithm import Facts, Selection, candidates
 from wollemi.core.errors import InvalidArgument
 from wollemi.core.statistics import RowStatistics, lengths_in_numbers, row_statistics
@@ -64,11 +65,41 @@ def statistics(**changes: Any) -> RowStatistics:
         (statistics(mean=26.0, deviation=30.0), ["row-patterns", "row-blocks"]),
     ],
 )
-def test_the_rule(given: RowStatistics, kernels: list[str]) -> None:
-    facts = Facts(given, 1, "float64", np.dtype(np.int32))
+def test_the_rule(
+    given: RowStatistics, kernels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert names_by_the_rule(given, "float64", "zen4", monkeypatch) == kernels
+
+
+@pytest.mark.parametrize(
+    "given, dtype, sliced",
+    [
+        (statistics(), "float64", False),
+        (statistics(), "float32", False),
+        (statistics(deviation=1.5), "float64", True),
+        (statistics(deviation=1.5), "float32", True),
+        (statistics(rows=2_900, deviation=1.5), "float32", False),
+        (statistics(mean=50.0, deviation=7.0), "float32", True),
+        (statistics(mean=50.0, deviation=7.0), "float64", False),
+        (statistics(mean=50.0, deviation=0.0), "float32", False),
+    ],
+)
+def test_the_rule_of_wide_registers(
+    given: RowStatistics, dtype: str, sliced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = names_by_the_rule(given, dtype, "xeon", monkeypatch)
+    assert ("sell" in found) == sliced
+
+
+def names_by_the_rule(
+    given: RowStatistics, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Return the algorithms that the rule considers on a processor, in their order."""
+    monkeypatch.setattr(type(EXECUTOR), "constants", devices.named(device))
+    facts = Facts(given, 1, dtype, np.dtype(np.int32))
     A = wl.Csr(np.eye(2), executor=EXECUTOR)  # the rule asks it for its dtypes alone
     found = candidates(EXECUTOR.algorithms, Selection(EXECUTOR, facts), A, "spmv")
-    assert [candidate.algorithm.name for candidate in found] == kernels
+    return [candidate.algorithm.name for candidate in found]
 
 
 @pytest.mark.parametrize(
