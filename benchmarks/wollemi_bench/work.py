@@ -177,6 +177,11 @@ def _norm(on: Side, given: Given) -> Call:
     return lambda: on.norm(A)
 
 
+def _column_sums(on: Side, given: Given) -> Call:
+    A = on.csr(given.S)
+    return lambda: A.sum(axis=0)
+
+
 def _copied(on: Side, given: Given) -> Call:
     return lambda: on.copied(given.S)
 
@@ -241,6 +246,7 @@ WORK: dict[str, Piece] = {
     "structure/A < B": _compared,
     "structure/setdiag": _diagonal_set,
     "structure/norm": _norm,
+    "structure/A.sum(axis=0)": _column_sums,
     "structure/Csr(S)": _copied,
     "structure/first product": _first_product,
     **{

@@ -209,7 +209,9 @@ def test_out_may_overlap_the_operand_and_be_added_to(op):
         ("complex64", "float32", "complex64"),
         ("complex64", "float64", "complex128"),
         ("float32", "int32", "float64"),
-        ("float32", "bool", "float64"),
+        ("float32", "bool", "float32"),
+        ("float32", "int16", "float32"),
+        ("complex64", "uint8", "complex64"),
     ],
 )
 def test_the_wider_dtype_is_computed_in(op, of_operator, of_vector, of_result):
