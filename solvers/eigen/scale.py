@@ -171,6 +171,7 @@ def with_scaled_entries(A: Any, exponent: int) -> Any:
 
 def _halves(exponent: int) -> tuple[float, ...]:
     """Return two powers of two that make ``2**exponent``, which may be out of the range itself."""
+    exponent = int(exponent)  # a power of NumPy's integer has a dtype, which would widen a matrix
     if exponent == 0:
         return ()
     return 2.0 ** (exponent // 2), 2.0 ** (exponent - exponent // 2)
