@@ -283,7 +283,7 @@ def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
     """Return the value dtype that an expression over ``dtypes`` is computed in.
 
-    Beside floating-point numbers, integers that those hold exactly do not widen them, as in NumPy.
+    Integers that floating-point numbers hold exactly do not widen these, as in NumPy.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class SellConstants(NamedTuple):
         where they deviate by many: branch predictors foresee most ends of rows with smaller
         deviations.
     single_row_end, single_sliced_entry, single_sliced_row_end, single_row_end_of_one : float
-        The same for real values of single precision, of which registers hold twice as many.
+        The same for real values of single precision, of which registers hold twice the number.
     known_rows : int
         Rows from which no branch predictor remembers the length of each.
     deviation, deviation_serial : float

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .base import Matrix
 
 
-#: The dtypes that stand for those of more than double precision, by NumPy's letters.
+#: The dtypes in place of longer ones than double precision, by NumPy's letters.
 _LONG = {"g": np.dtype(np.float64), "G": np.dtype(np.complex128)}
 
 
