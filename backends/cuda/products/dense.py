@@ -12,7 +12,7 @@ in float32, never in TF32.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,21 +20,17 @@ from ....core.algorithm import Estimate, Facts, Unsuited
 from ....core.calls import SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.arguments import flatten
 from ...gpu.products import choice as ml_choice
-from ...gpu.products import declarations as ml
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.reductions import every, some
-from ...simt.operands import CODES
-from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ...unified.wrappers import SimtKernel
 from . import tensor_choice
 from .constants import DenseProductConstants, TensorCoreConstants
 from .dense_library import is_captured, is_taken, multiply, taken
+from .launches import launch_kernel
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-    from numpy.typing import DTypeLike
 
     from ....core.formats.csr import Csr
     from ...gpu.products.adapter import Adapter
@@ -170,12 +166,11 @@ class DenseProduct(GpuAlgorithm):
             of_A = (A.indptr, A.indices, mine, of_B.address, of_B.rows)
             to, kinds = (of_C.address, of_C.rows, alpha), (C.dtype, A.indices.dtype)
             if in_place:
-                items = min(m, MENDERS) * dense_mend.block
-                launch(on, dense_mend, items, (m, k, *of_A, *to), *kinds)
+                launch_kernel(on, dense_mend, min(m, MENDERS), (m, k, *of_A, *to), *kinds)
             else:
                 items = m * -(-k // on.wave) * on.wave
                 given = (m, k, *of_A, on.address(product), *to, beta)
-                launch(on, dense_add, items, given, *kinds)
+                launch_kernel(on, dense_add, -(-items // dense_add.block), given, *kinds)
 
 
 class _Copy:
@@ -206,25 +201,6 @@ def _dense_of(on: Adapter, A: Csr, values: Array) -> Array:
     return made
 
 
-def launch(
-    on: Adapter,
-    kernel: SimtKernel,
-    items: int,
-    arguments: tuple[Any, ...],
-    dtype: np.dtype[Any],
-    index: DTypeLike,
-    **constants: int,
-) -> None:
-    """Launch a kernel of ``dense.hpp`` on the given number of work-items."""
-    value, code = ml.value_code(dtype), CODES[np.dtype(index)]
-    symbol = kernel.symbol(value, code, **constants)
-    executor = on.executor
-    function = executor.device.function(symbol, lambda: text_of(kernel, value, code, **constants))
-    held = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
-    flat = flatten(kernel.parameters, arguments, held)
-    executor.launch(function, -(-items // kernel.block), flat, kernel.block)
-
-
 def _filled(on: Adapter, A: Csr, values: Array) -> Array:
     """Return a new dense matrix of such values."""
     m, n = A.shape
@@ -235,13 +211,13 @@ def _filled(on: Adapter, A: Csr, values: Array) -> Array:
     shape = filling(m, n, values.dtype.itemsize, on.wave)
     if shape is None:
         dense.view(np.uint8).fill(0)
-        launch(on, dense_scatter, m * on.wave, (m, n, *of_matrix), *kinds)
+        blocks = -(-(m * on.wave) // dense_scatter.block)
+        launch_kernel(on, dense_scatter, blocks, (m, n, *of_matrix), *kinds)
         return dense
-    blocks = -(-m // shape.rows) * shape.parts
-    launch(
+    launch_kernel(
         on,
         dense_fill,
-        blocks * dense_fill.block,
+        -(-m // shape.rows) * shape.parts,
         (m, n, shape.rows, shape.parts, shape.width, *of_matrix),
         *kinds,
         BYTES=shape.nbytes,
@@ -318,14 +294,3 @@ def _finds_duplicates(xp: ModuleType, A: Csr) -> bool:
         place = xp.sort(place)
         step = place[1:] - place[:-1]
     return some(step == 0)
-
-
-def text_of(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
-    """Return the program of a kernel."""
-    return program(
-        "CUDA",
-        [kernel.header],
-        [simt_wrapper(kernel, value, index, **constants)],
-        warp=32,
-        block=kernel.block,
-    )

@@ -22,8 +22,9 @@ from ...gpu.products import choice as ml_choice
 from ...gpu.products.algorithm import GpuAlgorithm
 from ...unified.wrappers import SimtKernel
 from .constants import DENSE_PRODUCTS, DenseProductConstants
-from .dense import CHOSEN, DTYPES, MEMORY, launch
+from .dense import CHOSEN, DTYPES, MEMORY
 from .dense_library import multiply, taken
+from .launches import launch_kernel
 from .tile_sddmm import TILE, Tile, TileMma, sorted_rows
 
 if TYPE_CHECKING:
@@ -160,10 +161,10 @@ class SampledDense(GpuAlgorithm):
                     multiply(executor, of_C, right, product, factor, transposed=True)
                 else:
                     panel.view(np.uint8).fill(0)
-                launch(
+                launch_kernel(
                     on,
                     dense_sample,
-                    items * on.wave,
+                    -(-(items * on.wave) // dense_sample.block),
                     (
                         begin, items, top, panel.shape[1], pieces.bounds, pieces.target, A.indices,
                         mine, on.address(panel), on.address(S) + b * int(S.strides[0]), alpha, beta,

@@ -20,8 +20,8 @@ from ...gpu.products.adapter import Adapter
 from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
+from .launches import launch_kernel
 from .slab_lists import BATCH, PANEL, SlabLists, lists_of, transposed_lists_of
-from .tile_sddmm import launch
 
 if TYPE_CHECKING:
     from ....core.formats.csr import Csr
@@ -222,7 +222,7 @@ def attend(on: Adapter, call: FusedmmCall) -> None:
     made = kernel_for(on.executor.device, slab_attention, width_of(k, p))
     lists = lists_of(on.executor.xp, A, made.constants["HEIGHT"], made.constants["DIM"])
     shares = -(-m // made.rows)
-    launch(
+    launch_kernel(
         on, made.kernel, shares * batch,
         (
             m, n, k, p, shares, lists.slabs, *_flat(on, lists), *sum(operands, ()),
@@ -259,7 +259,7 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
     operands = sum(sources, ())
     lists = lists_of(xp, A, height, width)
     shares = -(-m // by_rows.rows)
-    launch(
+    launch_kernel(
         on, by_rows.kernel, shares * batch,
         (
             m, n, k, p, shares, lists.slabs, padded, *_flat(on, lists), *operands, *of_E,
@@ -271,7 +271,7 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
         return
     turned = transposed_lists_of(xp, A, height, width)
     shares = -(-n // by_columns.rows)
-    launch(
+    launch_kernel(
         on, by_columns.kernel, shares * batch,
         (
             m, n, k, p, shares, turned.slabs, padded, *_flat(on, turned), *operands, facts,

@@ -11,21 +11,15 @@ from ....core.calls import ProductCall, SpmmCall
 from ....core.executor import Array
 from ....core.store import Key
 from ...gpu import launch
-from ...gpu.arguments import flatten
-from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter
 from ...gpu.products.algorithm import GpuAlgorithm
-from ...simt.operands import CODES
-from ...unified.wrappers import SimtKernel
-from ..runtime.overlapped import Overlapped
 from . import tensor_choice
 from . import tensor_kernels as kernels
 from .constants import TensorCoreConstants
+from .launches import launch_kernel
 from .tensor_pattern import META, TILE, UNIT, TilePattern, tile_pattern
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
     from ....core.formats.csr import Csr
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -34,35 +28,6 @@ DTYPES = ("float32", "float16", "bfloat16")
 MOST_MASKS = 1 << 32
 #: Entries of a block of 64 rows that its order can number.
 MOST_ENTRIES = 1 << 26
-
-
-def run_kernel(
-    on: Adapter,
-    kernel: SimtKernel,
-    blocks: int,
-    arguments: tuple[Any, ...],
-    dtype: np.dtype[Any],
-    index: DTypeLike = np.int32,
-    /,
-    shared: int = 0,
-    overlapped: bool = False,
-    **constants: int,
-) -> None:
-    """Launch a kernel with its text in this folder.
-
-    ``overlapped`` says that it waits for the launch before by itself.
-    """
-    executor = on.executor
-    value, index = ml.value_code(dtype), CODES[np.dtype(index)]
-    function = executor.device.function(
-        kernel.symbol(value, index, **constants),
-        lambda: kernels.source(kernel, value, index, **constants),
-    )
-    if shared:
-        executor.device.allow_shared(function, shared)
-    flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
-    launched = Overlapped(function) if overlapped else function
-    executor.launch(launched, blocks, flat, kernel.block, shared)
 
 
 class AlignedMemory:
@@ -101,7 +66,7 @@ def pack_values(
     """Bring values, an array or an address, into the order of tiles."""
     m, index = A.shape[0], A.indptr.dtype
     if dtype.name == "float32":
-        run_kernel(
+        launch_kernel(
             on,
             kernels.scale_rows,
             launch.row_blocks(m * on.wave, kernels.scale_rows.block),
@@ -109,7 +74,7 @@ def pack_values(
             dtype,
             index,
         )
-    run_kernel(
+    launch_kernel(
         on,
         kernels.pack_values,
         pattern.blocks * kernels.PIECES,
@@ -284,7 +249,7 @@ class TensorCores(GpuAlgorithm):
             out = of_C.address + b * of_C.blocks * item
             if packed is None and (b == 0 or step):
                 pack_values(on, A, pattern, here, dtype, of_A)
-            run_kernel(
+            launch_kernel(
                 on,
                 kernels.pack_dense(width),
                 strips,
@@ -292,7 +257,7 @@ class TensorCores(GpuAlgorithm):
                 dtype,
                 N=width,
             )
-            run_kernel(
+            launch_kernel(
                 on,
                 kernels.product(groups),
                 cut.shares,
@@ -307,7 +272,7 @@ class TensorCores(GpuAlgorithm):
                 overlapped=True,
                 **tile,
             )  # fmt: skip
-            run_kernel(
+            launch_kernel(
                 on,
                 kernels.join,
                 launch.row_blocks(m * -(-k // kernels.JOIN_COLUMNS) * on.wave, kernels.join.block),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ...unified.wrappers import SimtKernel
 
 #: Stages of the pipeline at most, as in ``tensor.hpp``, and the bytes of their barriers.
 MOST_STAGES, BARRIERS = 16, 256
@@ -96,6 +96,7 @@ def product(groups: int) -> SimtKernel:
         "partial: out u8[l]",
         "{N}, {W}, {T}",
         block=128 * (groups + 1),
+        resident=1,
         variants=(),
     )
 
@@ -109,17 +110,3 @@ join = SimtKernel(
     "{N}, {W}, {T}, {I}",
     variants=(),
 )
-
-
-def source(kernel: SimtKernel, value: str, index: str = "i4", **constants: int) -> str:
-    """Return the program of one kernel."""
-    wrapper = simt_wrapper(kernel, value, index, **constants)
-    defines = {"WL_BLOCKS_EACH": 1} if kernel.name == "tensor_product" else None
-    return program(
-        "CUDA",
-        [kernel.header],
-        [wrapper],
-        warp=32,
-        block=kernel.block,
-        defines=defines,
-    )

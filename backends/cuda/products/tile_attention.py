@@ -24,9 +24,9 @@ from ...gpu.products.gradients import FusedAlgorithm
 from ...unified.wrappers import SimtKernel
 from . import attention_operands
 from .constants import RowAttentionConstants, TileAttentionConstants
+from .launches import launch_kernel
 from .row_times import MANY, RowSizes
 from .tile_pattern import COLUMNS, ROWS, Tiles, filled, tiles_of, transposed_tiles_of
-from .tile_sddmm import launch
 from .tile_shapes import (
     WIDTHS,
     TileShape,
@@ -258,7 +258,7 @@ def attend(on: Adapter, tiles: Tiles, call: FusedmmCall) -> None:
         parts = (*sources, of_D, of_E)
         width = width_of(k, columns)
         made = kernel_for(on.executor.device, tile_attention, width)
-        launch(
+        launch_kernel(
             on, made.kernel, tiles.panels * batch,
             (
                 m, n, k, columns, batch, tiles.panels, *_flat(on, tiles), *sum(parts, ()), *logs,
@@ -301,7 +301,7 @@ def gradients_of_attention(
     whole = attention_operands.whole(dtype.itemsize, (k, p), (*sources, of_E, *targets))
     operands = sum(sources, ())
     by_rows = kernel_for(on.executor.device, tile_row_gradients, width)
-    launch(
+    launch_kernel(
         on, by_rows.kernel, tiles.panels * batch,
         (
             m, n, k, p, batch, tiles.panels, *_flat(on, tiles), *operands, *of_E,
@@ -314,7 +314,7 @@ def gradients_of_attention(
         return
     turned = transposed()
     by_columns = kernel_for(on.executor.device, tile_column_gradients, width)
-    launch(
+    launch_kernel(
         on, by_columns.kernel, turned.panels * batch,
         (
             m, n, k, p, batch, padded, *_flat(on, turned), *operands, logs, means, *to_B,

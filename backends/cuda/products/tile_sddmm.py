@@ -17,7 +17,6 @@ from ....core.algorithm import Facts, Unsuited
 from ....core.calls import SddmmCall
 from ....core.executor import Array
 from ....core.store import Key
-from ...gpu.arguments import flatten
 from ...gpu.products import choice as ml_choice
 from ...gpu.products import declarations as ml
 from ...gpu.products.adapter import Adapter, AddressedOperand
@@ -25,14 +24,12 @@ from ...gpu.products.algorithm import GpuAlgorithm
 from ...gpu.products.dots import dot_constants, dot_kernel
 from ...gpu.products.sddmm_flat import rows_of
 from ...gpu.reductions import some
-from ...simt.operands import CODES
-from ...unified.wrappers import SimtKernel, program, simt_wrapper
+from ...unified.wrappers import SimtKernel
 from .constants import TileConstants, by_columns
+from .launches import launch_kernel
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-    from numpy.typing import DTypeLike
 
     from ....core.formats.csr import Csr
     from ...gpu.device import GpuDevice
@@ -158,19 +155,6 @@ def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
     return ahead, blocks.astype(np.int32), places, codes
 
 
-def source(kernel: SimtKernel, value: str, index: str, **constants: int) -> str:
-    """Return the program of a kernel of this module."""
-    defines = {"WL_BLOCKS_EACH": kernel.resident} if kernel.resident else None
-    return program(
-        "CUDA",
-        [kernel.header],
-        [simt_wrapper(kernel, value, index, **constants)],
-        warp=32,
-        block=kernel.block,
-        defines=defines,
-    )
-
-
 def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
     """Return the shared memory of a block: barriers, tiles of B, sums, and cached entries."""
     known = 2 * 2 * (HALF * itemsize + 4 * HALF + 4 * TILE)
@@ -270,7 +254,7 @@ class Tile(GpuAlgorithm):
             for first in range(0, k, WIDTHS[parts][-1]):
                 rest = k - first
                 width = next((w for w in WIDTHS[parts] if w >= rest), WIDTHS[parts][-1])
-                launch(
+                launch_kernel(
                     on, tile_pack, -(-sum(padded) // 8 // (tile_pack.block // 32)),
                     (
                         k, first, m, padded[0], place_C, of_C.rows, at_C, scale_C, n, padded[1],
@@ -282,7 +266,7 @@ class Tile(GpuAlgorithm):
                 before = beta if first == 0 else 1.0
                 valued = int(weights is not None) + 2 * int(before != 0)
                 multiplier = self.kernel(on.executor.device, width, parts, index.itemsize)
-                launch(
+                launch_kernel(
                     on, multiplier.kernel, min(units, many),
                     (
                         state.tiles, units, state.blocks, state.places, on.address(state.codes),
@@ -320,7 +304,7 @@ class Tile(GpuAlgorithm):
         constants = dot_constants(dtype, k, 1, C, B)
         resident = dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]).resident
         many = on.executor.device.multiprocessors * max(resident, 1)
-        launch(
+        launch_kernel(
             on, sddmm_if_wide, min(many, -(-items.items // (sddmm_if_wide.block // 32))),
             (
                 verdict, items.items, k, 1, items.bounds, items.target, A.indices, values, 0, *C,
@@ -366,25 +350,3 @@ def sorted_rows(xp: ModuleType, A: Csr) -> bool:
         return not some(falls)
 
     return A._pattern.get(SORTED, look)
-
-
-def launch(
-    on: Adapter,
-    kernel: SimtKernel,
-    blocks: int,
-    arguments: tuple[Any, ...],
-    dtype: np.dtype[Any],
-    index: DTypeLike,
-    shared: int = 0,
-    **constants: int,
-) -> None:
-    """Launch a kernel of this module."""
-    device = on.executor.device
-    value, code = ml.value_code(dtype), CODES[np.dtype(index)]
-    function = device.function(
-        kernel.symbol(value, code, **constants), lambda: source(kernel, value, code, **constants)
-    )
-    if shared:
-        device.allow_shared(function, shared)
-    flat = flatten(kernel.parameters, arguments, np.dtype(np.float32))
-    on.executor.launch(function, blocks, flat, kernel.block, shared)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from wollemi.backends.cuda.products.tensor import run_kernel
+from wollemi.backends.cuda.products.launches import launch_kernel
 from wollemi.backends.gpu import launch
 from wollemi.backends.gpu.products import choice as ml_choice
 from wollemi.backends.gpu.products import declarations as ml
@@ -97,7 +97,7 @@ class Tca(GpuAlgorithm):
         each = vector // item if all(place % vector == 0 for place in places) else 1
         width = 16 * tiles
         partial = on.lines(batch * items.lines * k, dtype)
-        run_kernel(
+        launch_kernel(
             on,
             tca_spmm,
             launch.row_blocks(items.items * -(-k // width) * batch * on.wave, tca_spmm.block),

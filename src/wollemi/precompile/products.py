@@ -2,8 +2,7 @@
 
 The settings of such a kernel follow from the columns of the dense operands, from their layout in
 memory and from the lengths of rows. So the algorithms run here as they do on a GPU, on a described
-device that records the requested programs and launches nothing. So the algorithms run here as they
-do on a GPU, on a described device that notes which programs it is asked for and launches nothing.
+device that records the requested programs and launches nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from ..backends.cuda.products import slab_attention as slabs
 from ..backends.cuda.products import tile_attention as attention
 from ..backends.cuda.products import tile_shapes
-from ..backends.cuda.products.tile_sddmm import source
+from ..backends.cuda.products.launches import source
 from ..backends.gpu.device import Program
 from ..backends.gpu.products import declarations as ml
 from ..backends.gpu.products.csr import CupyAdapter

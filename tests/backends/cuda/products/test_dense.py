@@ -17,8 +17,8 @@ from wollemi.backends.cuda.products.dense import (
     dense_mend,
     dense_scatter,
     filling,
-    text_of,
 )
+from wollemi.backends.cuda.products.launches import source
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.algorithm import Facts, Unsuited
 from wollemi.core.calls import SpmmCall
@@ -247,12 +247,12 @@ def test_nvrtc_compiles_it() -> None:
     compile_source = nvrtc().compile_source
     for value, index in (("f2", "i4"), ("b2", "i8"), ("f4", "i4"), ("f8", "i8")):
         for target in ("sm_80", "sm_90", "sm_100"):
-            assert compile_source(text_of(dense_scatter, value, index), target)
+            assert compile_source(source(dense_scatter, value, index), target)
             for team in (32, 256):
-                text = text_of(dense_fill, value, index, BYTES=8192, TEAM=team)
+                text = source(dense_fill, value, index, BYTES=8192, TEAM=team)
                 assert compile_source(text, target)
             for kernel in (dense_add, dense_mend):
-                assert compile_source(text_of(kernel, value, index), target)
+                assert compile_source(source(kernel, value, index), target)
 
 
 @pytest.mark.gpu

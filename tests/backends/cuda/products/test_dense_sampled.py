@@ -9,8 +9,8 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products import dense_sampled
-from wollemi.backends.cuda.products.dense import text_of
 from wollemi.backends.cuda.products.dense_sampled import SampledDense, dense_sample
+from wollemi.backends.cuda.products.launches import source
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.core.algorithm import Facts
 from wollemi.core.calls import SddmmCall
@@ -240,7 +240,7 @@ def test_nvrtc_compiles_it() -> None:
     for value, index in (("f2", "i4"), ("b2", "i8"), ("f4", "i4"), ("f8", "i8")):
         for target in ("sm_80", "sm_90", "sm_100"):
             for plain in (0, 1):
-                text = text_of(dense_sample, value, index, PLAIN=plain)
+                text = source(dense_sample, value, index, PLAIN=plain)
                 assert compile_source(text, target)
 
 

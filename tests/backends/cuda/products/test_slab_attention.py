@@ -11,6 +11,7 @@ import pytest
 
 import wollemi as wl
 from wollemi.backends.cuda.products import slab_attention as attention
+from wollemi.backends.cuda.products.launches import source
 from wollemi.backends.cuda.products.slab_lists import (
     BATCH,
     LAST,
@@ -21,7 +22,6 @@ from wollemi.backends.cuda.products.slab_lists import (
     make_lists,
     places_of,
 )
-from wollemi.backends.cuda.products.tile_sddmm import source
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts
@@ -265,7 +265,7 @@ def test_the_algorithm_launches_them(monkeypatch: pytest.MonkeyPatch, asked: int
     ) -> None:  # fmt: skip
         run(kernel, blocks, [0 if x is None else x for x in arguments], 3, **constants)
 
-    monkeypatch.setattr(attention, "launch", launch)
+    monkeypatch.setattr(attention, "launch_kernel", launch)
     monkeypatch.setattr(attention, "WARPS", 2)
     gpu = LockstepExecutor(32)
     gpu.device.shared_bytes = 24 << 10

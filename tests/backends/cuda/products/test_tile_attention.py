@@ -11,8 +11,8 @@ import pytest
 import wollemi as wl
 from wollemi.backends.cuda.products import tile_attention as attention
 from wollemi.backends.cuda.products import tile_shapes
+from wollemi.backends.cuda.products.launches import source
 from wollemi.backends.cuda.products.tile_pattern import COLUMNS, ROWS, Tiles, filled, make_tiles
-from wollemi.backends.cuda.products.tile_sddmm import source
 from wollemi.backends.gpu.products.csr import CupyAdapter
 from wollemi.backends.unified.wrappers import SimtKernel
 from wollemi.core.algorithm import Facts, Unsuited

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wollemi as wl
-from wollemi.backends.cuda.products import tile_sddmm
+from wollemi.backends.cuda.products import launches, tile_sddmm
 from wollemi.backends.cuda.products.tile_sddmm import BLOCK, HALF, TILE, make_lists, sorted_rows
 from wollemi.core.errors import InvalidArgument
 
@@ -75,17 +75,17 @@ def test_nvrtc_compiles_them_for_hopper(value: str, index: str) -> None:
     parts = 2 if value == "f4" else 1
     for width in tile_sddmm.WIDTHS[parts]:
         for valued in range(4):
-            text = tile_sddmm.source(
+            text = launches.source(
                 tile_sddmm.tile_sddmm, value, index, KP=width, PARTS=parts, U=2, VALUED=valued
             )
             assert compiler.compile_source(text, "sm_90a")
         for each in (1, 4 * (3 - parts)):
-            text = tile_sddmm.source(
+            text = launches.source(
                 tile_sddmm.tile_pack, value, index, KP=width, H=TILE, PARTS=parts, E=each, WHOLE=1
             )
             assert compiler.compile_source(text, "sm_90a")
     constants = {"L": 16, "V": 2, "E": 4, "A": 2, "WHOLE": 2}
-    text = tile_sddmm.source(tile_sddmm.sddmm_if_wide, value, index, **constants)
+    text = launches.source(tile_sddmm.sddmm_if_wide, value, index, **constants)
     assert compiler.compile_source(text, "sm_90a")
 
 
@@ -100,7 +100,7 @@ def test_nvrtc_compiles_them_for_all_tensor_cores(
     parts = 2 if value == "f4" else 1
     for stages, width in enumerate(tile_sddmm.WIDTHS[parts]):
         constants = {"KP": width, "PARTS": parts, "STAGES": 1 + stages % 2, "U": 2}
-        text = tile_sddmm.source(tile_sddmm.tile_mma, value, index, **constants, VALUED=stages)
+        text = launches.source(tile_sddmm.tile_mma, value, index, **constants, VALUED=stages)
         assert compiler.compile_source(text, architecture)
 
 
