@@ -6,7 +6,7 @@ which of its arguments are the same array, so that it has to be asked a solver t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ..core.executor import Array
 from ..core.formats import Csr
 from ..core.iteration import Iteration
 from ..core.program import Program
+from ..solvers.preconditioners.names import preconditioner
 from ..solvers.registry import SOLVERS
 
 #: Points of a side of the square that the systems are of: enough for two levels of multigrid.
@@ -78,18 +79,22 @@ class Loop(NamedTuple):
     program: Program
 
 
-def loops(dtype: DTypeLike) -> Iterator[Loop]:
-    """Yield the iterations of all solvers, for one vector."""
+@cache
+def loops(dtype: str) -> tuple[Loop, ...]:
+    """Return the iterations of all solvers, for one vector."""
     executor = Recorder()
     A = Csr._from_arrays(executor, *square(executor, dtype))
     b = np.ones(A.shape[0], dtype)
+    made = {name: preconditioner(name, A) for name in PRECONDITIONERS}
+    found: list[Loop] = []
     for name, kind in SOLVERS.items():
         if kind.BY_HOST:
             continue
-        for M in PRECONDITIONERS:
+        for name_of_M, M in made.items():
             executor.programs.clear()
             kind(A, M, maxiter=2, **SETTINGS.get(name, {})).solve(b)
-            yield from (Loop(name, M, program) for program in executor.programs)
+            found += (Loop(name, name_of_M, program) for program in executor.programs)
+    return tuple(found)
 
 
 def square(executor: Recorder, dtype: DTypeLike) -> tuple[Any, ...]:
