@@ -14,8 +14,8 @@ from ..operands import native
 from ..operations import matrix as operations
 from ..small_values import as_dtype
 from . import validate
-from .base import Matrix
 from .batchable import Batchable
+from .constructed import Constructed
 from .given import (
     converted,
     homeless,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
 
 
-class Dense(Matrix, metaclass=Batchable):
+class Dense(Constructed, metaclass=Batchable):
     """A dense matrix.
 
     Parameters
@@ -56,14 +56,8 @@ class Dense(Matrix, metaclass=Batchable):
     format = "dense"
     arrays = ("data",)
 
-    def __init__(
-        self,
-        arg: Any,
-        shape: tuple[int, int] | None = None,
-        *,
-        dtype: Any = None,
-        executor: Executor | str | None = None,
-        copy: bool | None = None,
+    def _construct(
+        self, arg: Any, shape: Any, dtype: Any, executor: Any, copy: bool | None, **options: Any
     ) -> None:
         if is_sparse(arg) or is_coordinates(arg):
             arg = validate.as_numbers(arg, dtype)
