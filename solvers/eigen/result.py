@@ -44,6 +44,26 @@ def sentence(stop: Stop) -> str:
     return SENTENCES.get(stop, stop.sentence)
 
 
+def first_reason(kind: str, stops: list[Stop]) -> str:
+    """Return the sentence of the first pair or triplet that did not converge."""
+    for number, stop in enumerate(stops):
+        if stop != Stop.CONVERGED:
+            return f"{kind} {number}: {sentence(stop)}"
+    return Stop.CONVERGED.sentence
+
+
+def summary(result: EigenResult | SingularResult, kind: str, unit: str) -> str:
+    """Return a result in one line; ``unit`` is the noun of its iterations."""
+    done = sum(stop == Stop.CONVERGED for stop in result.stops)
+    worst = float(np.max(result.residual_norms, initial=0.0))
+    return (
+        f"<{type(result).__name__} of {result.solver} on {result.executor}: {done} of "
+        f"{len(result.stops)} {kind}s converged, {counted(result.iterations, unit)}, largest "
+        f"residual norm {worst:.3g}, {result.seconds:.3g} s, after {result.setup_seconds:.3g} s of "
+        "set-up>"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class EigenResult:
     """Eigenpairs with their residuals; unpacks into the pair ``eigenvalues, eigenvectors``.
@@ -100,10 +120,7 @@ class EigenResult:
     @property
     def reason(self) -> str:
         """Why it ended, in a sentence; that of the first pair that did not converge."""
-        for pair, stop in enumerate(self.stops):
-            if stop != Stop.CONVERGED:
-                return f"pair {pair}: {sentence(stop)}"
-        return Stop.CONVERGED.sentence
+        return first_reason("pair", self.stops)
 
     def __iter__(self) -> Iterator[Any]:
         yield self.eigenvalues
@@ -125,14 +142,7 @@ class EigenResult:
         )
 
     def __repr__(self) -> str:
-        done = sum(stop == Stop.CONVERGED for stop in self.stops)
-        worst = float(np.max(self.residual_norms, initial=0.0))
-        return (
-            f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
-            f"{len(self.stops)} pairs converged, "
-            f"{counted(self.iterations, 'iteration')}, largest residual norm {worst:.3g}, "
-            f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up>"
-        )
+        return summary(self, "pair", "iteration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +187,7 @@ class SingularResult:
     @property
     def reason(self) -> str:
         """Why it ended, in a sentence; that of the first triplet that did not converge."""
-        for triplet, stop in enumerate(self.stops):
-            if stop != Stop.CONVERGED:
-                return f"triplet {triplet}: {sentence(stop)}"
-        return Stop.CONVERGED.sentence
+        return first_reason("triplet", self.stops)
 
     def __iter__(self) -> Iterator[Any]:
         yield self.u
@@ -188,14 +195,7 @@ class SingularResult:
         yield self.vt
 
     def __repr__(self) -> str:
-        done = sum(stop == Stop.CONVERGED for stop in self.stops)
-        worst = float(np.max(self.residual_norms, initial=0.0))
-        return (
-            f"<{type(self).__name__} of {self.solver} on {self.executor}: {done} of "
-            f"{len(self.stops)} triplets converged, "
-            f"{counted(self.iterations, 'restart')}, largest residual norm {worst:.3g}, "
-            f"{self.seconds:.3g} s, after {self.setup_seconds:.3g} s of set-up>"
-        )
+        return summary(self, "triplet", "restart")
 
     def _repr_html_(self) -> str:
         """Return the card of a notebook: the report, and a row for each triplet."""
