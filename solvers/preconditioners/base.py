@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -318,6 +319,30 @@ class Preconditioner(LinOp, metaclass=Configurable):
         if np.dtype(dtype) == self.dtype:
             return self
         return self._remade(lambda part: part.astype(dtype))
+
+
+class Transposable(Preconditioner):
+    """The base of preconditioners with a transpose, which has the transposes of the parts."""
+
+    #: How a part is transposed, and how it is conjugated too: matrices of triangles stay by rows
+    #: with :func:`transposed` and :func:`adjoint`.
+    _turns: ClassVar[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = (
+        attrgetter("T"), attrgetter("H")
+    )  # fmt: skip
+
+    @property
+    def T(self) -> Self:
+        """The transpose: the preconditioner of the transposed matrix."""
+        return self._turned(self._turns[0])
+
+    @property
+    def H(self) -> Self:
+        """The conjugate transpose: the preconditioner of the matrix's conjugate transpose."""
+        return self._turned(self._turns[1])
+
+    def _turned(self, turn: Callable[[Any], Any]) -> Self:
+        """Return a copy with turned parts; a subclass exchanges the ones that change places."""
+        return self._remade(turn)
 
 
 def _renewed(value: Any) -> Any:

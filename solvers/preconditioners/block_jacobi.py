@@ -10,7 +10,7 @@ from ...core.deprecation import OldOptions
 from ...core.errors import InvalidArgument, InvalidMatrix
 from ...core.formats import Bsr, Csr, Matrix
 from ...core.linop import LinOp
-from .base import Preconditioner, RecordedRefresh, require_finite
+from .base import RecordedRefresh, Transposable, require_finite
 from .block_storage import DiagonalBlocks, stored_by_condition
 from .factors import row_of_entries
 from .isai import RecordedRows
@@ -27,7 +27,7 @@ LARGEST = 32
 ADAPTIVE = "adaptive"
 
 
-class BlockJacobi(Preconditioner):
+class BlockJacobi(Transposable):
     """The inverses of square blocks on the diagonal.
 
     Parameters
@@ -179,16 +179,6 @@ class BlockJacobi(Preconditioner):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_gathers": None}  # found again when values change
-
-    @property
-    def T(self) -> BlockJacobi:
-        """The inverses of the transposed blocks."""
-        return self._remade(lambda part: part.T)
-
-    @property
-    def H(self) -> BlockJacobi:
-        """The inverses of the conjugate transposes of the blocks."""
-        return self._remade(lambda part: part.H)
 
 
 # ---- where the blocks are

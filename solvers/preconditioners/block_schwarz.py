@@ -13,7 +13,7 @@ from ...core.formats import Csr, Matrix
 from ...core.lazy import Temporary
 from ...core.linop import LinOp
 from ..driver.as_preconditioner import as_preconditioner
-from .base import Preconditioner, savepoint
+from .base import Transposable, savepoint
 from .names import preconditioner
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROWS_OF_BLOCK = 1024
 
 
-class BlockSchwarz(Preconditioner):
+class BlockSchwarz(Transposable):
     """Blocks of rows that overlap, with another preconditioner or a direct solver for each.
 
     Parameters
@@ -188,16 +188,6 @@ class BlockSchwarz(Preconditioner):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_places": None}  # found again when values change
-
-    @property
-    def T(self) -> Self:
-        """The transpose: rows go the opposite way."""
-        return self._turned(lambda part: part.T)
-
-    @property
-    def H(self) -> Self:
-        """The conjugate transpose."""
-        return self._turned(lambda part: part.H)
 
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
         made = self._remade(turn)

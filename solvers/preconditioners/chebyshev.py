@@ -14,7 +14,7 @@ from ...core.operations import vector
 from ..auto.facts import is_hermitian_by_rows
 from ..spectrum import POWER_MARGIN, power_estimate, row_bound
 from . import smoothing
-from .base import Preconditioner, distinct_rows_of, rows_of
+from .base import Transposable, distinct_rows_of, rows_of
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _interval(fraction: Any, bounds: Any) -> tuple[float | None, float | str]:
     )
 
 
-class Chebyshev(Preconditioner):
+class Chebyshev(Transposable):
     """Steps of the Chebyshev iteration on the upper part of the spectrum of ``D^-1 A``.
 
     It damps the components that coarser levels of :class:`Multigrid` cannot see. To precondition
@@ -226,16 +226,6 @@ class Chebyshev(Preconditioner):
                 step = smoothing.go_on if at else smoothing.resume
                 run(step, executor, {**named, "x": here, "y": there}, **numbers)
                 here = there
-
-    @property
-    def T(self) -> Chebyshev:
-        """The same polynomial of the transpose."""
-        return self._remade(lambda part: part.T)
-
-    @property
-    def H(self) -> Chebyshev:
-        """The same polynomial of the conjugate transpose."""
-        return self._remade(lambda part: part.H)
 
 
 def has_real_spectrum(A: Matrix) -> bool:

@@ -12,7 +12,7 @@ from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Configurable, Settings, settings_of
 from ..driver.as_preconditioner import as_preconditioner
-from .base import Preconditioner, savepoint
+from .base import Preconditioner, Transposable, savepoint
 from .names import preconditioner
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _is_part(part: Any) -> bool:
     return isinstance(part, (str, Settings, Preconditioner))
 
 
-class _Composite(Preconditioner, metaclass=_OfParts):
+class _Composite(Transposable, metaclass=_OfParts):
     """The common base of compositions: steps that are made from the same matrix, and follow it."""
 
     parts = ("matrix",)
@@ -214,16 +214,6 @@ class Multiplicative(_Composite):
         if self.symmetric and self._again and self._known != known:
             self._again, self._known = [step.H for step in self.steps[-2::-1]], known
 
-    @property
-    def T(self) -> Self:
-        """The transposes of the steps in the opposite order."""
-        return self._turned(lambda part: part.T)
-
-    @property
-    def H(self) -> Self:
-        """The adjoints of the steps in the opposite order."""
-        return self._turned(lambda part: part.H)
-
     def _turned(self, turn: Callable[[LinOp], LinOp]) -> Self:
         made = self._remade(turn)
         steps = [*made.steps, *made._again][::-1]
@@ -258,16 +248,6 @@ class Additive(_Composite):
         for step in self.steps:
             step._apply(x, y, alpha, beta)
             beta = 1.0
-
-    @property
-    def T(self) -> Self:
-        """The sum of the transposes."""
-        return self._remade(lambda part: part.T)
-
-    @property
-    def H(self) -> Self:
-        """The sum of the adjoints."""
-        return self._remade(lambda part: part.H)
 
 
 def _updates_of(steps: list[LinOp]) -> int:

@@ -13,7 +13,7 @@ from ...core.formats.triangular import prepare_substitution, substitute
 from ...core.operations import ilu, triangular, vector
 from ...core.small_values import entry_products
 from .application import checked_application, checked_count, temporaries
-from .base import Preconditioner, RecordedRefresh, adjoint, transposed
+from .base import RecordedRefresh, Transposable, adjoint, transposed
 from .factor_pattern import FactorPattern
 from .factors import (
     Elimination,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SWEEPS = 3
 
 
-class Ilu(Preconditioner):
+class Ilu(Transposable):
     """Incomplete LU factors on the pattern of the matrix, or with the fill of one elimination.
 
     Parameters
@@ -97,6 +97,7 @@ class Ilu(Preconditioner):
     """
 
     parts = ("lower", "upper", "pivots", "left", "right")
+    _turns = (transposed, adjoint)
 
     #: Whether the upper factor is made the adjoint of the lower one.
     hermitian: ClassVar[bool] = False
@@ -451,16 +452,6 @@ class Ilu(Preconditioner):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._prepare()
-
-    @property
-    def T(self) -> Self:
-        """The factors of the transpose."""
-        return self._turned(transposed)
-
-    @property
-    def H(self) -> Self:
-        """The factors of the conjugate transpose."""
-        return self._turned(adjoint)
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
         made = self._changed(lambda part: turn(part))

@@ -15,7 +15,15 @@ from ...core.formats.rowwise import with_index_dtype
 from ...core.lazy import Temporary
 from ...core.operations import isai
 from ...core.small_values import as_dtype, entry_products, not_flushed
-from .base import Preconditioner, RecordedRefresh, adjoint, require_finite, transposed, update_all
+from .base import (
+    Preconditioner,
+    RecordedRefresh,
+    Transposable,
+    adjoint,
+    require_finite,
+    transposed,
+    update_all,
+)
 from .factors import identity, kept, row_of_entries
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ MOST_ENTRIES = 64
 WORK_BYTES = 1 << 27
 
 
-class Isai(Preconditioner):
+class Isai(Transposable):
     """An approximate inverse of the matrix on the pattern of a power of it.
 
     Row ``i`` of ``M`` has ``(M A)_ij = 1 if i == j else 0`` for all ``j`` in its pattern: a small
@@ -68,6 +76,7 @@ class Isai(Preconditioner):
     """
 
     parts = ("inverse",)
+    _turns = (transposed, adjoint)
 
     inverse: Csr
     #: Whether no row was cut to its largest entries.
@@ -115,16 +124,6 @@ class Isai(Preconditioner):
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         self.inverse._apply(x, y, alpha, beta)
-
-    @property
-    def T(self) -> Isai:
-        """The transposed inverse."""
-        return self._remade(transposed)
-
-    @property
-    def H(self) -> Isai:
-        """The conjugate transpose of the inverse."""
-        return self._remade(adjoint)
 
 
 class Fsai(Preconditioner):

@@ -13,7 +13,7 @@ from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
 from ..spectrum import checked_bounds, estimate, upper_bound
-from .base import Preconditioner
+from .base import Transposable
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ KINDS = ("chebyshev", "neumann")
 MARGIN = 1.05
 
 
-class Polynomial(Preconditioner):
+class Polynomial(Transposable):
     """A polynomial in ``D^-1 A``, ``D`` the diagonal: products with the matrix and nothing else.
 
     It needs no set-up but bounds of the spectrum, and is as parallel as the product.
@@ -180,13 +180,3 @@ class Polynomial(Preconditioner):
             rho = following
 
     # ---- moving
-
-    @property
-    def T(self) -> Polynomial:
-        """The same polynomial of the transpose."""
-        return self._remade(lambda part: part.T)
-
-    @property
-    def H(self) -> Polynomial:
-        """The same polynomial of the conjugate transpose."""
-        return self._remade(lambda part: part.H)

@@ -12,14 +12,17 @@ from ...core.links import works_alone
 from ...core.linop import LinOp
 from ...core.operations import vector
 from ...core.settings import Settings
-from .base import Preconditioner
+from .base import Transposable
 from .names import preconditioner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
     from ...core.executor import Array, Executor
 
 
-class Schwarz(Preconditioner):
+class Schwarz(Transposable):
     """Restricted additive Schwarz: another preconditioner for the block of each member.
 
     Parameters
@@ -129,20 +132,10 @@ class Schwarz(Preconditioner):
         made._temporaries = Temporary(), Temporary(), Temporary()
         return made
 
-    @property
-    def T(self) -> Schwarz:
-        """The same of the transpose; without overlap alone."""
-        return self._turned(lambda part: part.T)
-
-    @property
-    def H(self) -> Schwarz:
-        """The same of the conjugate transpose; without overlap alone."""
-        return self._turned(lambda part: part.H)
-
-    def _turned(self, change: Any) -> Schwarz:
+    def _turned(self, turn: Callable[[Any], Any]) -> Self:
         if self.overlap and self._matrix.partition is not None:
             raise UnsupportedOperation(
                 "Schwarz with overlap has no transpose: its restriction would have to be a "
                 "prolongation; use overlap=0"
             )
-        return self._remade(change)
+        return super()._turned(turn)

@@ -16,7 +16,7 @@ from ...core.formats.triangular import host_of, prepare_substitution, segments, 
 from ...core.lazy import Temporary
 from ...core.operations import ordering, triangular, vector
 from ...core.small_values import unflushed, values_times
-from .base import Preconditioner, adjoint, transposed, update_all
+from .base import Transposable, adjoint, transposed, update_all
 from .jacobi import inverse_diagonal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...core.linop import LinOp
 
 
-class Sor(Preconditioner):
+class Sor(Transposable):
     """One sweep of successive over-relaxation; Gauss-Seidel for ``omega=1``.
 
     Parameters
@@ -65,6 +65,7 @@ class Sor(Preconditioner):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("matrix", "inverse")
+    _turns = (transposed, adjoint)
 
     #: The matrix in the order of the sweep, and ``omega`` times the inverse of its diagonal.
     matrix: Csr
@@ -205,16 +206,6 @@ class Sor(Preconditioner):
             first, second = self.orders
             self.orders = self.executor.from_host(first), self.executor.from_host(second)
         self._prepare()
-
-    @property
-    def T(self) -> Self:
-        """The sweep of the transpose in the opposite order: the transpose of this one."""
-        return self._turned(transposed)
-
-    @property
-    def H(self) -> Self:
-        """The sweep of the conjugate transpose in the opposite order."""
-        return self._turned(adjoint)
 
     def _turned(self, turn: Callable[[Any], Any]) -> Self:
         made = self._copied()
