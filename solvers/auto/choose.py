@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...core.capture import SOLVES
 from ...core.distributed.shared import over_groups
 from ...core.errors import InvalidArgument
 from ...core.formats import Csr, Matrix
+from ...core.linop import LinOp
 from ...core.loggers import Logger
 from ...core.notes import Note, Topic
 from ...core.operator import as_linop, conversion_notes
@@ -23,10 +24,10 @@ from ..batch.choose import is_batch, solve_batch
 from .attempts import Attempts
 from .components import solve_components
 from .dense import is_small, shortest_of_small, solve_small
-from .methods import SolveLimits, asked_method, belongs_to
+from .methods import AskedMethod, SolveLimits, asked_method, belongs_to
 from .null_space import constant_null_space, solve_projected
-from .plan import Question, columns_of, planned
-from .properties import NO_HINTS, Hints
+from .plan import Question, SolvePlan, columns_of, planned
+from .properties import Hints, hints_of
 from .rectangular import solve_rectangular
 
 #: The values of ``effort``.
@@ -152,85 +153,143 @@ def solve(
     ['cg: the matrix is symmetric and its diagonal positive', 'M: jacobi, the diagonal has no zero']
     """
     given = SolveLimits(rtol, atol, maxiter, stop)
-    asked, (rtol, atol, maxiter, stop) = asked_method(method, M).without_limits(given)
+    asked, limits = asked_method(method, M).without_limits(given)
+    hints = hints_of(near_null, coordinates, block_size, symmetric, positive_definite)
+    call = SolveCall(asked, limits, restart, hints, budget, effort, callback, progress, loggers)
     if isinstance(A, np.ndarray) and A.ndim > 2:
         A = Csr(A)  # its first axes count matrices
     if is_batch(A):
-        limits = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop}
-        settings = limits | dict(asked.options)
-        unused: dict[str, Any] = {
-            "restart": restart, "near_null": near_null is not None, "budget": budget,
-            "coordinates": coordinates is not None, "block_size": block_size,
-            "callback": callback, "progress": progress, "loggers": loggers,
-        }  # fmt: skip
-        made: Any = solve_batch(
-            A, b, x0, kind=asked.kind, M=asked.M, alone=solve, settings=settings, unused=unused
-        )
-        return made
+        return _solve_batch(A, b, x0, call)
     if isinstance(x0, str):
         raise InvalidArgument(f"x0: expected an array, got {x0!r}; write method={x0!r}")
     operator = as_linop(A)
     operator.executor.refuse_capture(SOLVES)
     rectangular = operator.shape[0] != operator.shape[1]
-    if asked.is_direct and rectangular:
-        raise InvalidArgument(
-            f"method: the direct solver needs a square matrix, got {operator.shape[0]}x"
-            f"{operator.shape[1]}; use method='lsmr'"
-        )
-    if effort not in EFFORTS:
-        raise InvalidArgument(f"effort: expected one of {', '.join(EFFORTS)}, got {effort!r}")
-    if budget is not None and not (isinstance(budget, (int, float, np.number)) and budget > 0):
-        raise InvalidArgument(f"budget: expected a positive number of seconds, got {budget!r}")
+    _require_valid(call, operator, rectangular)
     if rectangular if asked.is_auto else asked.is_least_squares:
+        rtol, atol, maxiter, stop = limits
         unused = {"restart": restart, "stop": stop, "progress": progress, "loggers": loggers}
         return solve_rectangular(
             operator, b, x0, asked=asked, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,
         )  # fmt: skip
-    hints = NO_HINTS
-    nothing = near_null is None and coordinates is None and block_size is None
-    if not (nothing and symmetric is None and positive_definite is None):
-        hints = Hints(near_null, coordinates, block_size, symmetric, positive_definite)
-        if operator.partition is None:  # members of a group give their own rows
-            hints.check(operator.shape[0])
-    watched = callback is not None or progress or bool(loggers)
-    free = x0 is None and maxiter is None and stop is None and restart is None
-    dense = asked.is_open and free and not watched and not hints.given
+    return _solve_square(operator, b, x0, call, conversion_notes(A, operator))
+
+
+class SolveCall(NamedTuple):
+    """The options of a call of :func:`solve`, with its method and the limits of that told apart."""
+
+    asked: AskedMethod
+    limits: SolveLimits
+    restart: int | None
+    hints: Hints
+    budget: float | None
+    effort: str
+    callback: Callable[[Any], Any] | None
+    progress: bool
+    loggers: Sequence[Logger]
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anything looks at the iterations."""
+        return self.callback is not None or self.progress or bool(self.loggers)
+
+    def repeated(self) -> Callable[..., Result]:
+        """Return :func:`solve` with these options, but for ``rtol``, ``atol`` and ``stop``."""
+        return partial(
+            solve, method=self.asked.settings, M=self.asked.M, maxiter=self.limits.maxiter,
+            restart=self.restart, budget=self.budget, effort=self.effort, callback=self.callback,
+            progress=self.progress, loggers=self.loggers, near_null=self.hints.near_null,
+            coordinates=self.hints.coordinates, block_size=self.hints.block_size,
+            symmetric=self.hints.symmetric, positive_definite=self.hints.positive_definite,
+        )  # fmt: skip
+
+
+def _solve_batch(A: Any, b: Any, x0: Any, call: SolveCall) -> Any:
+    """Solve the systems of a batch, which has no use for some options."""
+    hints = call.hints
+    unused: dict[str, Any] = {
+        "restart": call.restart, "near_null": hints.near_null is not None, "budget": call.budget,
+        "coordinates": hints.coordinates is not None, "block_size": hints.block_size,
+        "callback": call.callback, "progress": call.progress, "loggers": call.loggers,
+    }  # fmt: skip
+    return solve_batch(
+        A, b, x0, kind=call.asked.kind, M=call.asked.M, alone=solve,
+        settings=call.limits._asdict() | dict(call.asked.options), unused=unused,
+    )  # fmt: skip
+
+
+def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
+    """Raise InvalidArgument unless the options are fit for the shape of the operator."""
+    if call.asked.is_direct and rectangular:
+        raise InvalidArgument(
+            f"method: the direct solver needs a square matrix, got {operator.shape[0]}x"
+            f"{operator.shape[1]}; use method='lsmr'"
+        )
+    effort, budget = call.effort, call.budget
+    if effort not in EFFORTS:
+        raise InvalidArgument(f"effort: expected one of {', '.join(EFFORTS)}, got {effort!r}")
+    if budget is not None and not (isinstance(budget, (int, float, np.number)) and budget > 0):
+        raise InvalidArgument(f"budget: expected a positive number of seconds, got {budget!r}")
+
+
+def _solve_square(
+    operator: LinOp, b: Any, x0: Any, call: SolveCall, converted: list[str]
+) -> Result:
+    """Solve a square system: a small one as a dense one, another one by attempts.
+
+    ``converted`` are the notes on the conversion of the user's matrix.
+    """
+    asked, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
+    if hints.given and operator.partition is None:  # members of a group give their own rows
+        hints.check(operator.shape[0])
+    limited = x0 is not None or maxiter is not None or stop is not None or call.restart is not None
     matrix: Matrix | None = None
-    if dense and isinstance(operator, Matrix) and operator.partition is None:
-        matrix = operator
+    if asked.is_open and not (limited or call.is_watched or hints.given):
+        whole = isinstance(operator, Matrix) and operator.partition is None
+        matrix = operator if whole else None
     tiny = matrix is not None and is_small(matrix)
     small = solve_small(operator, b, rtol, atol) if tiny else None
     if small is not None:
-        return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
-    question = Question(
-        asked, columns_of(b), rtol, restart, maxiter is not None, stop is not None, effort, hints
+        return replace(small, notes=[*converted, *small.notes])
+    counted, stops = maxiter is not None, stop is not None
+    plan = planned(
+        operator,
+        Question(asked, columns_of(b), rtol, call.restart, counted, stops, call.effort, hints),
     )
-    plan = planned(operator, question)
-    again = partial(
-        solve, method=asked.settings, M=asked.M, maxiter=maxiter, restart=restart, budget=budget,
-        near_null=near_null, coordinates=coordinates, block_size=block_size,
-        symmetric=symmetric, positive_definite=positive_definite, effort=effort,
-        callback=callback, progress=progress, loggers=loggers,
-    )  # fmt: skip
+    again = call.repeated()
     if x0 is None and stop is None and (null := constant_null_space(operator, asked)) is not None:
         return solve_projected(operator, null, partial(again, operator), b, rtol, atol)
     small = shortest_of_small(operator, b, rtol, atol) if tiny else None
     if small is not None:
-        return replace(small, notes=[*conversion_notes(A, operator), *small.notes])
+        return replace(small, notes=[*converted, *small.notes])
     separately = None
     if matrix is not None:
         separately = partial(solve_components, matrix, b, again, rtol, atol)
+    return _solve_by_attempts(operator, b, x0, call, plan, converted, separately)
+
+
+def _solve_by_attempts(
+    operator: LinOp,
+    b: Any,
+    x0: Any,
+    call: SolveCall,
+    plan: SolvePlan,
+    converted: list[str],
+    separately: Callable[[bool], Result | None] | None,
+) -> Result:
+    """Try the candidates of a plan, the one that solved the last system first."""
+    rtol, atol, maxiter, stop = call.limits
     winner = plan.winner()
     remembered = [f"{c.name}: it solved the last system" for c in winner if plan.differs_from(c)]
     about_first = [Note(note, Topic.FIRST_CHOICE) for note in plan.notes]
     attempts = Attempts(
         operator, b, x0, rtol, atol, maxiter, stop,
-        notes=[*conversion_notes(A, operator), *about_first, *remembered],
-        watching={"callback": callback, "progress": progress, "loggers": loggers},
-        seconds_left=budget,
+        notes=[*converted, *about_first, *remembered],
+        watching={"callback": call.callback, "progress": call.progress, "loggers": call.loggers},
+        seconds_left=call.budget,
         make_pool=plan.pool,
-        is_open=asked.is_auto,
+        is_open=call.asked.is_auto,
         separately=separately,
         made_in=plan.setup_seconds,
         is_remembered=bool(remembered),

@@ -235,6 +235,20 @@ class Hints:
 NO_HINTS = Hints()
 
 
+def hints_of(
+    near_null: Any,
+    coordinates: Any,
+    block_size: int | None,
+    symmetric: bool | None,
+    positive_definite: bool | None,
+) -> Hints:
+    """Return the statements of a call; without any it is always the same object."""
+    nothing = near_null is None and coordinates is None and block_size is None
+    if nothing and symmetric is None and positive_definite is None:
+        return NO_HINTS
+    return Hints(near_null, coordinates, block_size, symmetric, positive_definite)
+
+
 class Properties:
     """The properties of a square matrix.
 
