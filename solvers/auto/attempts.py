@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from ..driver.scaling import norms
 from ..krylov.base import KrylovSolver
 from ..registry import SOLVERS
 from .accuracy import LARGE, about_constants, about_error, rounding_of
-from .candidates import DIRECT, Candidate
+from .candidates import DIRECT, Candidate, CandidateKey
 from .estimating import EstimatingCg
 from .kept import borrowed_solver, kept_direct
 from .least_squares import shortest
@@ -61,38 +62,38 @@ _FAILED = _BROKEN - {Stop.INDEFINITE}
 
 #: The time limit of candidates that gave up, as a multiple of the other candidate's time, in each
 #: round; the last one is without patience.
-AGAIN: tuple[float | None, ...] = (4.0, 16.0, None)
+PATIENCE_OF_ROUNDS: tuple[float | None, ...] = (4.0, 16.0, None)
 
 #: How many times the smallest residual so far that of a least squares solution may be: with tiny
 #: singular values a huge ``x`` brings the residual down a little.
-NEARLY = 10.0
+LEAST_SQUARES_RATIO = 10.0
 
 #: Iterations from which the residual of an attempt says how many are needed, and how many times the
 #: expected ones these may be.
-LEARNED, SLOWEST = 20, 20.0
+LEARNED_AFTER, MOST_SLOWNESS = 20, 20.0
 
 #: The iterations of a residual that does not fall, over all iterations so far.
-MANY = 20.0
+PLATEAU = 20.0
 
 #: How many times the time of the others the rest of a first attempt may seem to take: its residual
 #: falls faster later. The part of the rest of which the structure of the pattern takes so little
 #: time that it is looked at in any case, where the iterations are not known.
-EARLY, CHEAP = 1.5, 0.05
+EARLY_REST, CHEAP_STRUCTURE = 1.5, 0.05
 
 #: A residual of good factors is at the limit of the precision up to this multiple of the rounding
 #: of ``|A| |x|``, where the tolerance is below this part of it.
-ROUNDED, NEARLY_MET = 4.0, 0.7
+ROUNDING_RATIO, BELOW_RESIDUAL = 4.0, 0.7
 
 #: The estimated error of a solution by factors from which on the matrix counts as singular, and how
 #: many times as long as the shortest solution another one may be.
-SINGULAR, LONG = 0.1, 1.001
+SINGULAR_ERROR, LENGTH_RATIO = 0.1, 1.001
 
 #: Seconds for the shortest solution of a large system, over the seconds of all attempts, and at
 #: least.
-MORE, AT_LEAST = 4.0, 1.0
+SHORTEST_FACTOR, SHORTEST_SECONDS = 4.0, 1.0
 
 #: Seconds of a search for components, over the time of the structure of the pattern.
-SEARCH = 8.0
+COMPONENTS_FACTOR = 8.0
 
 #: Why an optional preconditioner cannot be made of a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
@@ -107,6 +108,13 @@ LEAST = Note("x is the shortest least squares solution", Topic.SHORTEST)
 LONGER_ONE = (
     "x is one of many solutions and perhaps not the shortest; method='lsmr', M='none' finds that"
 )
+
+
+class Waiting(NamedTuple):
+    """A candidate that gave up for another one, and the expected seconds of its rest."""
+
+    seconds: float
+    candidate: Candidate
 
 
 @dataclass
@@ -138,17 +146,17 @@ class Attempts:
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
     #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
-    done: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
+    done: dict[CandidateKey, int | None] = field(default_factory=dict)
     #: The attempts, in order.
     tried: list[AttemptRecord] = field(default_factory=list)
-    #: Candidates that gave up, with the expected seconds of the rest.
-    waiting: list[tuple[float, Candidate]] = field(default_factory=list)
+    #: Candidates that gave up.
+    waiting: list[Waiting] = field(default_factory=list)
     #: The candidate that solved the system.
     winner: Candidate | None = None
     #: The observed time of iterations over the estimated one.
     scale: float = 1.0
     #: Keys of candidates that found the matrix singular, or not fit for them.
-    singular: set[tuple[Any, ...]] = field(default_factory=set)
+    singular: set[CandidateKey] = field(default_factory=set)
     #: Whether least squares had their turn.
     by_least_squares: bool = False
     #: Whether CG found a direction along which the matrix is not positive.
@@ -156,7 +164,7 @@ class Attempts:
     #: The stop that ended all attempts.
     ended_by: Stop | None = None
     #: The factor of patience, None without any.
-    _again: float | None = 1.0
+    _patience_factor: float | None = 1.0
     _patience: Patience | None = None
     _setup: float = 0.0
 
@@ -197,14 +205,14 @@ class Attempts:
         if not self.best.converged and len(self.done) > 1:
             M = f" with {self.best.M}" if self.best.M else ""
             self.notes.append(f"the best is that of {self.best.solver.lower()}{M}")
-        return self._told_whole(self.best)
+        return self._with_all_notes(self.best)
 
     def _is_next_quick(self) -> bool:
         """Return whether the next candidate takes less time than a search for components."""
         pool = self.pool
         if pool is None or not pool.ready:
             return pool is not None and pool.has_quick_probe
-        return self._alternative() < SEARCH * pool.seconds_of_structure
+        return self._alternative() < COMPONENTS_FACTOR * pool.seconds_of_structure
 
     def _is_solved_separately(self, *, last: bool = False) -> bool:
         """Solve the components of a matrix that the first method did not solve, if it has some.
@@ -246,7 +254,7 @@ class Attempts:
         began = time.perf_counter()
         found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
         setup = time.perf_counter() - began - found.seconds
-        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, _told(found))
+        self._record(Candidate("lsmr"), setup, found.iterations, found.seconds, ending_of(found))
         found = changed(found, M="")
         self.notes += [note for note in found.notes if note not in self.notes]
         return found
@@ -260,7 +268,7 @@ class Attempts:
         if not (self.is_open and isinstance(self.A, Matrix)) or self.A.partition is not None:
             return None
         if candidate.method == DIRECT:
-            large = result.error is not None and result.error > SINGULAR
+            large = result.error is not None and result.error > SINGULAR_ERROR
             return "A is singular to working precision" if large else None
         if candidate.method in ("cg", "minres") and candidate.M is None:
             return None
@@ -273,7 +281,7 @@ class Attempts:
         if why is None:
             return
         limits = (self.x0, self.maxiter, self.stop)
-        seconds = max(MORE * self._spent(), AT_LEAST)
+        seconds = max(SHORTEST_FACTOR * self._spent(), SHORTEST_SECONDS)
         if self.seconds_left is not None:
             seconds = min(seconds, self.seconds_left - self._spent())
         tried = seconds > 0 and all(limit is None for limit in limits)
@@ -282,7 +290,7 @@ class Attempts:
             self.notes.append(Note(f"{why}. {LONGER_ONE}", Topic.LONGER))
             return
         lengths = [norms(self.A.executor, self._block(r.x)) for r in (result, shorter)]
-        if np.all(lengths[1] <= LONG * lengths[0]):
+        if np.all(lengths[1] <= LENGTH_RATIO * lengths[0]):
             self.best = shorter
             kept = without(self.notes, Topic.ERROR)  # of a longer solution
             self.notes = [*kept, Note(f"{why}. {SHORTEST}", Topic.SHORTEST)]
@@ -294,9 +302,9 @@ class Attempts:
         """Return whether no attempt has come to a much smaller residual."""
         assert self.best is not None
         norms = [np.atleast_1d(r.residual_norm) for r in (found, self.best)]
-        return bool(np.all(norms[0] <= NEARLY * norms[1]))
+        return bool(np.all(norms[0] <= LEAST_SQUARES_RATIO * norms[1]))
 
-    def _over(self) -> set[tuple[Any, ...]]:
+    def _over(self) -> set[CandidateKey]:
         return {key for key, allowed in self.done.items() if allowed is None}
 
     def _take_turn(self, candidate: Candidate) -> None:
@@ -324,8 +332,8 @@ class Attempts:
         limit = rounding_of(self.A, result.x)
         norm, threshold = (np.atleast_1d(v) for v in (result.residual_norm, result.threshold))
         unmet = np.array([stop != Stop.CONVERGED for stop in result.stops])
-        if np.any((norm > ROUNDED * limit)[unmet]) or np.any(
-            (threshold > NEARLY_MET * norm)[unmet]
+        if np.any((norm > ROUNDING_RATIO * limit)[unmet]) or np.any(
+            (threshold > BELOW_RESIDUAL * norm)[unmet]
         ):
             return False
         self.ended_by = Stop.STAGNATED
@@ -354,23 +362,23 @@ class Attempts:
         """
         if not self.waiting:
             return
-        for times in AGAIN:
+        for times in PATIENCE_OF_ROUNDS:
             # a system that a factorization does not solve is too ill-conditioned for long waits
             factorized = any(tried.method == DIRECT for tried in self.tried)
             if self._is_settled() or not self.waiting or factorized:
                 return
-            waiting, self.waiting = sorted(self.waiting, key=lambda pair: pair[0]), []
-            for expected, candidate in waiting:
-                if not np.isfinite(expected) and times is None:
+            waiting, self.waiting = sorted(self.waiting, key=attrgetter("seconds")), []
+            for seconds, candidate in waiting:
+                if not np.isfinite(seconds) and times is None:
                     continue  # without progress it has its turn in the tail
-                self._again = times
+                self._patience_factor = times
                 self._take_turn(candidate)
-        self._again = 1.0
+        self._patience_factor = 1.0
 
     def _spent(self) -> float:
         return time.perf_counter() - self.began
 
-    def _told_whole(self, result: Result) -> Result:
+    def _with_all_notes(self, result: Result) -> Result:
         """Return a result with the notes on all attempts."""
         stops = result.stops
         if self.ended_by is not None:
@@ -379,13 +387,13 @@ class Attempts:
         return changed(
             result,
             stops=stops,
-            notes=self._told_notes(),
+            notes=self._all_notes(),
             seconds=seconds,
             attempts=list(self.tried),
             setup_before=0.0,
         )
 
-    def _told_notes(self) -> list[str]:
+    def _all_notes(self) -> list[str]:
         """Return the notes; notes on the first of several candidates begin with that word."""
         tried = {(attempt.method, attempt.M) for attempt in self.tried}
         about_first = [note for note in self.notes if is_about(note, Topic.FIRST_CHOICE)]
@@ -459,11 +467,11 @@ class Attempts:
 
     def _learn(self, attempt: Candidate, result: Result) -> None:
         """Scale the iterations expected of similar methods by the iterations this one needs."""
-        if self.pool is None or attempt.alike < 1 or result.iterations < LEARNED:
+        if self.pool is None or attempt.alike < 1 or result.iterations < LEARNED_AFTER:
             return
         needed = iterations_needed(result)
         slowness = needed / max(attempt.iterations, 1.0)
-        self.pool.slowness = float(np.clip(slowness, 1.0, SLOWEST))
+        self.pool.slowness = float(np.clip(slowness, 1.0, MOST_SLOWNESS))
 
     def _alternative(self) -> float:
         """Return the expected seconds of the cheapest other candidate."""
@@ -488,7 +496,7 @@ class Attempts:
             reached = cast(Result, interruption.result)
             self._record(attempt, self._setup, reached.iterations, reached.seconds, "interrupted")
             self.ended_by = Stop.INTERRUPTED
-            interruption.result = self._told_whole(self._better(reached))
+            interruption.result = self._with_all_notes(self._better(reached))
             raise
         result = self._without_patience(attempt, result)
         ended = {s for s in result.stops if s != Stop.CONVERGED}
@@ -500,8 +508,8 @@ class Attempts:
         if at_limit and attempt.patient and result.iterations < self.budget:
             self.done[attempt.key] = result.iterations
             if not self._gave_up:
-                self.waiting.append((attempt.expected, attempt))
-        reason = "gave up for a cheaper candidate" if self._gave_up else _told(result)
+                self.waiting.append(Waiting(attempt.expected, attempt))
+        reason = "gave up for a cheaper candidate" if self._gave_up else ending_of(result)
         reason = "diverged" if self._diverged else reason
         self._record(attempt, self._setup, result.iterations, result.seconds, reason)
         result = changed(result, M=attempt.label)
@@ -536,7 +544,7 @@ class Attempts:
         if not (patience.gave_up or patience.diverged):
             return result
         if patience.gave_up:
-            self.waiting.append((patience.rest, attempt))
+            self.waiting.append(Waiting(patience.rest, attempt))
         instead = Stop.MAX_ITERATIONS if patience.gave_up else Stop.BREAKDOWN
         stops: list[Stop] = [instead if s == Stop.CRITERION else s for s in result.stops]
         return changed(result, stops=stops)
@@ -589,7 +597,7 @@ class Attempts:
         self._patience = self._patience_for(attempt)
         if self._patience is not None:
             stop = (self._tolerance() if stop is None else stop) | self._patience
-        elif attempt.patient and self._again == 1:  # the last one of the pool
+        elif attempt.patient and self._patience_factor == 1:  # the last one of the pool
             count = max(SHORT, int(4 * attempt.iterations))
             options["maxiter"] = min(count, self.budget)
         options["stop"] = stop
@@ -597,7 +605,7 @@ class Attempts:
 
     def _patience_for(self, attempt: Candidate) -> Patience | None:
         """Return the criterion that ends an attempt where another candidate seems faster."""
-        if not attempt.patient or self._again is None:
+        if not attempt.patient or self._patience_factor is None:
             return None
         pool = self.pool
         if pool is not None and not pool.ready and attempt is pool.first:
@@ -607,12 +615,12 @@ class Attempts:
             )  # fmt: skip
         alternative = self._alternative()
         if not np.isfinite(alternative):
-            if self._again == 1:
+            if self._patience_factor == 1:
                 return None  # nothing else is left
             alternative = max(attempt.expected, self._spent())
         known = attempt.iterations if attempt.trusted else 0.0
         return Patience(
-            alternative * self._again, attempt.per_iteration, self.rtol, self.atol, known
+            alternative * self._patience_factor, attempt.per_iteration, self.rtol, self.atol, known
         )
 
     def _outlook(self, rest: float, done: int) -> Outlook | None:
@@ -624,8 +632,8 @@ class Attempts:
         pool, first = self.pool, self.pool.first
         cheap, least = False, 0.0
         if not pool.ready:
-            cheap = pool.seconds_of_structure < CHEAP * rest
-            least = EARLY * pool.least_without_structure()
+            cheap = pool.seconds_of_structure < CHEAP_STRUCTURE * rest
+            least = EARLY_REST * pool.least_without_structure()
             if not cheap and rest <= least:  # before any entry is looked at
                 return None
         trusted = first.trusted and not pool.has_lines
@@ -702,7 +710,7 @@ def iterations_needed(result: Result) -> float:
             more = part * missing / np.maximum(begun - levels[2], 0.0)
         # without progress nothing is known but that they are many
         more = np.where(missing > 0, np.nan_to_num(more, nan=np.inf, posinf=np.inf), 0.0)
-        counts.append(min(done + float(np.max(more, initial=0.0)), MANY * done))
+        counts.append(min(done + float(np.max(more, initial=0.0)), PLATEAU * done))
     return float(np.sqrt(counts[0] * counts[1]))
 
 
@@ -714,7 +722,7 @@ def _logarithm_of_least(residuals: Any) -> Any:
         return np.log(known.min(axis=0, initial=np.inf))
 
 
-def _told(result: Result) -> str:
+def ending_of(result: Result) -> str:
     """Return how an attempt ended, in a few words."""
     reason = result.reason
     why = reason.rpartition("column ")[2].partition(": ")

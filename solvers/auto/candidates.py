@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: The name of the direct solver among the methods.
 DIRECT = "direct"
 
+#: The identity of the iterations of a candidate: method, class, preconditioner and options.
+CandidateKey = tuple[object, ...]
+
 #: The engine with a known order of the rows.
 SUPERLU = "superlu"
 
@@ -157,7 +160,7 @@ class Candidate:
     alike: float = 0.0
 
     @cached_property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> CandidateKey:
         """The common key of two candidates with the same iterations."""
         M = repr(self.M) if isinstance(self.M, Settings) else id(self.M)
         return self.method, self.kind, M, *sorted(self.options.items())

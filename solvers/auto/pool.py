@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.settings import Settings
 from ..preconditioners import Amg
 from ..preconditioners.multigrid import rigid_body_modes
-from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, Candidates
+from .candidates import DIRECT, ONE_KERNEL_ROWS, Candidate, CandidateKey, Candidates
 from .costs import least_of_factors
 from .facts import SMALL
 
@@ -90,7 +90,7 @@ class Pool:
         self.allows_direct = direct
         #: The iterations that an attempt needs, by its residual, over its expected ones.
         self.slowness = 1.0
-        self._taken: set[tuple[Any, ...]] = set()
+        self._taken: set[CandidateKey] = set()
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = self.is_second = False
         #: Whether the first candidate asks for the others after some iterations. The residuals of
@@ -286,7 +286,7 @@ class Pool:
     # ---- in turn
 
     def take(
-        self, *, indefinite: bool, over: Container[tuple[Any, ...]], spent: float
+        self, *, indefinite: bool, over: Container[CandidateKey], spent: float
     ) -> Candidate | None:
         """Return the candidate among the remaining ones that is expected to finish first.
 

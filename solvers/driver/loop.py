@@ -122,9 +122,9 @@ class Solve(Verification):
         solver = self.solver
         asks = bool(solver.HERMITIAN) and solver.partition is None and not self.keep_last
         #: The iterations after which it asks whether the operators are Hermitian.
-        self.look = FIRST_LOOK if asks else UNLIMITED
+        self.next_look = FIRST_LOOK if asks else UNLIMITED
         #: The true norms at the last of these questions.
-        self.seen: Numbers | None = None
+        self.norms_at_look: Numbers | None = None
         self.begun = False
         self.advanced = False
         self.b_is_in_place = False
@@ -250,7 +250,7 @@ class Solve(Verification):
         solver, work = self.solver, self.work
         interruption: KeyboardInterrupt | None = None
         try:
-            while left > 0 and not self._is_of_no_use():
+            while left > 0 and not self._fails_by_asymmetry():
                 batch = min(left, work.status.capacity, *self._until_looks())
                 self.executor.drive(work.iteration, batch)
                 left -= batch
@@ -415,22 +415,22 @@ class Solve(Verification):
             and self._true_residual_passes()
         )
 
-    def _is_of_no_use(self) -> bool:
+    def _fails_by_asymmetry(self) -> bool:
         """Ask whether the residual does not fall because an operator is not Hermitian.
 
         The method needs Hermitian ones. It is asked after 1024 iterations, 2048, and so on, and
         ends where the residual of no column falls.
         """
-        if self._done < self.look:
+        if self._done < self.next_look:
             return False
-        while self.look <= self._done:
-            self.look *= 2
+        while self.next_look <= self._done:
+            self.next_look *= 2
         running = [c for c in self._undecided() if self.ended[c] == RUNNING]
         if not running or not self.solver.HERMITIAN:
             return False
         residual = self._true_residual()
-        before = self.norm if self.seen is None else self.seen
-        self.seen = now = norms(self.executor, residual)
+        before = self.norm if self.norms_at_look is None else self.norms_at_look
+        self.norms_at_look = now = norms(self.executor, residual)
         # one product tells this, and the question after it takes four
         if any(self._has_fallen(c, before, now) for c in running):
             return False
