@@ -105,7 +105,7 @@ class SampledDense(GpuAlgorithm):
         tiled = not A.is_lean and any(
             not tile.objection(on, A, facts)
             and tile.reason(on, A, facts)
-            and sorted_rows(executor.xp, A)
+            and sorted_rows(A)
             for tile in self.tiles
         )
         rules = executor.constants.of(DenseProductConstants)

@@ -44,7 +44,7 @@ class TwoSteps(FusedAlgorithm):
         for tile in self.tiles:
             if not tile.objection(on, A, facts):
                 why = tile.reason(on, A, facts)
-                if why is None or not sorted_rows(on.executor.xp, A):
+                if why is None or not sorted_rows(A):
                     return None
                 return f"{why}, stored, and multiplied by D"
         return None

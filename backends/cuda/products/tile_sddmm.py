@@ -216,7 +216,7 @@ class Tile(GpuAlgorithm):
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TileLists:
         """Return the entries of all tiles."""
-        if not sorted_rows(on.executor.xp, A):
+        if not sorted_rows(A):
             raise Unsuited("rows are not sorted: A.sort() returns a sorted matrix")
         m, n = A.shape
         plain = on.pieces(A, 0, sampled=True)
@@ -339,7 +339,7 @@ class TileMma(Tile):
 SORTED: Key[bool] = Key("sorted rows")
 
 
-def sorted_rows(xp: ModuleType, A: Csr) -> bool:
+def sorted_rows(A: Csr) -> bool:
     """Return whether the columns of each row are in rising order, looked at once for a pattern."""
 
     def look() -> bool:
