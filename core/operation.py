@@ -167,7 +167,7 @@ class Operation:
         by hand.
     parts : tuple of Operation, optional
         For a composite operation: its parts in order, with parameters of the same names. An
-        executor without a kernel for it runs them. An executor that has no kernel of it runs them.
+        executor without a kernel for it runs them.
     totals : mapping
         Of an operation that is not element-wise: its outputs that are sums over rows, by name.
         ``sum`` is a plain one, ``norm`` the root of a sum of squares, ``largest`` a maximum. A

@@ -103,9 +103,7 @@ class SampledDense(GpuAlgorithm):
         if executor.device.capability < (8, 0):  # tensor cores of older devices have not been timed
             return None
         tiled = not A.is_lean and any(
-            not tile.objection(on, A, facts)
-            and tile.reason(on, A, facts)
-            and sorted_rows(A)
+            not tile.objection(on, A, facts) and tile.reason(on, A, facts) and sorted_rows(A)
             for tile in self.tiles
         )
         rules = executor.constants.of(DenseProductConstants)
