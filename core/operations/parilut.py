@@ -3,8 +3,7 @@
 Factors are kept as ``L D^-1 U``, with the pivots on all three diagonals. The parts strictly below
 the diagonal of ``L``, and of the transpose of ``U``, are two matrices of sorted rows that are
 treated alike: the operations below take one of them, and the *other* one. For a Hermitian matrix
-the second is the conjugate of the first, and is not stored. Of a Hermitian matrix the second is the
-conjugate of the first, and is not stored.
+the second is the conjugate of the first, and is not stored.
 
 Sums are in the order of the columns, with products rounded before they are added, and sizes are
 compared by their bits. So all executors choose the same patterns.

@@ -115,8 +115,7 @@ class Multiplicative(_Composite):
     A : matrix, shape (n, n)
         Any; left out where all steps are names or settings, or where a step was made of a matrix.
     steps : list of str, Settings, Preconditioner or LinOp
-        The steps in order. Names and settings are made from ``A``. Names and settings are made of
-        ``A``.
+        The steps in order. Names and settings are made from ``A``.
     symmetric : bool
         Whether the steps before the last one are done again in the opposite order.
 
