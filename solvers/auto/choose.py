@@ -194,6 +194,13 @@ class SolveCall(NamedTuple):
         """Whether anything looks at the iterations."""
         return self.callback is not None or self.progress or bool(self.loggers)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether all is to be chosen, with no other limits than tolerances."""
+        limits = self.limits
+        limited = limits.maxiter is not None or limits.stop is not None or self.restart is not None
+        return self.asked.is_open and not (limited or self.is_watched or self.hints.given)
+
     def repeated(self) -> Callable[..., Result]:
         """Return :func:`solve` with these options, but for ``rtol``, ``atol`` and ``stop``."""
         return partial(
@@ -243,11 +250,9 @@ def _solve_square(
     asked, hints, (rtol, atol, maxiter, stop) = call.asked, call.hints, call.limits
     if hints.given and operator.partition is None:  # members of a group give their own rows
         hints.check(operator.shape[0])
-    limited = x0 is not None or maxiter is not None or stop is not None or call.restart is not None
-    matrix: Matrix | None = None
-    if asked.is_open and not (limited or call.is_watched or hints.given):
-        whole = isinstance(operator, Matrix) and operator.partition is None
-        matrix = operator if whole else None
+    matrix = None
+    if x0 is None and call.is_free and isinstance(operator, Matrix) and operator.partition is None:
+        matrix = operator
     tiny = matrix is not None and is_small(matrix)
     small = solve_small(operator, b, rtol, atol) if tiny else None
     if small is not None:

@@ -37,9 +37,9 @@ def launch_kernel(
     arguments: tuple[Any, ...],
     dtype: np.dtype[Any],
     index: DTypeLike = np.int32,
+    overlapped: bool = False,
     /,
     shared: int = 0,
-    overlapped: bool = False,
     **constants: int,
 ) -> None:
     """Launch a kernel.
@@ -56,10 +56,10 @@ def launch_kernel(
         In the order of the declaration.
     dtype, index : dtype
         Of values and of indices; scalars of 16-bit values are float32.
-    shared : int
-        Bytes of shared memory of a block.
     overlapped : bool
         Whether it waits for the previous launch by itself.
+    shared : int
+        Bytes of shared memory of a block.
     **constants
         Settings of the compiled program.
     """

@@ -268,8 +268,9 @@ class TensorCores(GpuAlgorithm):
                     place["verdict"], out, of_C.rows, alpha, beta, place["partial"],
                 ),
                 dtype,
+                np.int32,
+                True,
                 shared=cut.shared,
-                overlapped=True,
                 **tile,
             )  # fmt: skip
             launch_kernel(
@@ -283,7 +284,7 @@ class TensorCores(GpuAlgorithm):
                 ),
                 dtype,
                 A.indices.dtype,
-                overlapped=True,
+                True,
                 **tile,
             )  # fmt: skip
 
