@@ -66,7 +66,7 @@ def solve(
     A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n) or (m, n)
         The operator, or a batch of matrices. CG or BiCGSTAB solves the systems of a batch, and
         each failed system is solved alone. If it is not square, ``|A x - b|`` is minimized by
-        :class:`Lsmr`, and ``rtol`` is its ``atol`` and ``btol``.
+        :class:`Lsmr`, and ``rtol`` is its ``atol`` and ``btol`` if ``method`` has no other.
     b : array, shape (m,) or (m, k)
         Right-hand sides.
     x0 : array, of the shape of b, optional
@@ -168,7 +168,10 @@ def solve(
     _require_valid(call, operator, rectangular)
     if rectangular if asked.is_auto else asked.is_least_squares:
         rtol, atol, maxiter, stop = limits
-        unused = {"restart": restart, "stop": stop, "progress": progress, "loggers": loggers}
+        unused = {
+            "restart": restart, "stop": stop, "budget": budget, "progress": progress,
+            "loggers": loggers,
+        }  # fmt: skip
         return solve_rectangular(
             operator, b, x0, asked=asked, rtol=rtol, atol=atol, maxiter=maxiter,
             callback=callback, unused=unused,

@@ -76,11 +76,22 @@ class AskedMethod:
         """Return the method without its limits, and all limits: limits of settings come first.
 
         ``atol`` of a least squares solver is a tolerance of its own rules, and no limit of a norm.
+
+        Raises
+        ------
+        InvalidArgument
+            If the method has a tolerance, which ``stop`` of the call would replace.
         """
         if not self.options:
             return self, given
         limits = set(SolveLimits._fields) - ({"atol"} if self.is_least_squares else set())
         own = {name: value for name, value in self.options.items() if name in limits}
+        replaced = [name for name in ("rtol", "atol") if name in own and "stop" not in own]
+        if given.stop is not None and replaced:
+            raise InvalidArgument(
+                f"stop: it replaces {' and '.join(replaced)}, which method= sets; leave one out, "
+                f"or add wl.stop.RelativeResidual(...) to stop"
+            )
         rest = {name: value for name, value in self.options.items() if name not in own}
         return replace(self, options=rest), given._replace(**own)
 

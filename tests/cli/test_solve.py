@@ -363,6 +363,18 @@ def test_a_rectangular_system_is_solved_by_least_squares(wollemi, tmp_path):
     assert ended.status == SOLVED and "Lsqr" in ended.out
 
 
+def test_the_tolerances_in_the_name_of_a_method_count(wollemi, tmp_path):
+    def iterations(*options: str) -> int:
+        ended = wollemi("solve", tmp_path / "A.mtx", "--json", *options, *REFERENCE)
+        return int(json.loads(ended.out)["iterations"])
+
+    A = np.random.default_rng(0).standard_normal((60, 25))
+    wl.write(tmp_path / "A.mtx", wl.Csr(A))
+    tight = iterations("--method", "lsmr", "--rtol", "1e-12")
+    assert iterations("--method", "lsmr:atol=1e-12,btol=1e-12") == tight
+    assert iterations("--method", "lsmr") < tight
+
+
 def test_a_large_error_of_least_squares_is_not_called_that_of_a_singular_matrix(wollemi, tmp_path):
     A = np.array([[1.0, -0.5], [0.0, 1e-4], [0.0, 0.0]])  # the columns are nearly parallel
     wl.write(tmp_path / "A.mtx", wl.Csr(A))

@@ -79,6 +79,15 @@ def test_tolerances_and_limits_of_settings_come_before_those_of_the_call(on, mad
     assert counted.iterations == 4
 
 
+def test_a_criterion_does_not_replace_tolerances_of_the_method_silently(on):
+    A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
+    for method in ("cg:rtol=1e-12", wl.solvers.Cg(atol=1e-3)):
+        with pytest.raises(wl.errors.InvalidArgument, match="stop: it replaces [ra]tol, which"):
+            wl.solve(A, b, method=method, stop=wl.stop.Iterations(3))
+    limited = wl.solve(A, b, method="cg:maxiter=2", M="none", stop=wl.stop.RelativeResidual(1e-9))
+    assert limited.iterations == 2
+
+
 def test_settings_of_least_squares_keep_their_limits(on):
     A = wl.Csr(np.vstack([np.eye(5), np.ones((3, 5))]), executor=on)
     result = wl.solve(A, np.arange(8.0), method=wl.solvers.Lsmr(maxiter=1))

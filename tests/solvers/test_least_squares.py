@@ -304,6 +304,38 @@ def test_solve_takes_rectangular_systems(on, rng):
         wl.solve(wl.Csr(S), b, method="cg")
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_solve_takes_the_tolerances_of_the_method(on, method, rng):
+    A, b, kind = wl.Csr(rectangular(rng), executor=on), rng.standard_normal(60), method.lower()
+    default = wl.solve(A, b, method=kind, M="none")
+    tight = wl.solve(A, b, method=kind, M="none", rtol=1e-12).iterations
+    assert tight > default.iterations
+    settings = getattr(wl.solvers, method)(atol=1e-12, btol=1e-12)
+    assert wl.solve(A, b, method=settings, M="none").iterations == tight
+    assert wl.solve(A, b, method=settings.on(A), M="none").iterations == tight
+    named = f"{kind}:atol=1e-12,btol=1e-12"
+    assert wl.solve(A, b, method=named, M="none").iterations == tight
+    assert wl.solve(A, b, method=named, M="none", rtol=1e-2).iterations == tight
+    # the residual is not small, so that the second rule, with atol alone, ends it
+    assert wl.solve(A, b, method=f"{kind}:atol=1e-12", M="none").iterations == tight
+    loose = wl.solve(A, b, method=f"{kind}:atol=0.5", M="none", rtol=1e-12)
+    assert loose.iterations < default.iterations
+    condition = wl.solve(A, b, method=f"{kind}:conlim=1.5", M="none")
+    assert condition.reason.startswith("ill-conditioned: the estimate of the condition number")
+    assert wl.solve(A, b, method=f"{kind}:maxiter=1", M="none").iterations == 1
+    damped = wl.solve(A, b, method=f"{kind}:damp=3,atol=1e-12,btol=1e-12", M="none").x
+    S = A.to_scipy().toarray()
+    expected = np.linalg.solve(S.T @ S + 9 * np.eye(25), S.T @ b)
+    np.testing.assert_allclose(damped, expected, atol=1e-9)
+
+
+def test_solve_refuses_limits_that_least_squares_would_ignore(rng):
+    A, b = wl.Csr(rectangular(rng)), np.ones(60)
+    for limit in ({"budget": 1.0}, {"stop": wl.stop.Iterations(3)}):
+        with pytest.raises(wl.errors.InvalidArgument, match="least squares solvers do not take it"):
+            wl.solve(A, b, method="lsmr", **limit)
+
+
 def test_callbacks_see_every_iterate_and_may_stop(rng):
     A, seen = wl.Csr(rectangular(rng)), []
     solver = wl.solvers.Lsmr(A, atol=1e-12, btol=1e-12)
