@@ -17,6 +17,7 @@ from ...core.operations import vector
 from ...core.result import Result
 from ...core.setup_time import setup_seconds
 from ...core.status import Stop
+from .aged import about_updates
 from .scaling import LEAST_NORM, RightHandSides, column, largest_values, norms, scale_columns
 
 if TYPE_CHECKING:
@@ -469,6 +470,10 @@ def made_result(
     The parameters are those of :func:`result_of`, where a vector is one column: ``residuals`` is a
     vector then, and ``norm``, ``threshold`` and ``size`` are numbers.
     """
+    solver = solve.solver
+    notes, count = solver.notes_of(solver.M), residuals.shape[0] - 1
+    if solver.M is not None and count > solver._expected_iterations:
+        notes = [*notes, *about_updates(solver, stops, count)]
     return Result(
         x=x,
         stops=stops,
@@ -478,8 +483,8 @@ def made_result(
         threshold=threshold,
         norm_of_b=size,
         seconds=solve.watchers.elapsed,
-        solver=type(solve.solver).__name__,
+        solver=type(solver).__name__,
         executor=solve.executor.name,
-        notes=solve.solver.notes_of(solve.solver.M),
-        setup_before=setup_seconds(solve.solver),
+        notes=notes,
+        setup_before=setup_seconds(solver),
     )

@@ -128,6 +128,12 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     #: The meaning of a code of steps for this method, where it is not the usual one.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
+    #: Iterations above which a solve looks whether updates of ``M`` have made it poor.
+    _expected_iterations: int = 0
+
+    #: Iterations of the first solves, and how often ``M`` had been updated then.
+    _first_iterations: tuple[int, int] | None = None
+
     @classmethod
     def loop_runs(cls) -> tuple[str, ...]:
         """Return the operations, and groups of them, that a loop runs."""
@@ -291,7 +297,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         Notes
         -----
         A preconditioner that was made of the matrix, by name, by settings or by hand, follows;
-        one without ``update``, such as a function, stays as it is.
+        one without ``update``, such as a function, stays as it is. Multigrid keeps the levels that
+        the first values led to: where iterations more than double, results have a note that says
+        so, and ``solver.settings.on(A)`` makes the solver and the preconditioner anew.
 
         Raises
         ------

@@ -80,6 +80,10 @@ class Preconditioner(LinOp, metaclass=Configurable):
     #: not, or if loops have constants that depend on values, they are recorded anew.
     updates_in_place: ClassVar[bool] = True
 
+    #: Whether :meth:`update` keeps choices that the first values led to, such as coarse rows, so
+    #: that another set-up may make a better operator.
+    _keeps_choices: ClassVar[bool] = False
+
     #: How often new values were taken over: copies that were made before have the old ones.
     _updates: int = 0
 

@@ -82,7 +82,7 @@ def test_tolerances_and_limits_of_settings_come_before_those_of_the_call(on, mad
 def test_a_criterion_does_not_replace_tolerances_of_the_method_silently(on):
     A, b = wl.Csr(poisson(8), executor=on), np.ones(64)
     for method in ("cg:rtol=1e-12", wl.solvers.Cg(atol=1e-3)):
-        with pytest.raises(wl.errors.InvalidArgument, match="stop: it replaces [ra]tol, which"):
+        with pytest.raises(wl.errors.InvalidArgument, match=r"stop: it replaces [ra]tol, which"):
             wl.solve(A, b, method=method, stop=wl.stop.Iterations(3))
     limited = wl.solve(A, b, method="cg:maxiter=2", M="none", stop=wl.stop.RelativeResidual(1e-9))
     assert limited.iterations == 2

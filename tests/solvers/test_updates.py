@@ -193,3 +193,70 @@ def test_levels_of_a_lower_precision_take_matrices_of_every_scale(on, dtype, sca
     same = wl.preconditioners.Amg(wl.Csr(poisson(20), executor=on), dtype=dtype, coarse_rows=20)
     found = [wl.solvers.Cg(B._matrix, B, rtol=1e-8).solve(np.ones(400)) for B in (M, same)]
     assert found[0].converged and found[0].iterations <= found[1].iterations + 1
+
+
+def diffusion(corner: int, contrast: float = 1e6, n: int = 30) -> sp.csr_array:
+    """Return diffusion on n^2 cells, with boxes that conduct more and begin at a corner."""
+    cells = np.ones((n, n))
+    for row in range(corner, n, 12):
+        for column in range(corner, n, 12):
+            cells[row : row + 6, column : column + 6] = contrast
+    number, total = np.arange(n * n).reshape(n, n), sp.csr_array((n * n, n * n))
+    for a, b in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        k = (2 * cells[a] * cells[b] / (cells[a] + cells[b])).ravel()
+        pairs = number[a].ravel(), number[b].ravel()
+        total = total + sp.coo_array((k, pairs), shape=total.shape).tocsr()
+    total = total + total.T
+    made = sp.csr_array(sp.diags_array(total.sum(axis=1) + 1e-3) - total)
+    made.sort_indices()
+    return made
+
+
+@pytest.mark.parametrize(
+    "M", ["amg", wl.preconditioners.Additive(steps=["jacobi", "amg"])], ids=["amg", "steps"]
+)
+def test_a_result_says_that_updates_have_made_a_hierarchy_poor(on, M):
+    S, moved = diffusion(0), diffusion(7)
+    A, b = wl.Csr(S, executor=on), np.random.default_rng(0).standard_normal(S.shape[0])
+    solver = wl.solvers.Cg(A, M, rtol=1e-6)
+    first = solver.solve(b)
+    A.update_values(1.1 * S.data)
+    solver.update()
+    assert first.converged and first.notes == solver.solve(b).notes == []
+    A.update_values(moved.data)
+    solver.update()
+    for columns in (b, np.stack([b, -b], axis=1)):
+        later = solver.solve(columns)
+        assert later.iterations > 2 * first.iterations
+        assert later.notes == [
+            f"iterations rose from {first.iterations} to {later.iterations} since the set-up: "
+            "updates of Amg keep the levels that the first values led to; solver = "
+            "solver.settings.on(A) makes both anew for the present values"
+        ]
+    anew = solver.settings.on(A).solve(b)
+    assert anew.iterations < 2 * first.iterations and anew.notes == []
+
+
+def test_no_note_says_that_an_exact_update_has_made_a_preconditioner_poor(on):
+    S, moved = diffusion(0, contrast=1.0), diffusion(7)
+    A, b = wl.Csr(S, executor=on), np.ones(S.shape[0])
+    solver = wl.solvers.Cg(A, "jacobi", rtol=1e-8)
+    first = solver.solve(b)
+    A.update_values(moved.data)
+    solver.update()
+    later = solver.solve(b)
+    assert later.iterations > 2 * first.iterations + 10 and later.notes == []
+
+
+def test_another_right_hand_side_is_no_reason_for_the_note(on):
+    A = wl.Csr(diffusion(0), executor=on)
+    solver = wl.solvers.Cg(A, "amg", rtol=1e-12)
+    b = np.random.default_rng(0).standard_normal(A.shape[0])
+    x = solver.solve(b).x
+    solver = solver.settings.on(A)
+    near = solver.solve(b, x0=x + 1e-10 * b).iterations
+    long = solver.solve(b)
+    A.update_values(1.1 * A.to_scipy().data)
+    solver.update()
+    again = solver.solve(b)
+    assert long.iterations > near and long.notes == again.notes == []

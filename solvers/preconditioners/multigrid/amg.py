@@ -144,6 +144,7 @@ class Amg(Multigrid):
     """
 
     over_groups = "products"
+    _keeps_choices = True
 
     seconds: dict[str, float]
 
