@@ -15,6 +15,7 @@ from ..errors import (
     InvalidMatrix,
     ShapeMismatch,
     UnsupportedDtype,
+    UnsupportedOperation,
 )
 from ..executor import Executor
 from ..formats import Csr as LocalCsr
@@ -47,7 +48,7 @@ def distribute(
     ----------
     A : matrix of wollemi or SciPy, or dense array, shape (m, n)
         The matrix. In a group of processes every rank has it, or rank 0 alone and the others hand
-        over None.
+        over None. Of a matrix that the group shares already, members send rows to their new owners.
     group : Group, str, or sequence of str or Executor
         The members: a group, or an argument of :class:`wollemi.distributed.Group`, such as
         ``"cuda:*"`` or ``["omp:4", "omp:4"]``.
@@ -72,7 +73,7 @@ def distribute(
     InvalidArgument
         If the partition does not fit.
     GroupMismatch
-        If ranks hand over different matrices.
+        If ranks hand over different matrices, or a matrix that another group shares.
 
     Examples
     --------
@@ -87,7 +88,9 @@ def distribute(
     if isinstance(A, Shared):
         A = A.to_local()
     if not isinstance(group, Group):
-        return group.run(lambda member: _distributed_by_ranks(A, member, partition, columns))
+        return group.run(
+            lambda member: reported(_distributed_by_ranks(A, member, partition, columns))
+        )
     shape, rows = host_rows(A)
     parted, other = partitions(partition, columns, shape, group.size, group.block, rows)
 
@@ -200,19 +203,30 @@ def _require_one_matrix(given: list[Any]) -> None:
 
 
 def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
-    """Share a matrix that every rank has, or rank 0 alone."""
+    """Share a matrix that every rank has, or rank 0 alone, or that the group shares already."""
     links: Any = member.links
-    error, found = None, None
+    error: Exception | None = None
+    found, facts = None, None
     try:
-        found = None if A is None else host_rows(A)
+        if getattr(A, "partition", None) is not None:
+            facts = _facts_of_shared(A, member)
+        elif A is not None:
+            found = host_rows(A)
+            facts = _Facts.of(*found)
     except Exception as raised:  # the other members must hear of any error
         error = raised
-    facts = None if found is None else _Facts.of(*found)
     told = links.all((facts, None if error is None else f"{type(error).__name__}: {error}"))
     if error is not None:
         raise error
     raise_first(told, [failed for _, failed in told])
     given = [facts for facts, _ in told]
+    if any(isinstance(facts, _SharedFacts) for facts in given):
+        if given.count(given[0]) != links.size:
+            raise GroupMismatch(
+                "distribute: a matrix that the group shares is handed over by every rank, and some "
+                "ranks have another one, or None"
+            )
+        return _redistributed(A, member, partition, columns)
     if all(facts is not None for facts in given):
         _require_one_matrix(given)
         assert found is not None
@@ -225,6 +239,62 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
             f"of {links.size} ranks {who} did"
         )
     return share_from_first(found, member, partition, columns)
+
+
+class _SharedFacts(NamedTuple):
+    """Facts of a matrix that the ranks share already, which they compare."""
+
+    shape: tuple[int, int]
+    dtype: str
+    entries: int
+
+
+def _facts_of_shared(A: Any, member: Executor) -> _SharedFacts:
+    if getattr(A.executor, "links", None) is not member.links:
+        raise GroupMismatch(
+            "distribute: another group shares this matrix: pass A.to_local(), which all of its "
+            "members ask for, or the group that shares it"
+        )
+    if not hasattr(A, "host_rows"):
+        raise UnsupportedOperation(
+            f"distribute: a {type(A).__name__} that a group shares has no rows to send; pass the "
+            "matrix that it was made of"
+        )
+    return _SharedFacts(tuple(A.shape), str(A.dtype), int(A.nnz))
+
+
+def _redistributed(A: Any, member: Executor, partition: Any, columns: Any) -> Any:
+    """Share a matrix of the group anew: every member sends its rows to their new owners."""
+    links: Any = member.links
+    if columns is None and A.shape[0] != A.shape[1]:
+        columns = A.column_partition
+    parted, other = partitions(partition, columns, A.shape, links.size, links.block)
+    if len(set(links.all((parted.fingerprint, other.fingerprint)))) > 1:
+        raise GroupMismatch("distribute: the ranks have different partitions")
+    mine, places = A.host_rows(), parted.places(A.partition.rows(links.rank))
+    owner, pointers = parted.owner(places), mine.indptr.astype(np.int64)
+    chosen = [np.flatnonzero(owner == rank) for rank in range(links.size)]
+    sent = [
+        (places[rows], *rows_of_places(rows, pointers, mine.indices, mine.data)) for rows in chosen
+    ]
+    found = links.alltoall(sent)
+    lengths = np.concatenate([np.diff(starts) for _, starts, _, _ in found])
+    stacked = (
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([part for _, _, part, _ in found]).astype(np.int64),
+        np.concatenate([part for _, _, _, part in found]),
+    )
+    order = np.argsort(np.concatenate([numbers for numbers, _, _, _ in found]))
+    return assembled(member, parted, other, *rows_of_places(order, *stacked))
+
+
+def reported(A: Any) -> Any:
+    """Return a new matrix of a group, of which all members know the shares from now on.
+
+    So one rank alone can print the report.
+    """
+    A.partition_report()
+    return A
 
 
 def share_from_first(found: Any, member: Executor, partition: Any, columns: Any) -> Any:
@@ -258,13 +328,16 @@ def raise_first(told: list[Any], failed: list[str | None]) -> None:
 # ---- rows that members have
 
 
-def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None) -> Any:
+def from_rows(
+    group: Any, rows: Any, shape: tuple[int, int], columns: Any = None, partition: Any = None
+) -> Any:
     """Return the matrix with the members' rows; see :meth:`Csr.from_rows`."""
     shape = checked_shape(shape)
+    asked = partition, columns
     if not isinstance(group, Group):
-        return group.run(lambda member: _member_rows(member, rows, shape, columns))
+        return group.run(lambda member: reported(_member_rows(member, rows, shape, *asked)))
     if callable(rows):
-        return Shared(group, group.run(lambda m: _member_rows(m, rows, shape, columns)))
+        return Shared(group, group.run(lambda m: _member_rows(m, rows, shape, *asked)))
     if not isinstance(rows, Sequence) or len(rows) != group.size:
         raise InvalidArgument(
             f"rows: expected a list of {group.size}, the rows of each member, for a group of one "
@@ -272,35 +345,52 @@ def from_rows(group: Any, rows: Any, shape: tuple[int, int], columns: Any = None
         )
     return Shared(
         group,
-        group.call(lambda m: _member_rows(m, rows[m.links.rank], shape, columns)),  # type: ignore[union-attr]
+        group.call(lambda m: _member_rows(m, rows[m.links.rank], shape, *asked)),  # type: ignore[union-attr]
     )
 
 
-def _member_rows(member: Executor, rows: Any, shape: tuple[int, int], columns: Any) -> Any:
+def _member_rows(
+    member: Executor, rows: Any, shape: tuple[int, int], partition: Any, columns: Any
+) -> Any:
     links: Any = member.links
     error: Exception | None = None
     made: Rows | None = None
+    parted: Partition | None = None
     try:
+        if partition is not None:
+            parted = make_partition(partition, shape[0], links.size, None, links.block)
         made = _checked_rows(member, rows(member) if callable(rows) else rows, shape[1])
     except Exception as raised:  # the other members must hear of any error
         error = raised
     count = 0 if made is None else int(made[0].size) - 1
     kind = None if made is None else str(made[2].dtype)
-    told = links.all((count, shape, kind, None if error is None else f"{error}"))
+    owners = None if parted is None else parted.fingerprint
+    told = links.all((count, shape, kind, None if error is None else f"{error}", owners))
     if error is not None:
         raise error
     raise_first(told, [found[3] for found in told])
     assert made is not None
     if any(found[1] != shape for found in told):
         raise GroupMismatch(f"from_rows: different shapes: {[found[1] for found in told]}")
+    if any(found[4] != owners for found in told):
+        raise GroupMismatch("from_rows: the ranks have different partitions, or some have none")
     counts = [found[0] for found in told]
     if sum(counts) != shape[0]:
         raise InvalidMatrix(
             f"from_rows: the members have {' + '.join(map(str, counts))} = {sum(counts)} rows, and "
-            f"the shape says {shape[0]}"
+            f"the shape says {shape[0]}: one member has each row, with all its entries. "
+            "Contributions to rows of other members, as of finite elements, are sent to the owner "
+            "first, such as by alltoall of mpi4py, and added up there by scipy.sparse.coo_array"
         )
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    parted, other = partitions(offsets, columns, shape, links.size, links.block)
+    if parted is None:
+        parted = Partition(np.concatenate([[0], np.cumsum(counts)]))
+    elif counts != np.diff(parted.offsets).tolist():
+        raise InvalidMatrix(
+            f"from_rows: the members have {', '.join(map(str, counts))} rows, and the partition "
+            f"says {', '.join(map(str, np.diff(parted.offsets)))}: the member of a rank has the "
+            "rows partition.rows(rank), in this order"
+        )
+    parted, other = partitions(parted, columns, shape, links.size, links.block)
     dtype = np.result_type(*(found[2] for found in told))
     return assembled(member, parted, other, made[0], made[1], made[2].astype(dtype, copy=False))
 

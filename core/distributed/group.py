@@ -252,6 +252,12 @@ class Group:
             for link in links:
                 link.end_program(True)
 
+    def barrier(self) -> None:
+        """Return at once: one process calls all members, which wait for each other in each call.
+
+        Groups of processes have it too, so that a program works with both.
+        """
+
     def interrupt(self) -> None:
         """Ask all members to stop, as Ctrl-C does; they do in the next sum."""
         self._stage.interrupts += 1

@@ -108,6 +108,7 @@ class Csr(LinOp):
         self._parts: list[LocalCsr | StoredCsr | None] = [*blocks.matrices(executor, data)]
         self._ends = Temporary(), Temporary()
         self._derived: dict[str, Any] = {}
+        self._report: PartitionReport | None = None
         self._changes = 0
 
     @classmethod
@@ -118,6 +119,7 @@ class Csr(LinOp):
         shape: tuple[int, int],
         *,
         columns: Any = None,
+        partition: Any = None,
     ) -> Any:
         """Return the matrix of the members' rows.
 
@@ -126,15 +128,20 @@ class Csr(LinOp):
         group : Group
             The group that shares the matrix.
         rows : tuple (data, indices, indptr), sparse matrix of SciPy, or callable
-            The rows of this member, with the columns of the whole matrix. Its rows follow the rows
-            of the members before it. For a group of one process: a list with the rows of each
-            member. A function is called as ``rows(executor)`` on each member and returns them;
-            arrays of a GPU, such as ``executor.xp`` makes them, stay there.
+            The rows of this member with all their entries, and the columns of the whole matrix. Its
+            rows follow the rows of the members before it, unless a partition says others. For a
+            group of one process: a list with the rows of each member. A function is called as
+            ``rows(executor)`` on each member and returns them; arrays of a GPU, such as
+            ``executor.xp`` makes them, stay there.
         shape : tuple of int
             Of the whole matrix.
         columns : Partition or sequence of int, optional
             The owners of the rows of the vectors that the matrix is applied to; by default as the
             rows of the matrix if that is square, else equal numbers.
+        partition : Partition or sequence of int, optional
+            The owners of the rows, such as a partition that was loaded from a file: the member of a
+            rank has the rows ``partition.rows(rank)``, in this order. By default members have as
+            many rows as they give.
 
         Returns
         -------
@@ -144,7 +151,11 @@ class Csr(LinOp):
         Raises
         ------
         InvalidMatrix
-            If the rows describe no matrix of this shape.
+            If the rows describe no matrix of this shape, or a member has other numbers of rows than
+            the partition says. Contributions to rows of other members are not taken: they are sent
+            to the owners and added up before.
+        GroupMismatch
+            If the ranks have different shapes or partitions.
         ShapeMismatch
             If a sparse matrix has another number of columns than the whole matrix. Arrays do not
             say their number of columns, so of them only the numbers of columns are checked.
@@ -159,13 +170,18 @@ class Csr(LinOp):
         >>> A @ np.ones(2)
         array([2., 3.])
         """
-        return from_rows(group, rows, shape, columns)
+        return from_rows(group, rows, shape, columns, partition)
 
     # ---- facts
 
     def partition_report(self) -> PartitionReport:
-        """Return the shares of all members; all must ask. See :meth:`Partition.report`."""
-        return PartitionReport(tuple(self._links.all(share_of(self))))
+        """Return the shares of all members; all must ask the first time.
+
+        See :meth:`Partition.report`.
+        """
+        if self._report is None:
+            self._report = PartitionReport(tuple(self._links.all(share_of(self))))
+        return self._report
 
     @property
     def partition(self) -> Partition:
@@ -301,7 +317,7 @@ class Csr(LinOp):
             computing_in(part, made.dtype) if isinstance(part, LocalCsr) else part
             for part in self._parts
         ]
-        made._ends, made._derived = (Temporary(), Temporary()), {}
+        made._ends, made._derived, made._report = (Temporary(), Temporary()), {}, None
         return made
 
     def _private(self) -> LinOp:

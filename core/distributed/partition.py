@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from zlib import crc32
 
 import numpy as np
 
@@ -81,7 +84,10 @@ class Partition:
     def report(self) -> PartitionReport:
         """Return rows, entries, ghosts, bytes of a product and memory of each member.
 
-        Of the partition of a matrix, ``A.partition``; in a group of processes all ranks must ask.
+        Of the partition of a matrix, ``A.partition``. Of a matrix that :func:`wollemi.distribute`,
+        :meth:`Csr.from_rows` or a reader has made, every rank knows the shares, so that one rank
+        alone may ask. Of one that was made of others, such as ``A.T`` or ``A @ B``, all ranks of a
+        group of processes must ask the first time: one rank alone would wait for the others.
 
         Raises
         ------
@@ -137,8 +143,9 @@ class Partition:
         """Write the partition to a file of NumPy (``.npz``), for :meth:`load`.
 
         A program that starts again then shares matrices as before, without another run of METIS.
-        Every rank has the whole partition: one of them writes it. The file appears when it is
-        whole, so that a rank that waits for it may load it.
+        Every rank has the whole partition. One of them writes it, or each does: the file appears at
+        once and whole, under another name before. Ranks that load what another one has saved wait
+        for it: ``group.barrier()`` after ``save`` and before ``load``.
 
         Examples
         --------
@@ -150,13 +157,19 @@ class Partition:
         ...     Partition.load(file).rows(1)
         array([0, 2])
         """
-        unfinished = f"{os.fspath(path)}.{os.getpid()}"
-        with open(unfinished, "wb") as file:
-            if self.numbers is None:
-                np.savez_compressed(file, offsets=self.offsets)
-            else:
-                np.savez_compressed(file, offsets=self.offsets, numbers=self.numbers)
-        os.replace(unfinished, path)
+        arrays = {"offsets": self.offsets}
+        if self.numbers is not None:
+            arrays["numbers"] = self.numbers
+        target = os.fspath(path)
+        begun = f"{target}.{uuid4().hex}"
+        try:
+            with open(begun, "xb") as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+            os.replace(begun, target)
+        except BaseException:  # Ctrl-C too: half a file is of no use
+            with suppress(FileNotFoundError):
+                os.remove(begun)
+            raise
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Partition:
@@ -233,6 +246,12 @@ class Partition:
         if self.numbers is None or other.numbers is None:
             return self.numbers is other.numbers
         return np.array_equal(self.numbers, other.numbers)
+
+    @property
+    def fingerprint(self) -> int:
+        """A checksum, by which ranks compare partitions."""
+        numbers = b"" if self.numbers is None else self.numbers.tobytes()
+        return crc32(numbers, crc32(self.offsets.tobytes()))
 
     __hash__ = None  # type: ignore[assignment]
 

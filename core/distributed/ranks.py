@@ -257,6 +257,20 @@ class RankGroup:
         with self.links.guarded():
             return program(self.executor)
 
+    def barrier(self) -> None:
+        """Wait until all ranks have come here.
+
+        A file that one rank has written before is there for all of them afterwards:
+        ``if group.rank == 0: A.partition.save("parts.npz")`` and then ``group.barrier()``.
+
+        Raises
+        ------
+        MemberFailed
+            If another rank failed.
+        """
+        with self.links.guarded():
+            self.host.all(None)
+
 
 def device_of_rank(rank: int, size: int) -> str | None:
     """Return the name of the GPU that a rank of a host takes by default, or None.

@@ -16,7 +16,7 @@ from ..files import matrix_market
 from ..files.lines import Lines
 from ..files.source import Source
 from .assembly import assembled
-from .build import host_rows, partitions, raise_first, share_from_first
+from .build import host_rows, partitions, raise_first, reported, share_from_first
 from .group import Group
 from .partition import Partition
 from .shared import Shared
@@ -63,7 +63,7 @@ def read(file: Readable, group: Any, *, partition: Any = "rows", format: str | N
 
     if isinstance(group, Group):
         return Shared(group, group.call(program))
-    return group.run(program)
+    return group.run(lambda member: reported(program(member)))
 
 
 def _read(file: Readable, member: Executor, partition: Any) -> Any:

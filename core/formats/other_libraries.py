@@ -170,6 +170,11 @@ def _forms_of_tuples(arg: tuple[Any, ...]) -> str:
 def _entries_of(operator: LinOp) -> Matrix:
     if isinstance(operator, Assembled):
         return operator.tocsr()
+    if operator.partition is not None and hasattr(operator, "to_local"):
+        raise UnsupportedOperation(
+            "a group shares this matrix, and no member has all its entries: A.to_local(), which "
+            "all ranks ask for, returns them as a SciPy array"
+        )
     raise UnsupportedOperation(
         f"a {type(operator).__name__}{operator._no_entries} has no entries to make a matrix of: it "
         "is known by its products with vectors alone; A.to_dense() applies it to every unit vector"

@@ -129,6 +129,36 @@ def test_rows_that_members_have(kind: str, rng: Any) -> None:
         wl.distributed.Csr.from_rows(group, arrays, (23, 5))
 
 
+def test_rows_of_a_partition_that_was_made_before(kind: str, rng: Any) -> None:
+    S, x = scattered(23), rng.standard_normal(23)
+    group = wl.distributed.Group([kind] * 3)
+    from_rows, expected = wl.distributed.Csr.from_rows, wl.Csr(S, executor=kind) @ x
+    for asked in ((np.arange(23) * 5) % 3, [0, 4, 4, 23]):
+        known = wl.distribute(S, group, partition=asked).partition
+        for partition in (asked, known):
+            parts = [S[known.rows(rank)] for rank in range(3)]
+            A = from_rows(group, parts, S.shape, partition=partition)
+            assert A.partition == A.column_partition == known
+            np.testing.assert_array_equal(A @ x, expected)
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"3, 1, 19 rows, .* 4, 0, 19: .*\.rows\(r"):
+        from_rows(group, [S[:3], S[3:4], S[4:]], S.shape, partition=[0, 4, 4, 23])
+    with pytest.raises(wl.errors.InvalidArgument, match="for 3 members"):
+        from_rows(group, parts, S.shape, partition=wl.distributed.Partition([0, 23]))
+
+
+def test_contributions_to_rows_of_others_are_refused_with_the_remedy(kind: str) -> None:
+    S = line(6)
+    group = wl.distributed.Group([kind] * 2)
+    with pytest.raises(wl.errors.InvalidMatrix, match=r"one member has each row.*coo_array"):
+        wl.distributed.Csr.from_rows(group, [S, S], S.shape)
+
+
+def test_a_shared_matrix_does_not_become_one_of_an_executor_silently() -> None:
+    A = wl.distribute(line(6), ["reference"] * 2)
+    with pytest.raises(wl.errors.UnsupportedOperation, match=r"shares this matrix.*A\.to_local"):
+        wl.Csr(A)
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "wollemi"])
 def test_rows_with_columns_of_their_own_are_refused(kind: str, form: str) -> None:
     S = line(20)

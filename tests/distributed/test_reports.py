@@ -55,6 +55,23 @@ def test_a_partition_is_kept_in_a_file(tmp_path: Path) -> None:
     assert wl.distributed.Partition.load(path) == wl.distributed.Partition([0, 2, 5])
 
 
+def test_a_partition_that_cannot_be_written_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "partition.npz"
+    saved = wl.distributed.Partition([0, 2, 5])
+    saved.save(path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space"):
+        wl.distributed.Partition([0, 1, 5]).save(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert wl.distributed.Partition.load(path) == saved
+
+
 @pytest.mark.parametrize("content", ["text", "another", "whole", "empty"])
 def test_a_file_without_a_partition_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "partition.npz"

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -36,6 +37,7 @@ def say(group: Any, *words: Any) -> None:
 def everything(group: Any) -> None:
     kind, b = group.executor.name, np.random.default_rng(0).standard_normal(N)
     products(group, kind, b)
+    partitions(group, kind, b)
     for name in ("Cg", "Bicgstab", "Cgs", "Gmres"):
         S = line() if name == "Cg" else line(N, 17)
         A, solver = wl.distribute(S, group), getattr(wl.solvers, name)
@@ -81,6 +83,51 @@ def products(group: Any, kind: str, b: Any) -> None:
         np.testing.assert_array_equal(A.T @ b, rows_of_transpose @ b)
         np.testing.assert_array_equal(A.gather(A @ A.scatter(b)), alone @ b)
         assert A.nnz == S.nnz and abs(A.to_local() - S).max() == 0
+
+
+def partitions(group: Any, kind: str, b: Any) -> None:
+    """Rank 0 alone saves a partition and prints reports; others load it for rows of their own."""
+    S, owners = line(N, 17), (np.arange(N) * 7) % group.size
+    A = wl.distribute(S, group, partition=owners)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(group.host.all(folder)[0], "parts.npz")  # the folder of rank 0
+        if group.rank == 0:
+            A.partition.save(path)
+            assert [share.rows for share in A.partition.report()] == np.bincount(owners).tolist()
+        group.barrier()
+        loaded = wl.distributed.Partition.load(path)
+        A.partition.save(path)  # all at once
+        assert wl.distributed.Partition.load(path) == loaded == A.partition
+        group.barrier()
+    from_rows, expected = wl.distributed.Csr.from_rows, wl.Csr(S, executor=kind) @ b
+    own = from_rows(group, S[loaded.rows(group.rank)], S.shape, partition=loaded)
+    begin, end = N * group.rank // group.size, N * (group.rank + 1) // group.size
+    moved = wl.distribute(from_rows(group, S[begin:end], S.shape), group, partition=loaded)
+    back = wl.distribute(moved, group)
+    for found in (own, moved, back):
+        np.testing.assert_array_equal(found @ b, expected)
+        if group.rank == group.size - 1:
+            assert sum(share.entries for share in found.partition.report()) == S.nnz
+    assert own.partition == moved.partition == loaded
+    assert back.partition == wl.distributed.Partition.even(N, group.size)
+    turned = (np.arange(N) + group.rank) % group.size
+    mismatch = wl.errors.GroupMismatch
+    for bad, error, told in (
+        (lambda: wl.distribute(A, group, partition=turned), mismatch, "different partitions"),
+        (
+            lambda: from_rows(group, S[turned == group.rank], S.shape, partition=turned),
+            mismatch,
+            "different partitions",
+        ),
+        (lambda: wl.distribute(None if group.rank else A, group), mismatch, "by every rank"),
+        (lambda: from_rows(group, S, S.shape), wl.errors.InvalidMatrix, "sent to the owner first"),
+    ):
+        try:
+            bad()
+        except error as raised:
+            assert told in str(raised), raised
+        else:
+            raise AssertionError(f"no error: {told}")
 
 
 def different(group: Any) -> None:
