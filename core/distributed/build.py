@@ -206,7 +206,8 @@ def _distributed_by_ranks(A: Any, member: Executor, partition: Any, columns: Any
     """Share a matrix that every rank has, or rank 0 alone, or that the group shares already."""
     links: Any = member.links
     error: Exception | None = None
-    found, facts = None, None
+    found: tuple[tuple[int, int], Rows] | None = None
+    facts: _Facts | _SharedFacts | None = None
     try:
         if getattr(A, "partition", None) is not None:
             facts = _facts_of_shared(A, member)
