@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..capture import MAKES
+from ..capture import MAKES, TO_HOST
 from ..errors import InvalidMatrix
 from ..operands import to_host
 from ..operations import matrix as operations
@@ -124,6 +124,7 @@ class Bsr(Constructed):
 
     def _pattern_of_blocks(self) -> Csr:
         """Return the blocks as entries of a matrix, with their numbers as values."""
+        self.executor.refuse_capture(TO_HOST)
         (m, n), (r, c) = self.shape, self.blocksize
         numbers = self.executor.xp.arange(self.data.shape[0], dtype=np.int64)
         arrays = (numbers, self.indices, self.indptr)

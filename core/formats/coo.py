@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..capture import MAKES
+from ..capture import MAKES, TO_HOST
 from ..dtypes import is_complex
 from ..operands import to_host
 from ..operations import matrix as operations
@@ -96,6 +96,7 @@ class Coo(Constructed):
     @property
     def has_canonical_format(self) -> bool:
         """Whether the entries are in rising order of rows and columns, none of them twice."""
+        self.executor.refuse_capture(TO_HOST)
         row, col = self.row, self.col
         rises = (row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (col[1:] > col[:-1]))
         return bool(self.executor.xp.all(rises))
