@@ -1,6 +1,6 @@
 """Imports while a device begins: its driver works without Python's lock for a quarter of a second.
 
-A first ``wl.solve`` imports a hundred modules, which takes 0.1 s. On a GPU nobody waits for them if
+A first ``wl.solve`` imports a hundred modules, which takes 0.1 s. On a GPU that costs no time if
 they are imported while the driver makes the context of the process.
 """
 

@@ -25,8 +25,8 @@ from wollemi.core.transfer import Transfer
 COUNTS: dict[str, Counter[str]] = {}
 
 
-def counted(what: str) -> None:
-    COUNTS.setdefault(threading.current_thread().name, Counter())[what] += 1
+def counted(kind: str) -> None:
+    COUNTS.setdefault(threading.current_thread().name, Counter())[kind] += 1
 
 
 def near(value: Any) -> Any:
