@@ -15,6 +15,8 @@ namespace wl {
 
 // The rows of a matrix at most, one less than a power of 2.
 constexpr int MOST_ROWS = 255;
+// Rows of a wave at most: the low bits of a key of their pivots have the number.
+constexpr int MOST_ROWS_OF_WAVE = (1 << 5) - 1;
 
 // The inverse of a matrix of N rows, and the memory of the block for its steps.
 template <int N, class T>
@@ -99,7 +101,8 @@ struct inverse_of_block {
     u32 key = 0u;
 #pragma unroll
     for (int i = 0; i < down; ++i) {
-      const u32 of_row = (size_bits(a[i][J]) & ~31u) | u32(31 - i);
+      const u32 of_row =
+          (size_bits(a[i][J]) & ~u32(MOST_ROWS_OF_WAVE)) | u32(MOST_ROWS_OF_WAVE - i);
       const u32 counted = (open >> i & 1u) != 0u ? of_row : 0u;
       key = counted > key ? counted : key;
     }
@@ -110,7 +113,8 @@ struct inverse_of_block {
       column[wave_of(it) + i * waves] = a[i][J];
       a[i][J] = T(0);
     }
-    const int row_of_best = wave_of(it) + (31 - int(key & 31u)) * waves;
+    const int row_of_best =
+        wave_of(it) + (MOST_ROWS_OF_WAVE - int(key & u32(MOST_ROWS_OF_WAVE))) * waves;
     keys[wave_of(it)] = key == 0u ? 0u : (key & ~u32(MOST_ROWS)) | u32(MOST_ROWS - row_of_best);
   }
 
@@ -193,7 +197,7 @@ WL_DEVICE void batch_grid(const item& it, i64 first, const i64* places, i64 repe
     u8 bytes[16];
   };
   static_assert(B == WL_BLOCK, "the kernel is named by the size of its blocks");
-  static_assert(inverse::waves <= WL_WARP && inverse::down <= 31 && N < MOST_ROWS,
+  static_assert(inverse::waves <= WL_WARP && inverse::down <= MOST_ROWS_OF_WAVE && N < MOST_ROWS,
                 "a wave has a bit of each of its rows, and the keys of all waves");
   WL_SHARED(pair, memory,
             OWN ? 1 : ((N * N + 4 * N + inverse::elements) * int(sizeof(T)) + 15) / 16);

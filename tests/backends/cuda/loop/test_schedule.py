@@ -38,7 +38,7 @@ def planned(calls: Sequence[Call], rematerialize: bool = True) -> schedule.Sched
     ("name", "jacobi", "barriers"),
     [
         ("Cg", False, 2),
-        ("Cg", True, 3),
+        ("Cg", True, 2),
         ("Bicgstab", False, 3),
         ("Cgs", False, 2),
         # twice, and twice more where a vector lost digits
