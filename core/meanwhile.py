@@ -15,7 +15,7 @@ from importlib import import_module
 #: Modules of a first solve, by their full names; the package's own file adds them.
 MODULES: list[str] = []
 
-#: Seconds to wait for them at most: the thread may need a module whose lock the block has.
+#: Seconds to wait for them at most: the block may have the lock of a module of the thread.
 LIMIT = 1.0
 
 

@@ -40,24 +40,33 @@ constexpr int MOST_HELD = 128;
 template <int L, int V, int WHOLE>
 constexpr bool has_strips = WHOLE == SOME && L * V == MOST_HELD;
 
+// A sum, and the products of V vectors each of two rows.
+template <class S, class T, int E, int V>
+WL_DEVICE S dot_of_packs(S sum, const pack<T, E> (&a)[V], const pack<T, E> (&b)[V]) {
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    sum = dot_pack<T, E>(sum, a[v], b[v]);
+  return sum;
+}
+
 // A dot product that is added up strip by strip, which are the pieces of a long sum in single
 // precision.
 template <bool STRIPS, class S, bool PIECES = STRIPS && sums_in_pieces<S>>
 struct dot_of_strips {
   S total{};
-  // multiply(sum) adds the products of a strip to a sum.
-  template <class Multiply>
-  WL_DEVICE void add(const Multiply& multiply) {
-    total = multiply(total);
+  // Adds the products of V vectors each of two strips.
+  template <class T, int E, int V>
+  WL_DEVICE void add(const pack<T, E> (&a)[V], const pack<T, E> (&b)[V]) {
+    total = dot_of_packs(total, a, b);
   }
   WL_DEVICE S value() const { return total; }
 };
 template <bool STRIPS, class S>
 struct dot_of_strips<STRIPS, S, true> {
   long_sum<S> total{};
-  template <class Multiply>
-  WL_DEVICE void add(const Multiply& multiply) {
-    total.add(multiply(S{}));
+  template <class T, int E, int V>
+  WL_DEVICE void add(const pack<T, E> (&a)[V], const pack<T, E> (&b)[V]) {
+    total.add(dot_of_packs(S{}, a, b));
   }
   WL_DEVICE S value() const { return total.value(); }
 };

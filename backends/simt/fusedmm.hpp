@@ -197,12 +197,7 @@ fuse_rows(const item& it, const Rows& rows, const Function& function, i64 items,
                     first + v * L * E < k, gathered_row(of_B, of_j[a], B_row), first + v * L * E);
 #pragma unroll
             for (int a = 0; a < ahead; ++a)
-              parts[a].add([&](S sum) {
-#pragma unroll
-                for (int v = 0; v < VK; ++v)
-                  sum = dot_pack<T, E>(sum, mine[v], row[a][v]);
-                return sum;
-              });
+              parts[a].add(mine, row[a]);
           }
           S dots[ahead];
 #pragma unroll

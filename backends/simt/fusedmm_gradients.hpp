@@ -72,13 +72,8 @@ struct own_row {
                           const rows_of_block<T, I>& others, const I (&j)[A]) {
     for (i64 first = 0;;) {
 #pragma unroll
-      for (int a = 0; a < A; ++a) {
-        held_t<T> of_strip{}; // a sum of sums: a long row's terms are too many for one
-#pragma unroll
-        for (int v = 0; v < V; ++v)
-          of_strip = dot_pack<T, E>(of_strip, held[v], loaded[a][v]);
-        sums[a] += of_strip;
-      }
+      for (int a = 0; a < A; ++a) // a sum of sums: a long row's terms are too many for one
+        sums[a] += dot_of_packs(held_t<T>{}, held, loaded[a]);
       first += width;
       if (WHOLE || first >= columns)
         break;

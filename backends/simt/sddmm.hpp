@@ -67,12 +67,7 @@ WL_DEVICE void csr_sddmm(const item& it, i64 items, i64 k, i64 batch, const I* b
               row[a][v] = load_part<WHOLE, T, E>(first + v * L * E < k, of_j[a], first + v * L * E);
 #pragma unroll
           for (int a = 0; a < ahead; ++a)
-            parts[a].add([&](S sum) {
-#pragma unroll
-              for (int v = 0; v < V; ++v)
-                sum = dot_pack<T, E>(sum, mine[v], row[a][v]);
-              return sum;
-            });
+            parts[a].add(mine, row[a]);
         }
         S dots[ahead];
 #pragma unroll

@@ -51,12 +51,7 @@ WL_DEVICE void flat_sddmm(const item& it, i64 nnz, i64 k, i64 batch, const I* ro
           }
 #pragma unroll
         for (int a = 0; a < ahead; ++a)
-          parts[a].add([&](S sum) {
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-              sum = dot_pack<T, E>(sum, left[a][v], right[a][v]);
-            return sum;
-          });
+          parts[a].add(left[a], right[a]);
       }
       S dots[ahead];
 #pragma unroll

@@ -1,7 +1,7 @@
 """Cubins by the digests of their programs: a process that finds all of them loads no compiler.
 
 The key of a cubin on disk needs the text of its program and the version of NVRTC. A first solve
-has some ninety programs, whose texts and keys took 15 ms; NVRTC and its binding took 70 to load.
+has some ninety programs. Their texts and keys took 15 ms; NVRTC and its binding took 70 to load.
 So the file of a program's cubin is noted by the digest of the program's parts, and the notes of an
 architecture are one file on disk.
 """
@@ -80,7 +80,7 @@ class KnownCubins:
             self._found[digest] = place
 
     def save(self) -> None:
-        """Write the notes of this process to those on disk."""
+        """Add the notes of this process to the notes on disk."""
         with self._lock:
             found, self._found = self._found, {}
             self._noted.update(found)
