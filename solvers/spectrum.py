@@ -256,14 +256,20 @@ def row_bound(A: Csr) -> float:
     One pass over the matrix. There is no sum over rows in it: all executors give the same bits.
     NaN if the matrix has values that are not finite.
     """
+    return float(A.executor.to_host(largest_row_sum(A))[0])
+
+
+def largest_row_sum(A: Csr) -> Array:
+    """Return the result of :func:`row_bound` as an array of its executor; 1 without rows."""
     executor, n = A.executor, A.shape[0]
+    found = executor.allocate((1,), real_dtype(A.dtype))
     if n == 0:
-        return 1.0
-    sums = executor.allocate((n,), real_dtype(A.dtype))
+        executor.run(vector.fill, found.reshape(1, 1), 1.0)
+        return found
+    sums = executor.allocate((n,), found.dtype)
     executor.run(coarsen.radius, *row_bounds(A), A.indices, A.data, sums)
-    found = executor.allocate((1,), sums.dtype)
     executor.run(values.largest, sums.reshape(n, 1), found)
-    return float(executor.to_host(found)[0])
+    return found
 
 
 #: Steps of the power method, and the factor that makes its result a bound: for stencils and

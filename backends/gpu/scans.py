@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 #: numbers took 67 microseconds (H100, 26 November).
 PARTS, PART = 1024, 2048
 
+#: Numbers that one block scans by itself: four steps of it take less time than a second launch (an
+#: estimate).
+ALONE = 4 * PART
+
 
 @kernel(scan.pointers)
 def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
@@ -31,14 +35,17 @@ def scan_pointers(executor: GpuExecutor, lengths: Array, indptr: Array) -> None:
     in a process.
     """
     m, index = int(lengths.size), indptr.dtype
-    parts = max(1, min(PARTS, m // PART))
-    lengths = lengths.astype(index, copy=False)
-    totals = executor.allocate((parts,), index)
+    parts = 1 if m <= ALONE else min(PARTS, m // PART)
+    if lengths.dtype != index:
+        lengths = lengths.astype(index)
 
     def step(kernel: SimtKernel, blocks: int, *given: LaunchOperand) -> None:
         executor.launch_simt(kernel, blocks, given, np.float32, index)
 
-    step(simt.scan_block_totals, parts, m, lengths, totals)
+    totals = None  # the first part does not ask for sums of others
+    if parts > 1:
+        totals = executor.allocate((parts,), index)
+        step(simt.scan_block_totals, parts, m, lengths, totals)
     step(simt.scan_block_fill, parts, m, lengths, totals, indptr)
 
 

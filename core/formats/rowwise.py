@@ -146,6 +146,15 @@ def known_distinct(csr: Csr) -> Csr:
     return csr
 
 
+def in_order_of(made: Csr, csr: Csr) -> Csr:
+    """Return a matrix each row of which has entries of one row of ``csr``, in their order.
+
+    It is known to be sorted and without duplicates if ``csr`` is; nothing is looked at.
+    """
+    known = _ORDER in csr._pattern and order_of(csr) == (0, 0)
+    return known_canonical(made) if known else made
+
+
 def is_known_distinct(csr: Csr) -> bool:
     """Return whether it is known, without a look, that no position is stored twice."""
     found = csr._pattern
@@ -199,6 +208,60 @@ class Counted(NamedTuple):
     beside: int | None = None
 
 
+class Counting(NamedTuple):
+    """The rows of a new matrix of which the host does not know yet how many entries they have.
+
+    Attributes
+    ----------
+    csr : Csr
+    of_lengths, fill : Operation
+        ``count`` and ``fill`` of :func:`filled`.
+    indptr : array
+        Where rows begin, if the dtype can count the entries.
+    total : array of int64, shape (1,)
+        How many entries there are, for the caller to read with other numbers.
+    arguments : tuple
+        Of both operations.
+    """
+
+    csr: Csr
+    of_lengths: Operation
+    fill: Operation
+    indptr: Array
+    total: Array
+    arguments: tuple[Any, ...]
+
+    def read(self, entries: int, beside: int | None = None) -> Counted:
+        """Return the rows, by the number in ``total``.
+
+        If the dtype of the indices cannot count the entries, rows are counted again: indices among
+        the arguments become int64.
+        """
+        dtype = self.csr.index_dtype
+        if index_dtype(entries, dtype) == dtype:
+            return Counted(self.indptr, entries, self.arguments, beside)
+        wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in self.arguments]
+        rows = int(self.indptr.size) - 1
+        again = counting(
+            with_index_dtype(self.csr, np.int64), rows, self.of_lengths, self.fill, *wide
+        )
+        return Counted(again.indptr, entries, again.arguments, beside)
+
+
+def counting(csr: Csr, rows: int, count: Operation, fill: Operation, *arguments: Any) -> Counting:
+    """Submit the work of :func:`counted`, without a wait."""
+    executor, dtype = csr.executor, csr.index_dtype
+    lengths = executor.allocate((rows,), dtype)
+    total = executor.allocate((1,), np.int64)
+    taken = {parameter.name for parameter in count.parameters}
+    named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
+    indptr = executor.allocate((rows + 1,), dtype)
+    executor.run(count, *named, lengths, total)
+    # Before the wait for the total, so that a device has work until the host goes on.
+    executor.run(scan.pointers, lengths, indptr)
+    return Counting(csr, count, fill, indptr, total, arguments)
+
+
 def counted(
     csr: Csr,
     rows: int,
@@ -213,23 +276,10 @@ def counted(
     int64. ``beside`` is one more integer of the device that the host needs: it is read in the same
     wait.
     """
-    executor, dtype = csr.executor, csr.index_dtype
-    lengths = executor.allocate((rows,), dtype)
-    total = executor.allocate((1,), np.int64)
-    taken = {parameter.name for parameter in count.parameters}
-    named = [a for p, a in zip(fill.parameters, arguments, strict=False) if p.name in taken]
-    indptr = executor.allocate((rows + 1,), dtype)
-    executor.run(count, *named, lengths, total)
-    # Before the wait for the total, so that a device has work until the host goes on.
-    executor.run(scan.pointers, lengths, indptr)
-    if beside is None:
-        entries, other = int(executor.to_host(total)[0]), None
-    else:
-        entries, other = (int(a[0]) for a in executor.transfer(total, beside).read())
-    if index_dtype(entries, dtype) != dtype:
-        wide = [a.astype(np.int64) if _is_index(a, dtype) else a for a in arguments]
-        return counted(with_index_dtype(csr, np.int64), rows, count, fill, *wide, beside=beside)
-    return Counted(indptr, entries, arguments, other)
+    made = counting(csr, rows, count, fill, *arguments)
+    given = (made.total,) if beside is None else (made.total, beside)
+    entries, *other = (int(a[0]) for a in csr.executor.transfer(*given).read())
+    return made.read(entries, *other)
 
 
 def _is_index(argument: Any, dtype: np.dtype[Any]) -> bool:

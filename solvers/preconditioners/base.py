@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -276,8 +279,13 @@ class Preconditioner(LinOp, metaclass=Configurable):
 
     def _require_finite(self) -> None:
         """Raise InvalidMatrix if applying this to ones gives NaN or Inf."""
-        if self.partition is None and self.resident:
-            require_finite(self, type(self).__name__)
+        if self.partition is not None or not self.resident:
+            return
+        check = partial(require_finite, self, type(self).__name__)
+        if _PUT_OFF.checks is None:
+            check()
+        else:
+            _PUT_OFF.checks.append(check)
 
     @property
     def resident(self) -> bool:
@@ -390,6 +398,31 @@ def require_finite(operator: LinOp, name: str) -> None:
             f"{operator.dtype}: multiply the matrix by a number that brings its entries near 1, "
             "compute in float64, or use another preconditioner"
         )
+
+
+class _PutOff(threading.local):
+    """The checks of this thread that a block puts off; None outside of such blocks."""
+
+    checks: list[Callable[[], None]] | None = None
+
+
+_PUT_OFF = _PutOff()
+
+
+@contextmanager
+def checks_put_off() -> Iterator[list[Callable[[], None]]]:
+    """Let preconditioners that a block makes be checked by :func:`require_finite` later, or never.
+
+    Yields the checks. A preconditioner that applies all of them needs no others if its own result
+    is finite: each takes a device some launches and a wait.
+    """
+    before = _PUT_OFF.checks
+    checks: list[Callable[[], None]] = []
+    _PUT_OFF.checks = checks
+    try:
+        yield checks
+    finally:
+        _PUT_OFF.checks = before
 
 
 def rows_of(A: Any) -> Csr:

@@ -12,15 +12,16 @@ from ...core.formats import Diagonal, Matrix
 from ...core.lazy import Temporary
 from ...core.operations import vector
 from ..auto.facts import is_hermitian_by_rows
-from ..spectrum import POWER_MARGIN, power_estimate, row_bound
+from ..spectrum import POWER_MARGIN, largest_row_sum, power_estimate
 from . import smoothing
 from .base import Transposable, distinct_rows_of, rows_of
-from .jacobi import inverse_diagonal
+from .jacobi import count_without_inverse, require_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...core.executor import Array, Executor
+    from ...core.formats import Csr
 
 #: The interval goes from this part of its upper end on: lower components are left to coarser
 #: levels.
@@ -156,16 +157,23 @@ class Chebyshev(Transposable):
         super().__init__(A, executor=executor)
 
     def _setup(self, A: Matrix) -> None:
-        self.inverse = inverse_diagonal(A, "Chebyshev")
-        self._bound(A)
+        executor, n = A.executor, A.local_rows
+        count = executor.zeros((1,), np.int64)
+        d, inverse = count_without_inverse(A, count)
+        rows = distinct_rows_of(A) if isinstance(self._asked, str) else None
+        given = (count,) if rows is None else (count, largest_row_sum(rows))
+        without, *sums = executor.transfer(*given).read()
+        require_inverse(A, "Chebyshev", d, int(without[0]))
+        self.inverse = Diagonal._from_arrays(executor, (n, n), inverse)
+        if not isinstance(self._asked, str):
+            self._bound(A, self._asked)
+        elif rows is not None:
+            self._bound(A, self._upper_end(A, rows, float(sums[0][0])))
 
-    def _refresh(self, A: Matrix) -> None:
-        self.inverse = inverse_diagonal(A, "Chebyshev")
-        self._bound(A)
+    _refresh = _setup
 
-    def _bound(self, A: Matrix) -> None:
+    def _bound(self, A: Matrix, largest: float) -> None:
         self.A = A
-        largest = self._upper_end(A)
         if not 0 < largest < np.inf:
             raise InvalidMatrix(
                 f"Chebyshev: no bound of the eigenvalues of D^-1 A was found, but {largest}: the "
@@ -180,12 +188,10 @@ class Chebyshev(Transposable):
             return float(self._part_asked)
         return LOWER if has_real_spectrum(A) else LOWER_OF_OTHERS
 
-    def _upper_end(self, A: Matrix) -> float:
-        if not isinstance(self._asked, str):
-            return self._asked
-        S = distinct_rows_of(A)
+    def _upper_end(self, A: Matrix, S: Csr, rows: float) -> float:
+        """Return a bound of the eigenvalues, by the largest row sum of this executor's rows."""
         links = None if A.partition is None else A.executor.links
-        rows = row_bound(S) if links is None else float(np.max(links.all(row_bound(S))))
+        rows = rows if links is None else float(np.max(links.all(rows)))
         if self._asked == "rows" or (self._asked == "auto" and rows <= NEAR):
             return rows
         shared: Any = None if links is None else A

@@ -167,8 +167,23 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
     replaced = executor.zeros((1,), np.int64)
     d, inverse = count_without_inverse(A, replaced, 1.0 if replacement is None else replacement)
     count = int(executor.to_host(replaced)[0])
-    if count and replacement is None:
-        values = executor.to_host(d)  # as long as the matrix, to name the rows
+    if replacement is None:
+        require_inverse(A, who, d, count)
+    return Diagonal._from_arrays(executor, (n, n), inverse), count
+
+
+def require_inverse(A: Matrix, who: str, d: Array, count: int) -> None:
+    """Raise InvalidMatrix, in the words of ``who`` asks, if values of a diagonal have no inverse.
+
+    Parameters
+    ----------
+    d : array
+        The diagonal of ``A``.
+    count : int
+        How many of its values have none.
+    """
+    if count:
+        values = A.executor.to_host(d)  # as long as the matrix, to name the rows
         with np.errstate(all="ignore"):
             bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(1 / values)))
         rows = named_rows(bad.tolist())
@@ -176,4 +191,3 @@ def inverted(A: Matrix, who: str, replacement: complex | None) -> tuple[Diagonal
             f"{who}: the diagonal has {values[bad[0]]} in {rows}; reorder the matrix or use "
             "another preconditioner, such as Jacobi(replacement=1.0)"
         )
-    return Diagonal._from_arrays(executor, (n, n), inverse), count

@@ -126,7 +126,9 @@ def test_interpolation_through_fine_rows(executor):
     matrix = wl.Csr(path, executor=executor)
     S = classical.strong_part(matrix, 0.25)
     state, number = np.array([1, -1, -1, 1], np.int32), np.array([0, 1, 1, 1, 2], np.int32)
-    P = classical.interpolation(matrix, S, state, number, 2, 4).to_dense()
+    factors = classical.rows_of_factors(matrix, S, state, number)
+    rows = (one.read(int(one.total[0])) for one in factors)
+    P = classical.interpolation(matrix, S, classical.CoarseRows(number, 2, *rows), 4).to_dense()
     # -D^-1 (A_FF + D_beta) D_beta^-1 A_FC with D = 2, beta = -1
     np.testing.assert_allclose(P, [[1, 0], [0.5, 0.5], [0.5, 0.5], [0, 1]])
 

@@ -105,7 +105,7 @@ def _coo_plan(executor: GpuExecutor, matrix: Coo) -> CooPlan:
     row_blocks = None
     if choice.kernel != "subwarp":
         itemsize = matrix.dtype.itemsize
-        row_blocks = RowBlocks(executor, indptr, itemsize, matrix.nbytes + (m + n) * itemsize)
+        row_blocks = RowBlocks(executor, indptr, matrix.dtype, matrix.nbytes + (m + n) * itemsize)
     return CooPlan(indptr, statistics, row_blocks)
 
 

@@ -32,6 +32,14 @@ def statistics_of(executor: GpuExecutor, indptr: Array, columns: int) -> RowStat
     return on_device.RowLengths(executor, indptr).statistics(columns)
 
 
+def is_planned_on_host(executor: GpuExecutor, rows: int, dtype: Any, index: Any) -> bool:
+    """Return whether NumPy makes a plan: of few rows, and of more while kernels are compiled."""
+    if executor.plans_on_host(rows) and rows <= FEW_ROWS:
+        return True
+    executor.compile_ahead(_PLAN, dtype, index)
+    return executor.plans_on_host(rows) and not executor.has_compiled(_PLAN, dtype, index)
+
+
 class Measurements(ABC):
     """A CSR matrix for which an algorithm is chosen, and the rule's choice for it.
 
@@ -145,13 +153,8 @@ class Measured(Measurements):
     @cached_property
     def is_on_host(self) -> bool:
         """Whether NumPy makes the plan: of few rows, and of more while kernels are compiled."""
-        executor, A, rows = self.executor, self.A, self.A.shape[0]
-        if executor.plans_on_host(rows) and rows <= FEW_ROWS:
-            return True
-        executor.compile_ahead(_PLAN, A.dtype, A.indices.dtype)
-        if not executor.plans_on_host(rows):
-            return False
-        return not executor.has_compiled(_PLAN, A.dtype, A.indices.dtype)
+        A = self.A
+        return is_planned_on_host(self.executor, A.shape[0], A.dtype, A.indices.dtype)
 
     @cached_property
     def lengths(self) -> on_device.RowLengths | None:

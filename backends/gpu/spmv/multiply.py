@@ -68,7 +68,7 @@ def row_blocks_of(executor: GpuExecutor, matrix: Csr) -> RowBlocks:
     nbytes = matrix.nbytes + sum(matrix.shape) * itemsize
     return matrix._pattern.get(
         _ROW_BLOCKS.of_size(itemsize),
-        lambda: RowBlocks(executor, matrix.indptr, itemsize, nbytes),
+        lambda: RowBlocks(executor, matrix.indptr, matrix.dtype, nbytes),
     )
 
 

@@ -13,6 +13,7 @@ from ...simt import kernels as simt
 from ..base import GpuExecutor
 from ..reductions import some
 from . import on_device
+from .measured import is_planned_on_host
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -38,8 +39,8 @@ class RowBlocks:
     ----------
     indptr : array
         Where its rows begin; there is one at least.
-    itemsize : int
-        Bytes of a value.
+    dtype : numpy.dtype
+        Of the values.
     nbytes : int
         Of the matrix and of both vectors.
 
@@ -56,15 +57,17 @@ class RowBlocks:
         Whether caches hold the matrix from one product to the next.
     """
 
-    def __init__(self, executor: GpuExecutor, indptr: Array, itemsize: int, nbytes: int) -> None:
-        self.row, self.entry, self.cut = executor.planned(
-            int(indptr.size),
-            cut_rows_and_test,
-            indptr,
-            here=on_device.row_blocks,
-            most=most_entries(itemsize),
-            most_rows=simt.csr_adaptive.block,
-        )
+    def __init__(
+        self, executor: GpuExecutor, indptr: Array, dtype: np.dtype[Any], nbytes: int
+    ) -> None:
+        rows, block = int(indptr.size) - 1, simt.csr_adaptive.block
+        most = most_entries(dtype.itemsize)
+        if is_planned_on_host(executor, rows, dtype, indptr.dtype):
+            self.row, self.entry, self.cut = executor.planned(
+                rows, cut_rows_and_test, indptr, most=most, most_rows=block
+            )
+        else:
+            self.row, self.entry, self.cut = on_device.row_blocks(executor, indptr, most, block)
         self.count = int(self.row.size) - 1
         self.kept = nbytes <= KEPT * executor.device.cache_bytes
 

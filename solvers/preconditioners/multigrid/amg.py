@@ -18,10 +18,11 @@ from ....core.formats import Bsr, Csr, Matrix
 from ....core.formats.arithmetic import matmul
 from ....core.formats.galerkin import adjoint
 from ....core.operands import native
+from ....core.operations import vector
 from ..jacobi import count_without_inverse
 from . import aggregation, classical, groups, shared_rows
 from .coarsest import LARGE, inverse_of_large, is_diagonal
-from .multigrid import Multigrid, Parts, largest_of
+from .multigrid import Multigrid, Parts, with_full_diagonals
 
 if TYPE_CHECKING:
     from ....core.executor import Array, Executor
@@ -95,7 +96,8 @@ class Amg(Multigrid):
     levels : list
         The levels but the coarsest, each with ``A``, ``P`` and ``R``.
     seconds : dict
-        Time of the set-up by phase.
+        Time of the set-up by phase. A phase ends when its work was submitted: the rest of it on a
+        device counts to the next phase that waits.
 
     Raises
     ------
@@ -229,7 +231,9 @@ class Amg(Multigrid):
             self.notes.append(f"amg: {A.shape[0]} rows without couplings: level 0 is the last one")
             return [(A, None, None)]
         found = self._levels_of(A)
-        if A.partition is not None or not self._spoiled(found):
+        if A.partition is not None:
+            return with_full_diagonals(found)
+        if not self._spoiled(found):
             return found
         if real_dtype(A.dtype) != np.float64:
             self.notes.append(
@@ -258,8 +262,12 @@ class Amg(Multigrid):
         counts = [executor.zeros((1,), np.int64) for _ in levels[1:]]
         for count, (M, _, _) in zip(counts, levels[1:], strict=True):
             count_without_inverse(M, count)
-        found = np.concatenate(executor.transfer(*counts).read()) > 0
-        found[-1] |= not np.isfinite(largest_of(levels[-1][0]))
+        last = levels[-1][0].asformat("csr").data
+        largest = executor.allocate((1,), real_dtype(last.dtype))
+        executor.run(vector.largest, last.reshape(-1, 1), largest)
+        *read, size = executor.transfer(*counts, largest).read()
+        found = np.concatenate(read) > 0
+        found[-1] |= not np.isfinite(size[0])
         return int(np.argmax(found)) + 1 if found.any() else 0
 
     def _levels_of(self, A: Matrix) -> Parts:
@@ -401,9 +409,9 @@ class Amg(Multigrid):
         theta = 0.25 if self.theta is None else self.theta
         with self._timed("coarsening"):
             S = classical.strong_part(A, theta)
-            state, number, count = classical.coarse_rows(S)
+            coarse = classical.coarse_rows(A, S)
         with self._timed("interpolation"):
-            return classical.interpolation(A, S, state, number, count, self._width), number
+            return classical.interpolation(A, S, coarse, self._width), coarse.number
 
     def _two_steps(self, A: Any, P: Any) -> Any:
         """Return the interpolation from the coarse rows of the coarse rows."""
@@ -445,10 +453,10 @@ class Amg(Multigrid):
             matrices.append((matrix, level.P, level.R))
             P, R = (part.astype(A.dtype) for part in (level.P, level.R))
             matrix = R @ (matrix @ P)
-        self._build([*matrices, (matrix, None, None)])
+        self._build(with_full_diagonals([*matrices, (matrix, None, None)]))
 
     def _timed(self, phase: str) -> _Timed:
-        return _Timed(self.seconds, phase, self.executor)
+        return _Timed(self.seconds, phase)
 
     def _block_size(self, A: Matrix) -> int:
         """Return how many unknowns a node has."""
@@ -508,14 +516,13 @@ class _Further:
 class _Timed:
     """Adds the time of a ``with`` block to a phase."""
 
-    def __init__(self, seconds: dict[str, float], phase: str, executor: Executor) -> None:
-        self.seconds, self.phase, self.executor = seconds, phase, executor
+    def __init__(self, seconds: dict[str, float], phase: str) -> None:
+        self.seconds, self.phase = seconds, phase
 
     def __enter__(self) -> None:
         self.began = perf_counter()
 
     def __exit__(self, *error: object) -> None:
-        self.executor.synchronize()
         elapsed = perf_counter() - self.began
         self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + elapsed
 

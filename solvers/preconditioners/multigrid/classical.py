@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ....core.formats import Csr
 from ....core.formats.arithmetic import matmul
-from ....core.formats.rowwise import filled, row_bounds
+from ....core.formats.rowwise import (
+    Counted,
+    Counting,
+    counted,
+    counting,
+    filled,
+    filled_in,
+    in_order_of,
+    row_bounds,
+)
 from ....core.operations import coarsen, scan
 
 if TYPE_CHECKING:
@@ -20,9 +29,9 @@ if TYPE_CHECKING:
 WIDTH, WIDTH_OF_LONG_ROWS = 4, 6
 LONG_ROWS = 18
 
-#: Rounds between two looks at how many rows are undecided: a look makes a device wait. Few
-#: hierarchies need more than eight rounds.
-ROUNDS = 4
+#: Rounds before the first look at how many rows are undecided, and between two looks: a look makes
+#: a device wait. Few hierarchies need more than eight rounds.
+FIRST_ROUNDS, ROUNDS = 8, 4
 
 #: Rounds after which all rows of any matrix are decided: a round decides one at least, and in
 #: practice most.
@@ -43,31 +52,44 @@ def strong_part(A: Csr, theta: float) -> Csr:
     Parameters
     ----------
     A : Csr
-        Without duplicates.
+        Sorted, without duplicates.
     theta : float
         Between 0 and 1: an entry is strong if it is at least this part of the largest coupling of
         its row.
     """
     arguments = (*row_bounds(A), A.indices, A.data, theta)
-    return filled(A, A.shape, coarsen.count_strong, coarsen.strong, *arguments)
+    return in_order_of(filled(A, A.shape, coarsen.count_strong, coarsen.strong, *arguments), A)
 
 
-def coarse_rows(S: Csr) -> tuple[Array, Array, int]:
+class CoarseRows(NamedTuple):
+    """The coarse rows of a matrix.
+
+    Attributes
+    ----------
+    number : array, shape (n + 1,)
+        How many coarse rows there are before each row.
+    columns : int
+        How many there are.
+    nearest, weights : Counted
+        The rows of the factors of the interpolation: the host waits for their numbers of entries
+        and for the number of coarse rows once.
+    """
+
+    number: Array
+    columns: int
+    nearest: Counted
+    weights: Counted
+
+
+def coarse_rows(A: Csr, S: Csr) -> CoarseRows:
     """Choose coarse rows by parallel modified independent sets (PMIS).
 
     Parameters
     ----------
+    A : Csr
+        The matrix.
     S : Csr
-        The strong part of the matrix.
-
-    Returns
-    -------
-    state : array of int32, shape (n,)
-        1 for coarse rows, -1 for fine ones.
-    number : array, shape (n + 1,)
-        How many coarse rows there are before each row.
-    count : int
-        How many there are.
+        Its strong part.
 
     References
     ----------
@@ -80,24 +102,45 @@ def coarse_rows(S: Csr) -> tuple[Array, Array, int]:
     rows, others = row_bounds(S), row_bounds(transposed)
     key = executor.allocate((n,), np.int64)
     state, spare = (executor.allocate((n,), np.int32) for _ in range(2))
-    undecided = executor.zeros((1,), np.int64)
+    undecided, total = (executor.allocate((1,), np.int64) for _ in range(2))
     executor.run(coarsen.rank, *others, 0, key, state, undecided)
+    flags, number = (executor.allocate((size,), S.index_dtype) for size in (n, n + 1))
     for at in range(MOST_ROUNDS):
-        if at % ROUNDS == 0 and int(executor.to_host(undecided)[0]) == 0:
+        for _ in range(ROUNDS if at else FIRST_ROUNDS):
+            executor.run(
+                coarsen.select, *rows, S.indices, *others, transposed.indices, key, state, spare
+            )
+            executor.run(coarsen.reject, *rows, S.indices, spare, state, undecided)
+        executor.run(coarsen.chosen, state, flags, total)
+        executor.run(scan.pointers, flags, number)
+        near, both = rows_of_factors(A, S, state, number)
+        found = executor.transfer(undecided, total, near.total, both.total).read()
+        left, count, *entries = (int(one[0]) for one in found)
+        if left == 0:
             break
-        executor.run(
-            coarsen.select, *rows, S.indices, *others, transposed.indices, key, state, spare
-        )
-        executor.run(coarsen.reject, *rows, S.indices, spare, state, undecided)
-    flags = executor.allocate((n,), S.index_dtype)
-    total = executor.allocate((1,), np.int64)
-    executor.run(coarsen.chosen, state, flags, total)
-    number = executor.allocate((n + 1,), S.index_dtype)
-    executor.run(scan.pointers, flags, number)
-    return state, number, int(executor.to_host(total)[0])
+    return CoarseRows(number, count, near.read(entries[0]), both.read(entries[1]))
 
 
-def interpolation(A: Csr, S: Csr, state: Array, number: Array, count: int, width: int) -> Csr:
+def rows_of_factors(A: Csr, S: Csr, state: Array, number: Array) -> tuple[Counting, Counting]:
+    """Return the rows of both factors of the interpolation, by the states of rows and columns.
+
+    Parameters
+    ----------
+    A, S : Csr, shape (n, n)
+        The matrix and its strong part.
+    state : array of int32, shape (n,)
+        1 for coarse rows, -1 for fine ones.
+    number : array, shape (n + 1,)
+        How many coarse rows there are before each row.
+    """
+    n, strong = S.shape[0], (*row_bounds(S), S.indices)
+    pattern: tuple[Any, ...] = (*strong, S.data, state, number)
+    near = counting(S, n, coarsen.count_nearest, coarsen.nearest, *pattern)
+    pattern = (*row_bounds(A), A.indices, A.data, *strong, state, near.indptr)
+    return near, counting(A, n, coarsen.count_weights, coarsen.weights, *pattern)
+
+
+def interpolation(A: Csr, S: Csr, coarse: CoarseRows, width: int) -> Csr:
     """Return the interpolation from coarse rows, the MM-ext of the reference.
 
     A fine row takes from the coarse rows that it depends on strongly, and, through fine ones, from
@@ -109,19 +152,9 @@ def interpolation(A: Csr, S: Csr, state: Array, number: Array, count: int, width
     R. Li, B. Sjogreen, U. M. Yang, A new class of AMG interpolation methods based on matrix-matrix
     multiplications, SIAM J. Sci. Comput. 43 (2021), section 3.
     """
-    pattern = (*row_bounds(S), S.indices, S.data, state, number)
-    near = filled(S, (S.shape[0], count), coarsen.count_nearest, coarsen.nearest, *pattern)
-    pattern_of_both = (
-        *row_bounds(A),
-        A.indices,
-        A.data,
-        *row_bounds(S),
-        S.indices,
-        state,
-        near.indptr,
-    )
-    weights = filled(A, A.shape, coarsen.count_weights, coarsen.weights, *pattern_of_both)
-    return truncated(matmul(weights, near), width)
+    near = filled_in(S, (S.shape[0], coarse.columns), coarse.nearest, coarsen.nearest)
+    weights = filled_in(A, A.shape, coarse.weights, coarsen.weights)
+    return truncated(matmul(weights, in_order_of(near, S)), width)
 
 
 def interpolation_width(A: Matrix) -> int:
@@ -138,12 +171,8 @@ def truncated(P: Csr, width: int) -> Csr:
     """Return the largest entries of each row, scaled to its sum."""
     if width <= 0:
         return P
-    executor = P.executor
-    begin, end = row_bounds(P)
-    lengths = executor.allocate((P.shape[0],), P.index_dtype)
-    total = executor.allocate((1,), np.int64)
-    executor.run(coarsen.count_largest, begin, end, P.data, width, lengths, total)
-    if int(executor.to_host(total)[0]) == P.nnz:
+    arguments = (*row_bounds(P), P.indices, P.data, width)
+    rows = counted(P, P.shape[0], coarsen.count_largest, coarsen.largest, *arguments)
+    if rows.entries == P.nnz:
         return P
-    arguments: tuple[Any, ...] = (begin, end, P.indices, P.data, width)
-    return filled(P, P.shape, coarsen.count_largest, coarsen.largest, *arguments)
+    return in_order_of(filled_in(P, P.shape, rows, coarsen.largest), P)

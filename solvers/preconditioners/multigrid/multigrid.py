@@ -12,7 +12,7 @@ import numpy as np
 from ....core.described import facts_table, side_by_side
 from ....core.dtypes import is_complex, is_narrow, name_of, real_dtype, stored_dtype
 from ....core.equivalents import OF_HIERARCHIES, OF_HIERARCHY_OPTIONS, OF_PRECONDITIONERS
-from ....core.errors import InvalidArgument, ShapeMismatch
+from ....core.errors import InvalidArgument, InvalidMatrix, ShapeMismatch
 from ....core.formats import Diagonal, Matrix
 from ....core.formats.arithmetic import add
 from ....core.formats.galerkin import Galerkin
@@ -20,7 +20,7 @@ from ....core.lazy import Temporary
 from ....core.linop import LinOp
 from ....core.operations import precision, vector
 from ...driver.scaling import power_of_two
-from ..base import Preconditioner
+from ..base import Preconditioner, checks_put_off
 from ..chebyshev import has_real_spectrum
 from ..jacobi import count_without_inverse
 from . import groups
@@ -125,6 +125,8 @@ class Multigrid(Preconditioner):
     _unit: float
     #: The value of ``smoother=``, with the choices for the matrix.
     _settled: Any
+    #: The checks of the smoothers, until the cycle was checked.
+    _checks_of_smoothers: Sequence[Callable[[], None]] = ()
     #: Makes the operators of coarser levels again; made by the first update.
     _products: list[Galerkin] | None
 
@@ -205,7 +207,9 @@ class Multigrid(Preconditioner):
 
     def _setup(self, A: Matrix) -> None:
         self._products = None
-        self._build(self._hierarchy(A))
+        with A.executor.uncaptured():
+            levels = self._hierarchy(A)
+        self._build(levels)
 
     def _hierarchy(self, A: Matrix) -> Parts:
         """Return the matrices of all levels."""
@@ -215,32 +219,42 @@ class Multigrid(Preconditioner):
                 f"levels: the first one has a matrix of {found[0][0].shape[0]} rows, and A has "
                 f"{A.shape[0]}"
             )
-        return [(A, *found[0][1:]), *found[1:]]
+        return with_full_diagonals([(A, *found[0][1:]), *found[1:]])
 
     def _build(self, matrices: Parts) -> None:
         """Make smoothers, the coarsest solver and the copies in the dtype of the levels."""
         A = matrices[0][0]
         is_hermitian = cache(partial(has_real_spectrum, A))  # found when a smoother asks
         self._settled = settled(self.smoother, is_hermitian)
-        coarse = without_zeros([matrix for matrix, _, _ in matrices[1:]])
-        matrices = [
-            matrices[0], *((B, *parts[1:]) for B, parts in zip(coarse, matrices[1:], strict=True))
-        ]  # fmt: skip
         inner = self._inner_dtype(A.dtype)
         self._unit = self._unit_of([matrix for matrix, _, _ in matrices])
         if self._unit != 1:
             matrices = [(matrix.asformat("csr") * self._unit, P, R) for matrix, P, R in matrices]
         self.levels = []
-        for matrix, P, R in matrices[:-1]:
-            assert P is not None and R is not None
-            smoothers = smoothers_of(matrix, self._settled, is_hermitian)
-            level = Level(matrix, P, R, *smoothers).remade(lambda part: part.astype(inner))
-            if self.level_storage is not None:
-                level = level.stored(self.level_storage)
-            self.levels.append(level)
+        with checks_put_off() as self._checks_of_smoothers:
+            for matrix, P, R in matrices[:-1]:
+                assert P is not None and R is not None
+                smoothers = smoothers_of(matrix, self._settled, is_hermitian)
+                level = Level(matrix, P, R, *smoothers).remade(lambda part: part.astype(inner))
+                if self.level_storage is not None:
+                    level = level.stored(self.level_storage)
+                self.levels.append(level)
         self.coarsest = self._coarsest(matrices[-1][0]).astype(inner)
         self._last = matrices[-1][0]
         self._begin()
+
+    def _require_finite(self) -> None:
+        """Check the cycle, in which all smoothers take part; where it fails, say which one did."""
+        checks, self._checks_of_smoothers = self._checks_of_smoothers, ()
+        try:
+            super()._require_finite()
+        except InvalidMatrix:
+            for check in checks:
+                check()
+            raise
+        if self.partition is not None or not self.resident:
+            for check in checks:
+                check()
 
     def _coarsest(self, A: Matrix) -> LinOp:
         """Return the solver of the coarsest level."""
@@ -295,7 +309,7 @@ class Multigrid(Preconditioner):
         for level, product in zip(self.levels, self._products, strict=True):
             matrices.append((A, level.P, level.R))
             A = product(A.asformat("csr").without_duplicates())
-        self._build([*matrices, (A, None, None)])
+        self._build(with_full_diagonals([*matrices, (A, None, None)]))
 
     # ---- applying
 
@@ -403,6 +417,14 @@ def largest_of(A: Matrix) -> float:
         return 0.0
     values = A.asformat("csr").data
     return float(abs(values).max())
+
+
+def with_full_diagonals(levels: Parts) -> Parts:
+    """Return levels of which the coarse ones have 1 where a diagonal was 0."""
+    coarse = without_zeros([matrix for matrix, _, _ in levels[1:]])
+    return [
+        levels[0], *((A, *parts[1:]) for A, parts in zip(coarse, levels[1:], strict=True))
+    ]  # fmt: skip
 
 
 def without_zeros(matrices: Sequence[Matrix]) -> list[Matrix]:
