@@ -1,1 +1,1 @@
-"""The choice of ``wl.solve``: matrix properties, candidates, attempts and kept solvers."""
+"""Solver selection of ``wl.solve``: matrix properties, candidates, attempts, kept solvers."""

@@ -1,4 +1,4 @@
-"""The accuracy of solutions: notes on large errors, and the limit of a precision."""
+"""Notes on the accuracy of solutions: large errors, and the rounding limit of a dtype."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from ...core.formats import Csr
     from ...core.linop import LinOp
 
-#: The estimated relative error of a solution from which on the result warns of it.
+#: Warn in the result when the estimated relative error of ``x`` exceeds this value.
 LARGE = 0.01
 
-#: The part of a right-hand side along the constants that is rounding.
+#: Treat the part of a right-hand side outside of the range as rounding error if its norm, relative
+#: to that of ``b``, is below this value.
 CONSISTENT = 1e-13
 
 
@@ -48,14 +49,14 @@ def about_error(error: float | None, condition: float | None) -> list[str]:
 
 
 def about_constants(A: LinOp, b: Any) -> list[str]:
-    """Return a note on the part of ``b`` outside of the range of a matrix with constant null space.
+    """Return a note if ``b`` is not in the range of a matrix that maps constants to zero.
 
     Parameters
     ----------
     A : LinOp, shape (n, n)
         The matrix; other operators have no note.
     b : array, shape (n,) or (n, k)
-        Right-hand sides, for which factors gave no solution or an inaccurate one.
+        Right-hand sides that the direct solver did not solve, or solved inaccurately.
     """
     if not isinstance(A, Matrix):
         return []
@@ -73,14 +74,14 @@ def about_constants(A: LinOp, b: Any) -> list[str]:
 
 
 def rounding_of(A: LinOp, x: Any) -> NDArray[np.float64]:
-    """Return the norms of ``|A| |x|`` times the unit of rounding.
+    """Return the norms of ``|A| |x|`` times the unit roundoff, per column.
 
-    Residuals are as large after ``x`` was rounded.
+    Rounding ``x`` to its dtype alone leaves residuals of about this norm.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        The matrix; the host looks at its entries, since this is asked for failed solves only.
+        The matrix. Its entries are copied to the host: only failed solves ask for this.
     x : array, shape (n,) or (n, k)
         A solution.
 

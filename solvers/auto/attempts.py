@@ -1,4 +1,4 @@
-"""Attempts at one system by several methods: their time limits, and the final result."""
+"""Attempts to solve one system by several methods: their time limits, and the final result."""
 
 from __future__ import annotations
 
@@ -45,61 +45,66 @@ from .pool import Pool
 from .singular import why_singular
 from .stop_limits import limits_of
 
-#: Iterations of a first attempt: of 50 square systems of public collections (rtol 1e-8) the quicker
-#: of BiCGSTAB and GMRES took more on five.
+#: Iteration limit of a first attempt. Of 50 square systems of public collections (rtol 1e-8), the
+#: faster of BiCGSTAB and GMRES needed more iterations on five.
 SHORT = 1000
 
-#: The stops that end a solve for every method.
+#: Stops after which no other method is tried.
 _FINAL = frozenset(
     {Stop.TIME_LIMIT, Stop.INTERRUPTED, Stop.CALLBACK, Stop.CRITERION, Stop.ITERATIONS}
 )
 
-#: The stops that justify another method even without a tolerance.
+#: Stops after which another method is tried even if the tolerance is zero.
 _BROKEN = frozenset({Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.DIVERGED})
 
-#: The stops that say as much of similar methods as a residual that does not fall.
+#: Stops after which, as at an iteration limit, the residuals of an attempt serve to predict the
+#: iterations of similar methods.
 _FAILED = _BROKEN - {Stop.INDEFINITE}
 
-#: The time limit of candidates that gave up, as a multiple of the other candidate's time, in each
-#: round; the last one is without patience.
+#: Time limits of retried candidates, one for each round, as multiples of the cheapest other
+#: candidate's time. None: no such limit in the last round.
 PATIENCE_OF_ROUNDS: tuple[float | None, ...] = (4.0, 16.0, None)
 
-#: How many times the smallest residual so far that of a least squares solution may be: with tiny
-#: singular values a huge ``x`` brings the residual down a little.
+#: Accept a least squares solution if its residual norm is at most this multiple of the smallest one
+#: so far. With tiny singular values, a huge ``x`` can reduce the residual a little further.
 LEAST_SQUARES_RATIO = 10.0
 
-#: Iterations from which the residual of an attempt says how many are needed, and how many times the
-#: expected ones these may be.
+#: Estimate the iterations that an attempt needs from its residuals after LEARNED_AFTER iterations.
+#: MOST_SLOWNESS is the upper bound of the ratio of this estimate to the expected iterations.
 LEARNED_AFTER, MOST_SLOWNESS = 20, 20.0
 
-#: The iterations of a residual that does not fall, over all iterations so far.
+#: Upper bound of the estimated iterations of a solve, as a multiple of the iterations so far. It
+#: applies when the residual stagnates.
 PLATEAU = 20.0
 
-#: How many times the time of the others the rest of a first attempt may seem to take: its residual
-#: falls faster later. The part of the rest of which the structure of the pattern takes so little
-#: time that it is looked at in any case, where the iterations are not known.
+#: Continue the first attempt while its estimated remaining time is at most EARLY_REST times the
+#: time of the cheapest other candidate. The factor exceeds 1 because residuals usually fall faster
+#: later. If the number of iterations is not known, analyze the structure of the pattern in any case
+#: when that takes less than the fraction CHEAP_STRUCTURE of the remaining time.
 EARLY_REST, CHEAP_STRUCTURE = 1.5, 0.05
 
-#: A residual of good factors is at the limit of the precision up to this multiple of the rounding
-#: of ``|A| |x|``, where the tolerance is below this part of it.
+#: The residual of accurate factors has reached the limit of the precision if its norm is at most
+#: ROUNDING_RATIO times the rounding error of ``|A| |x|``, and the threshold is at most
+#: BELOW_RESIDUAL times that norm.
 ROUNDING_RATIO, BELOW_RESIDUAL = 4.0, 0.7
 
-#: The estimated error of a solution by factors from which on the matrix counts as singular, and how
-#: many times as long as the shortest solution another one may be.
+#: Treat the matrix as singular if the estimated error of a direct solution exceeds SINGULAR_ERROR.
+#: Accept the least squares solution as the shortest one if its norm is at most LENGTH_RATIO times
+#: that of the first solution.
 SINGULAR_ERROR, LENGTH_RATIO = 0.1, 1.001
 
-#: Seconds for the shortest solution of a large system, over the seconds of all attempts, and at
-#: least.
+#: Time limit in seconds of the search for the shortest solution: SHORTEST_FACTOR times the time of
+#: all attempts so far, but at least SHORTEST_SECONDS.
 SHORTEST_FACTOR, SHORTEST_SECONDS = 4.0, 1.0
 
-#: Seconds of a search for components, over the time of the structure of the pattern.
+#: Estimated time of a search for components, as a multiple of the time of the structural analysis.
 COMPONENTS_FACTOR = 8.0
 
-#: Why an optional preconditioner cannot be made of a matrix.
+#: Errors that say that an optional preconditioner cannot be built for a matrix.
 _UNSUITED = (InvalidMatrix, InvalidArgument, OutOfDeviceMemory, UnsupportedOperation)
 
 
-#: How the notes on the first choice begin, where it was not the only one.
+#: Prefix of the notes on the first choice, when it was not the only candidate tried.
 FIRST_CHOICE = "first choice"
 
 #: Notes on the length of a solution of a singular system.
@@ -111,7 +116,7 @@ LONGER_ONE = (
 
 
 class Waiting(NamedTuple):
-    """A candidate that gave up for another one, and the expected seconds of its rest."""
+    """A candidate that gave up, and the estimated seconds that its remaining iterations take."""
 
     seconds: float
     candidate: Candidate
@@ -119,7 +124,7 @@ class Waiting(NamedTuple):
 
 @dataclass
 class Attempts:
-    """The attempts at one system, which all start at ``x0``, and the best result so far."""
+    """The attempts to solve one system, all from ``x0``, and the best result so far."""
 
     A: LinOp
     b: Any
@@ -130,40 +135,42 @@ class Attempts:
     stop: Criterion | None
     notes: list[str]
     watching: dict[str, Any]
-    #: Seconds that all attempts together may take.
+    #: Time limit in seconds of all attempts together.
     seconds_left: float | None = None
-    #: Makes the pool of candidates, which a solve by the first ones does not need.
+    #: Creates the pool of candidates, on first use: the first candidates may solve the system.
     make_pool: Callable[[], Pool | None] | None = None
-    #: Whether the method is to be chosen, and with it which of many solutions is returned.
+    #: Whether ``wl.solve`` chooses the method. It then also chooses one of many solutions.
     is_open: bool = False
-    #: Solves the components of the matrix separately; it is told whether the first method was slow.
+    #: Solves the components of the matrix separately. Its argument says whether the first method
+    #: was slow.
     separately: Callable[[bool], Result | None] | None = None
-    #: Seconds in which the preconditioner of the first attempt was made before.
+    #: Seconds that were already spent on building the preconditioner of the first attempt.
     made_in: float = 0.0
-    #: Whether the first attempt is another one than that choice: it solved the last system.
+    #: Whether the first attempt is the candidate that solved the last system, and not the first
+    #: choice.
     is_remembered: bool = False
 
     best: Result | None = None
     began: float = field(default_factory=time.perf_counter)
-    #: Iterations that each kind was allowed before it ran into that limit, None for "ended before".
+    #: Iteration limit that each candidate reached, by key; None if it ended for another reason.
     done: dict[CandidateKey, int | None] = field(default_factory=dict)
-    #: The attempts, in order.
+    #: Records of the attempts, in order.
     tried: list[AttemptRecord] = field(default_factory=list)
-    #: Candidates that gave up.
+    #: Candidates that gave up and may be retried.
     waiting: list[Waiting] = field(default_factory=list)
     #: The candidate that solved the system.
     winner: Candidate | None = None
-    #: The observed time of iterations over the estimated one.
+    #: Observed time of an iteration divided by the estimated one.
     scale: float = 1.0
-    #: Keys of candidates that found the matrix singular, or not fit for them.
+    #: Keys of candidates that found the matrix singular or unsuitable.
     singular: set[CandidateKey] = field(default_factory=set)
-    #: Whether least squares had their turn.
+    #: Whether least squares were tried.
     by_least_squares: bool = False
-    #: Whether CG found a direction along which the matrix is not positive.
+    #: Whether CG found a direction of nonpositive curvature.
     indefinite: bool = False
-    #: The stop that ended all attempts.
+    #: The stop after which no further attempt is made.
     ended_by: Stop | None = None
-    #: The factor of patience, None without any.
+    #: Multiplier of the time limits of :class:`Patience`; None disables these limits.
     _patience_factor: float | None = 1.0
     _patience: Patience | None = None
     _setup: float = 0.0
@@ -173,11 +180,11 @@ class Attempts:
 
     @cached_property
     def pool(self) -> Pool | None:
-        """The candidates that are taken by their expected time, if there are any."""
+        """The candidates that are tried in the order of their expected time, if there are any."""
         return None if self.make_pool is None else self.make_pool()
 
     def run(self, first: Iterable[Candidate], tail: Callable[[], Iterable[Candidate]]) -> Result:
-        """Try candidates until one succeeds: some given ones, the pool, and a tail."""
+        """Try candidates until one succeeds: those in ``first``, then the pool, then the tail."""
         for candidate in first:
             self._take_turn(candidate)
         while not self._is_settled() and self.pool is not None:
@@ -208,17 +215,17 @@ class Attempts:
         return self._with_all_notes(self.best)
 
     def _is_next_quick(self) -> bool:
-        """Return whether the next candidate takes less time than a search for components."""
+        """Return whether the next candidate should be faster than a search for components."""
         pool = self.pool
         if pool is None or not pool.ready:
             return pool is not None and pool.has_quick_probe
         return self._alternative() < COMPONENTS_FACTOR * pool.seconds_of_structure
 
     def _is_solved_separately(self, *, last: bool = False) -> bool:
-        """Solve the components of a matrix that the first method did not solve, if it has some.
+        """Solve the components separately; return whether that settled the system.
 
-        A component with nearly all rows waits until the other candidates have failed, where the
-        method would be as slow for it.
+        If the first method was slow and one component has nearly all rows, the method would be as
+        slow for that component. It then waits until the other candidates have failed.
         """
         separately, slow = self.separately, not last and (self._gave_up or self._diverged)
         self.separately = separately if slow else None
@@ -234,12 +241,12 @@ class Attempts:
         return self._is_settled()
 
     def _try_least_squares(self) -> None:
-        """Minimize the residual of a matrix that looks singular: where it is large, that is all."""
+        """Minimize the residual of an apparently singular matrix; a large one ends attempts."""
         self.by_least_squares = True
         if not isinstance(self.A, Matrix) or self.A.partition is not None:
             return
         found = self._shortest(None)
-        how = "orthogonal factors" if found.notes else "lsmr"  # their note names the factors
+        how = "orthogonal factors" if found.notes else "lsmr"  # only orthogonal factors leave one
         self.best = found if self.best is None else self._better(found)
         ended = [s for s in found.stops if s != Stop.CONVERGED]
         if ended and all(s == Stop.LEAST_SQUARES for s in ended) and self._is_least(found):
@@ -249,7 +256,7 @@ class Attempts:
             self.notes.append(SHORTEST)
 
     def _shortest(self, seconds: float | None) -> Result:
-        """Return a least squares solution: the shortest one from zero."""
+        """Return a least squares solution; it is the shortest one if ``x0`` is None."""
         assert isinstance(self.A, Matrix)
         began = time.perf_counter()
         found = shortest(self.A, self.b, self.x0, self.rtol, self.atol, seconds)
@@ -260,10 +267,10 @@ class Attempts:
         return found
 
     def _sign_of_singular(self, candidate: Candidate, result: Result) -> str | None:
-        """Return why the matrix of a solved system is singular, None if nothing says so.
+        """Return why the matrix of a solved system is singular, None if there is no sign of it.
 
-        CG and MINRES without a preconditioner find the shortest solution of a Hermitian system by
-        themselves, since their iterates are images of the matrix: they are not asked about.
+        Results of CG and MINRES without a preconditioner are not checked: their iterates lie in the
+        range of a Hermitian matrix, so that they find the shortest solution.
         """
         if not (self.is_open and isinstance(self.A, Matrix)) or self.A.partition is not None:
             return None
@@ -276,7 +283,7 @@ class Attempts:
         return found and f"{found}: it is singular"
 
     def _shorten(self, candidate: Candidate, result: Result) -> None:
-        """Replace a solution of a singular system by the shortest one, or say that it is longer."""
+        """Replace a solution of a singular system by the shortest one, or add a note."""
         why = self._sign_of_singular(candidate, result)
         if why is None:
             return
@@ -299,7 +306,7 @@ class Attempts:
         return as_block(self.A.executor, x, self.A.shape[1], "x")
 
     def _is_least(self, found: Result) -> bool:
-        """Return whether no attempt has come to a much smaller residual."""
+        """Return whether no attempt has reached a much smaller residual."""
         assert self.best is not None
         norms = [np.atleast_1d(r.residual_norm) for r in (found, self.best)]
         return bool(np.all(norms[0] <= LEAST_SQUARES_RATIO * norms[1]))
@@ -326,7 +333,7 @@ class Attempts:
             self.done[candidate.key] = None
 
     def _is_at_precision(self, result: Result) -> bool:
-        """End the attempts where rounding ``x`` leaves the residual of good factors."""
+        """End the attempts if the residual of accurate factors is at the limit of the precision."""
         if result.converged or result.error is None or not result.error <= LARGE:
             return False
         limit = rounding_of(self.A, result.x)
@@ -346,7 +353,7 @@ class Attempts:
         return True
 
     def _looks_singular(self, candidate: Candidate, result: Result | None) -> bool:
-        """Return whether the matrix looks singular after an attempt, and no other one said so."""
+        """Return whether an attempt is the first to suggest that the matrix is singular."""
         if self.by_least_squares or self.ended_by is not None:
             return False
         if result is None:
@@ -356,21 +363,21 @@ class Attempts:
         )
 
     def _take_up_again(self) -> None:
-        """Retry candidates that gave up for others, which failed: the most promising one first.
+        """Retry candidates that gave up, after the others failed; the most promising one first.
 
-        The time limit of each grows from round to round.
+        Their time limits grow from round to round.
         """
         if not self.waiting:
             return
         for times in PATIENCE_OF_ROUNDS:
-            # a system that a factorization does not solve is too ill-conditioned for long waits
+            # if a factorization failed, the system is too ill-conditioned for long retries
             factorized = any(tried.method == DIRECT for tried in self.tried)
             if self._is_settled() or not self.waiting or factorized:
                 return
             waiting, self.waiting = sorted(self.waiting, key=attrgetter("seconds")), []
             for seconds, candidate in waiting:
                 if not np.isfinite(seconds) and times is None:
-                    continue  # without progress it has its turn in the tail
+                    continue  # it made no progress: the tail tries it
                 self._patience_factor = times
                 self._take_turn(candidate)
         self._patience_factor = 1.0
@@ -394,7 +401,7 @@ class Attempts:
         )
 
     def _all_notes(self) -> list[str]:
-        """Return the notes; notes on the first of several candidates begin with that word."""
+        """Return the notes; mark those on the first choice if several candidates were tried."""
         tried = {(attempt.method, attempt.M) for attempt in self.tried}
         about_first = [note for note in self.notes if is_about(note, Topic.FIRST_CHOICE)]
         if about_first and (len(tried) > 1 or self.is_remembered):
@@ -406,7 +413,7 @@ class Attempts:
 
     @property
     def budget(self) -> int:
-        """Iterations of one attempt at most."""
+        """The largest number of iterations of one attempt."""
         given = [] if self.maxiter is None else [int(self.maxiter)]
         if self.stop is not None:
             given += [int(count) for count in limits_of(self.stop, Iterations, "count")]
@@ -425,7 +432,7 @@ class Attempts:
         return aimless and not any(stop in _BROKEN for stop in failed)
 
     def _is_over(self, attempt: Candidate) -> bool:
-        """Return whether an attempt cannot change the result."""
+        """Return whether an attempt with this candidate cannot change the result."""
         if self._is_settled() or (attempt.needs_definite and self.indefinite):
             return True
         if attempt.key not in self.done:
@@ -438,7 +445,7 @@ class Attempts:
         return whole if attempt.limit is None else min(attempt.limit, whole)
 
     def _is_promising(self, attempt: Candidate, result: Result) -> bool:
-        """Return whether the remaining iterations suffice at the present rate."""
+        """Return whether the remaining iterations suffice at the current rate of convergence."""
         if result.converged:
             return False
         used = self._allowed(attempt)
@@ -461,12 +468,12 @@ class Attempts:
         open_columns = [s != Stop.CONVERGED for s in result.stops]
         if not (half and np.all((gained <= missing)[open_columns])):
             return False
-        # a factorization may be done sooner
+        # another candidate, such as a factorization, may finish sooner
         rest = float(needed + used) * attempt.per_iteration * self.scale
         return rest <= self._alternative()
 
     def _learn(self, attempt: Candidate, result: Result) -> None:
-        """Scale the iterations expected of similar methods by the iterations this one needs."""
+        """Correct the expected iterations of similar methods by the ones of this attempt."""
         if self.pool is None or attempt.alike < 1 or result.iterations < LEARNED_AFTER:
             return
         needed = iterations_needed(result)
@@ -480,7 +487,7 @@ class Attempts:
         return self.pool.cheapest(indefinite=self.indefinite)
 
     def _try(self, attempt: Candidate) -> Result | None:
-        """Make an attempt; None if its preconditioner or factors cannot be made."""
+        """Make an attempt; return None if its preconditioner or factors cannot be built."""
         began = time.perf_counter()
         self._patience, self._setup = None, 0.0
         try:
@@ -518,8 +525,8 @@ class Attempts:
         return result
 
     def _pass_over(self, attempt: Candidate, error: Exception, seconds: float) -> None:
-        """Note that a preconditioner or factors cannot be made, or have no effect."""
-        cause = str(error).partition("; ")[0]  # a remedy is for direct calls
+        """Record that a preconditioner or factors cannot be built."""
+        cause = str(error).partition("; ")[0]  # remedies address direct calls
         self._record(attempt, seconds, 0, 0.0, f"failed: {cause}")
         self.done[attempt.key] = None
         if attempt.kind is not None:
@@ -536,7 +543,7 @@ class Attempts:
         return self._patience is not None and self._patience.gave_up
 
     def _without_patience(self, attempt: Candidate, result: Result) -> Result:
-        """Return a result that patience ended as one that ran into a limit."""
+        """Return a result that :class:`Patience` ended as one that reached its iteration limit."""
         patience = self._patience
         if patience is None:
             return result
@@ -558,7 +565,7 @@ class Attempts:
 
     def _iterated(self, attempt: Candidate) -> Result:
         kind: type[KrylovSolver] = attempt.kind or SOLVERS[attempt.method]
-        if attempt.M is not None:  # made before the solver, which begins to compile by itself
+        if attempt.M is not None:  # built before the solver, which starts its own compilation
             self.A.executor.compile_ahead(kind.loop_runs(), self.A.dtype)
         began = time.perf_counter()
         options = self._stop(attempt)
@@ -586,7 +593,7 @@ class Attempts:
         return result
 
     def _stop(self, attempt: Candidate) -> dict[str, Any]:
-        """Return the criterion that ends an attempt: its own iterations, and the shared time."""
+        """Return the options that end an attempt: its iteration limit, the shared time limit."""
         options = {"rtol": self.rtol, "atol": self.atol, "maxiter": self.maxiter, "stop": self.stop}
         if attempt.limit is not None and attempt.limit < self.budget:
             options["maxiter"] = attempt.limit
@@ -597,14 +604,14 @@ class Attempts:
         self._patience = self._patience_for(attempt)
         if self._patience is not None:
             stop = (self._tolerance() if stop is None else stop) | self._patience
-        elif attempt.patient and self._patience_factor == 1:  # the last one of the pool
+        elif attempt.patient and self._patience_factor == 1:  # the last candidate of the pool
             count = max(SHORT, int(4 * attempt.iterations))
             options["maxiter"] = min(count, self.budget)
         options["stop"] = stop
         return options
 
     def _patience_for(self, attempt: Candidate) -> Patience | None:
-        """Return the criterion that ends an attempt where another candidate seems faster."""
+        """Return the criterion that ends an attempt when another candidate seems faster."""
         if not attempt.patient or self._patience_factor is None:
             return None
         pool = self.pool
@@ -616,7 +623,7 @@ class Attempts:
         alternative = self._alternative()
         if not np.isfinite(alternative):
             if self._patience_factor == 1:
-                return None  # nothing else is left
+                return None  # no other candidate is left
             alternative = max(attempt.expected, self._spent())
         known = attempt.iterations if attempt.trusted else 0.0
         return Patience(
@@ -626,7 +633,7 @@ class Attempts:
     def _outlook(self, rest: float, done: int) -> Outlook | None:
         """Return the estimates of the other candidates while the first one runs.
 
-        None if none of them is likely to take less than the rest of the first one.
+        None if none of them is likely to be faster than the remaining iterations of the first one.
         """
         assert self.pool is not None
         pool, first = self.pool, self.pool.first
@@ -634,7 +641,7 @@ class Attempts:
         if not pool.ready:
             cheap = pool.seconds_of_structure < CHEAP_STRUCTURE * rest
             least = EARLY_REST * pool.least_without_structure()
-            if not cheap and rest <= least:  # before any entry is looked at
+            if not cheap and rest <= least:  # before any entry is read
                 return None
         trusted = first.trusted and not pool.has_lines
         if not pool.ready:
@@ -651,18 +658,18 @@ class Attempts:
         return tolerance | Iterations(self.budget)
 
     def _time_left(self) -> float | None:
-        """Return the remaining seconds of the shared time, None without a limit."""
+        """Return the remaining seconds of the shared time limit, None without a limit."""
         limits = [] if self.stop is None else limits_of(self.stop, Time, "seconds")
         if self.seconds_left is not None:
             limits.append(self.seconds_left)
         elif not self.tried:
-            return None  # the criterion itself says so
+            return None  # the criterion itself measures the time
         return max(min(limits) - self._spent(), 0.0) if limits else None
 
-    # ---- columns that are solved stay solved
+    # ---- solved columns keep their solutions
 
     def _start(self) -> Any:
-        """Return where an attempt starts: columns that are solved at their solution."""
+        """Return the initial guess of an attempt: solved columns start at their solutions."""
         best = self.best
         solved = [c for c, s in enumerate(best.stops) if s == Stop.CONVERGED] if best else []
         if best is None or not solved:
@@ -677,7 +684,7 @@ class Attempts:
         return edge.leave(start, self.b)
 
     def _better(self, result: Result) -> Result:
-        """Return the better of the results so far and another one, column by column."""
+        """Return the better of the best and a new result, column by column."""
         old = self.best
         if old is None:
             return result
@@ -694,10 +701,11 @@ class Attempts:
 
 
 def iterations_needed(result: Result) -> float:
-    """Return the iterations that a solve would have needed, at the rate of its residual.
+    """Estimate the iterations that a solve needs, from the rate at which its residual falls.
 
-    The geometric mean of the counts at the rate since the start and since half of the iterations: a
-    plateau says that many more are needed, and it ends. The slowest column counts.
+    The estimate is the geometric mean of two extrapolations: with the rate since the start, and
+    with the rate over the second half of the iterations. The second one exceeds the first on a
+    plateau, but plateaus end. The slowest column counts.
     """
     done = max(result.iterations, 1)
     size = result.residuals
@@ -708,14 +716,14 @@ def iterations_needed(result: Result) -> float:
     for begun, part in ((levels[0], done), (levels[1], done - done // 2)):
         with np.errstate(all="ignore"):
             more = part * missing / np.maximum(begun - levels[2], 0.0)
-        # without progress nothing is known but that they are many
+        # without progress the count is unknown and large
         more = np.where(missing > 0, np.nan_to_num(more, nan=np.inf, posinf=np.inf), 0.0)
         counts.append(min(done + float(np.max(more, initial=0.0)), PLATEAU * done))
     return float(np.sqrt(counts[0] * counts[1]))
 
 
 def _logarithm_of_least(residuals: Any) -> Any:
-    """Return the logarithm of the least residual of each column; infinity where there is none."""
+    """Return the logarithm of the smallest residual of each column; infinity if there is none."""
     columns = np.asarray(residuals).reshape(len(residuals), -1)
     known = np.where(np.isfinite(columns), columns, np.inf)
     with np.errstate(all="ignore"):

@@ -17,88 +17,95 @@ from .structure import UNRELIABLE
 if TYPE_CHECKING:
     from .properties import Properties
 
-#: The name of the direct solver among the methods.
+#: The name of the direct solver in ``method``.
 DIRECT = "direct"
 
-#: The identity of the iterations of a candidate: method, class, preconditioner and options.
+#: Identifies the iterations of a candidate: method, class, preconditioner and options.
 CandidateKey = tuple[object, ...]
 
-#: The engine with a known order of the rows.
+#: The direct engine that accepts a given row ordering.
 SUPERLU = "superlu"
 
-#: Iterations of CG with multigrid: of scalar elliptic equations, of systems with the constant of
-#: each unknown and with rigid body modes as near null space, and of other matrices, for a residual
-#: of 1e-8.
+#: Expected iterations of CG with multigrid for a residual reduction to 1e-8, by the kind of matrix:
+#: scalar elliptic equations; systems with one constant per unknown of a node as near null space;
+#: systems with rigid body modes as near null space; other matrices.
 CYCLES = {"elliptic": 11.0, "blocks": 35.0, "modes": 16.0, "other": 120.0}
 
-#: Iterations of CG for the levels of a search in breadth and the logarithm of the reduction: 880
-#: for 299 + 299 levels in the plane, 184 for 147 in space.
+#: Expected iterations of CG per level of a breadth-first search and per unit of the natural
+#: logarithm of the residual reduction. Measured: 880 iterations for 299 + 299 levels in 2D, 184 for
+#: 147 levels in 3D.
 FOR_LEVELS = 0.075
 
-#: The factors of that for matrices that are not known to be diffusion, and for nodes with several
-#: unknowns.
+#: Factors of the expected iterations for matrices that do not look like diffusion (UNKNOWN), and
+#: for nodes with several unknowns (OF_BLOCKS).
 UNKNOWN, OF_BLOCKS = 3.0, 5.0
 
-#: The same for the indefinite matrices of waves: MINRES takes 1070 iterations where CG takes 290
-#: for diffusion on the same grid, and 230 of 145 on a smaller one.
+#: The same factor for indefinite matrices of wave problems. Measured: MINRES takes 1070 iterations
+#: where CG takes 290 for diffusion on the same grid, and 230 where CG takes 145 on a smaller grid.
 OF_WAVES = 5.0
 
-#: The factor of the expected iterations where a coefficient jumps: 1627 for 285 with jumps
-#: over six magnitudes, 1104 for 285 of a random walker, 2404 for 570 on a larger image.
+#: Factor of the expected iterations for a jumping coefficient. Measured: 1627 iterations for 285
+#: expected ones with jumps over six orders of magnitude, 1104 for 285 for a random walker, 2404 for
+#: 570 on a larger image.
 OF_JUMPS = 4.0
 
-#: The third quartile of sums of rows off the diagonal over the diagonal from which on the diagonal
-#: of a matrix that is not Hermitian is weak, the least largest one, and the factor of the expected
-#: iterations: BiCGSTAB breaks down for bands of random numbers (15 or more); power flows have 1.3.
+#: The diagonal of a non-Hermitian matrix is weak if the ratio of a row's off-diagonal sum to its
+#: diagonal entry exceeds WEAK_ROW for the largest row and WEAK for the third quartile of the rows.
+#: The expected iterations then grow by the factor OF_WEAK. BiCGSTAB breaks down for bands of random
+#: numbers (ratio 15 or more); power flow matrices have 1.3.
 WEAK, WEAK_ROW, OF_WEAK = 5.0, 20.0, 6.0
 
-#: How many times as many iterations are expected without a matching where rows are out of order:
-#: few of these solves converge.
+#: Factor of the expected iterations without a matching if rows are out of order: few of these
+#: solves converge.
 UNMATCHED = 10.0
 
-#: Without a preconditioner, the iterations grow with the range of the diagonal: by its fourth root
-#: over the first number, and by the second one at most. MINRES ends after 19840 iterations without
-#: success for 1e8, where a hundred would be expected.
+#: Without a preconditioner, multiply the expected iterations by the fourth root of the range of the
+#: diagonal, divided by FEW_MAGNITUDES; at least by 1, at most by MOST_UNSCALED. Measured for a
+#: range of 1e8: MINRES stops without success after 19840 iterations, where about a hundred would be
+#: expected.
 FEW_MAGNITUDES, MOST_UNSCALED = 10.0, 20.0
 
-#: Iterations with incomplete factors in relation to iterations with Jacobi.
+#: Ratio of the iterations with incomplete factors to the iterations with Jacobi.
 BY_FACTORS = 0.38
 
-#: The least factor of that for matrices of which the large entries form lines.
+#: Lower bound of the additional factor for matrices with lines of large entries.
 OF_LINES = 0.15
 
-#: Iterations with factors that are exact, or nearly so.
+#: Expected iterations with incomplete factors that are exact, or nearly so.
 EXACT = 4.0
 
-#: The same for matrices with eigenvalues of both signs, for which incomplete factors are poor, but
-#: for zeros on the diagonal: 113 for 134 expected with matched rows of a KKT system.
+#: Factor of the expected iterations with incomplete factors for a Hermitian indefinite matrix
+#: without zeros on the diagonal: its incomplete factors are poor. With zeros on the diagonal and
+#: matched rows the estimate needs no such factor: a KKT system took 113 iterations where 134 were
+#: expected.
 OF_INDEFINITE = 6.0
 
-#: The power of the slowness of methods with Jacobi with which iterations with factors of matched
-#: rows grow.
+#: Iterations with incomplete factors of matched rows grow with this power of the observed slowness
+#: of methods with Jacobi.
 OF_MATCHED = 0.5
 
-#: Iterations of BiCGSTAB relative to CG for the same levels.
+#: Ratio of the iterations of BiCGSTAB to the iterations of CG for the same number of levels.
 BICGSTAB = 0.6
 
-#: The time of one iteration of a method relative to CG's, without preconditioner.
+#: Time of one iteration of each method relative to CG, without a preconditioner.
 RELATIVE = {"cg": 1.0, "fcg": 1.1, "minres": 1.1, "bicgstab": 2.0, "cgs": 2.0, "gmres": 2.5}
 
-#: Applications of a preconditioner in one iteration.
+#: Applications of the preconditioner in one iteration; 1 for methods not listed.
 APPLICATIONS = {"bicgstab": 2, "cgs": 2}
 
-#: The degree of polynomials of the matrix.
+#: Degree of the polynomial preconditioner.
 DEGREE = 4
 
-#: Entries of a row up to which a matrix of unknown structure counts as a grid in the plane, and
-#: levels of such a grid and of one in space for the root of its rows.
+#: Without a structural analysis, a diffusive matrix with more than OF_PLANE entries per row counts
+#: as a 3D grid, any other matrix as a 2D grid. The number of levels is estimated as PLANE_LEVELS *
+#: sqrt(n) or SPACE_LEVELS * cbrt(n) for n rows.
 OF_PLANE, PLANE_LEVELS, SPACE_LEVELS = 6.0, 2.0, 3.0
 
-#: Entries of a row up to which diffusion counts as that along a line.
+#: A diffusive matrix with at most this many entries per row counts as one-dimensional.
 OF_LINE = 3.0
 
-#: Rows up to which devices run all iterations of CG in one kernel, which ends before multigrid is
-#: set up.
+#: Below this number of rows, devices run all iterations of CG in one kernel, which finishes before
+#: multigrid is set up.
 ONE_KERNEL_ROWS = 40**3
 
 
@@ -109,36 +116,38 @@ class Candidate:
     Parameters
     ----------
     method : str
-        The solver's name, or ``"direct"``.
+        Name of the solver, or ``"direct"``.
     M : preconditioner
-        As a solver takes it.
+        The preconditioner, as the solver accepts it.
     label : str
         The preconditioner's name in notes and tables; "" for none.
     options : mapping
-        Of the solver, such as ``restart``.
+        Options of the solver, such as ``restart``.
     setup, per_iteration, iterations : float
-        Estimated seconds of the set-up and of an iteration, and how many iterations are expected.
+        Estimated seconds of the set-up and of one iteration, and the expected number of iterations.
     limit : int, optional
-        Iterations at most, if it is not to have the whole budget.
+        Iteration limit; None allows the whole budget of an attempt.
     patient : bool
-        Whether it ends early where another candidate is expected to be done sooner.
+        Whether an attempt ends early when another candidate is expected to finish sooner.
     repeated : bool
-        Whether it may have the whole budget later although the residual does not fall fast enough.
+        Whether the candidate may be tried again with the whole budget although its residual did not
+        fall fast enough.
     optional : bool
-        Whether the next candidate is tried where the preconditioner cannot be made of the matrix.
+        Whether the next candidate is tried if the preconditioner cannot be built for the matrix.
     extended : bool
-        Whether it goes on with the whole budget at once if the residual falls fast enough.
+        Whether an attempt at its limit continues at once with the whole budget if the residual
+        falls fast enough.
     needs_definite : bool
-        Whether it is left out if CG found that the matrix is not positive definite.
+        Whether the candidate is skipped once CG has found that the matrix is not positive definite.
     needs_indefinite : bool
-        Whether it is left out until CG has found that.
+        Whether the candidate is skipped until CG has found that.
     kind : type, optional
-        The class of the solver, where ``method`` is not the name of one of the package.
+        The class of the solver, if ``method`` does not name a solver of the package.
     trusted : bool
         Whether the number of iterations follows from a property of the matrix.
     alike : float
-        The power of the observed slowness of other methods with which its iterations grow: 1 where
-        they grow with the iterations of CG with Jacobi, 0 where they do not.
+        The expected iterations grow with the observed slowness of other methods to this power: 1 if
+        they grow like the iterations of CG with Jacobi, 0 if they are independent of them.
     """
 
     method: str
@@ -161,7 +170,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> CandidateKey:
-        """The common key of two candidates with the same iterations."""
+        """Key that is equal for candidates with the same iterations."""
         M = repr(self.M) if isinstance(self.M, Settings) else id(self.M)
         return self.method, self.kind, M, *sorted(self.options.items())
 
@@ -171,23 +180,23 @@ class Candidate:
         return self.seconds(1.0)
 
     def seconds(self, slowness: float) -> float:
-        """Return the expected seconds if methods of the same kind were slower than expected.
+        """Return the expected seconds, corrected by the observed slowness of similar methods.
 
         Parameters
         ----------
         slowness : float
-            The iterations that an earlier attempt turned out to need over its expected ones.
+            Ratio of the iterations that an earlier attempt needed to its expected iterations.
         """
         return self.setup + slowness**self.alike * self.iterations * self.per_iteration
 
     @property
     def name(self) -> str:
-        """Its name in notes."""
+        """The name of the candidate in notes."""
         return f"{self.method} with {self.label}" if self.label else self.method
 
 
 class Candidates:
-    """Makes candidates for one matrix with their estimated costs.
+    """Creates candidates for one matrix with their estimated costs.
 
     Parameters
     ----------
@@ -198,7 +207,7 @@ class Candidates:
     rtol : float
         The tolerance.
     columns : int
-        Right-hand sides.
+        Number of right-hand sides.
     restart : int
         The cycle length of GMRES.
     """
@@ -244,13 +253,13 @@ class Candidates:
 
     @property
     def jumps(self) -> bool:
-        """Whether the entries look as if a coefficient jumps."""
+        """Whether the entries suggest a coefficient with jumps."""
         constant = self.properties.facts.constant_diagonal
         return self.on_host and not constant and self.properties.sample.jumps
 
     @property
     def has_weak_diagonal(self) -> bool:
-        """Whether rows of a matrix that is not Hermitian are much larger than their diagonal."""
+        """Whether off-diagonal row sums of a non-Hermitian matrix far exceed the diagonal."""
         found = self.properties
         if found.facts.hermitian or not self.on_host or not found.dominance > WEAK_ROW:
             return False
@@ -258,14 +267,14 @@ class Candidates:
 
     @property
     def is_along_a_line(self) -> bool:
-        """Whether the matrix is like that of diffusion along a line, or a ring."""
+        """Whether the matrix resembles diffusion along a line or a ring."""
         return self.nnz <= OF_LINE * self.n and self.properties.looks_diffusive
 
     @property
     def unscaled(self) -> float:
-        """How many times as many iterations are expected without a preconditioner.
+        """Factor of the expected iterations without a preconditioner.
 
-        It is 1 where Jacobi can be one.
+        It is 1 if the whole diagonal is invertible, so that Jacobi applies.
         """
         if not self.properties.facts.not_invertible:
             return 1.0
@@ -273,7 +282,7 @@ class Candidates:
         return min(max(times / FEW_MAGNITUDES, 1.0), MOST_UNSCALED)
 
     def _guessed_levels(self) -> float:
-        """Return the levels of a grid with this number of rows, in space if its rows are long."""
+        """Return the levels of a grid with this number of rows; long rows suggest a 3D grid."""
         if self.is_along_a_line:
             return float(self.n)
         in_space = self.properties.looks_diffusive and self.nnz > OF_PLANE * self.n
@@ -281,7 +290,7 @@ class Candidates:
 
     @property
     def _is_mesh(self) -> bool:
-        """Whether the levels of the pattern say how many iterations diffusion takes."""
+        """Whether the number of levels predicts the iterations, as it does for diffusion."""
         found = self.properties
         known = not found.has_structure or found.structure.dimension < UNRELIABLE
         return known and found.looks_diffusive
@@ -294,7 +303,7 @@ class Candidates:
     # ---- candidates
 
     def jacobi(self, method: str, M: Any, **more: Any) -> Candidate:
-        """Return a method with Jacobi, or with nothing."""
+        """Return a method with Jacobi, or without a preconditioner."""
         factor = BICGSTAB if method in ("bicgstab", "cgs") else 1.0
         if M is None:
             factor *= self.unscaled
@@ -312,7 +321,7 @@ class Candidates:
         )  # fmt: skip
 
     def factors(self, method: str, *, match: bool = False, **more: Any) -> Candidate:
-        """Return a method with incomplete factors; a polynomial of the matrix for CG on devices."""
+        """Return a method with incomplete factors, or CG on devices with a polynomial."""
         rates = self.rates
         if method == "cg" and not self.on_host:
             M, label = Settings(Polynomial, {"degree": DEGREE}), "polynomial"
@@ -325,12 +334,12 @@ class Candidates:
             apply = rates.triangle * self.nnz
         factor = (BICGSTAB if method == "bicgstab" else 1.0) * BY_FACTORS
         if self.on_host and self.properties.looks_diffusive and not self.jumps:
-            # factors without fill of uncoupled lines are exact
+            # incomplete factors of uncoupled lines are exact
             factor *= min(max(2.0 * (1.0 - self.properties.sample.lines), OF_LINES), 1.0)
         facts = self.properties.facts
         if facts.hermitian and method != "cg" and not facts.not_invertible:  # it is indefinite
             factor *= OF_INDEFINITE
-        exact = self.on_host and self.is_along_a_line  # there is no fill
+        exact = self.on_host and self.is_along_a_line  # the exact factors have no fill-in
         alike = 0.0 if exact else OF_MATCHED if match else 1.0
         iterations = EXACT if exact else self.jacobi_iterations(factor)
         return Candidate(

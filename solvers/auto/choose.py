@@ -1,4 +1,4 @@
-"""Choosing a solver and a preconditioner for a matrix, and saying which."""
+"""``wl.solve``: choose a solver and a preconditioner for a matrix, and report the choice."""
 
 from __future__ import annotations
 
@@ -64,82 +64,83 @@ def solve(
     Parameters
     ----------
     A : LinOp, matrix of wollemi, SciPy, CuPy or PyTorch, or array, shape (n, n) or (m, n)
-        The operator, or a batch of matrices. CG or BiCGSTAB solves the systems of a batch, and
-        each failed system is solved alone. If it is not square, ``|A x - b|`` is minimized by
-        :class:`Lsmr`, and ``rtol`` is its ``atol`` and ``btol`` if ``method`` has no other.
+        The operator, or a batch of matrices. CG or BiCGSTAB solves the systems of a batch, and each
+        failed system is solved separately. For a rectangular matrix, :class:`Lsmr` minimizes
+        ``|A x - b|``, and ``rtol`` is its ``atol`` and ``btol`` unless ``method`` sets them.
     b : array, shape (m,) or (m, k)
         Right-hand sides.
     x0 : array, of the shape of b, optional
-        Where to start; zero by default.
+        Initial guess; zero by default.
     method : str, type, Settings or solver
         ``"auto"``; ``"direct"`` or the name of a solver, ``"cg"``, also with options,
-        ``"idr:s=8"``; its class; settings, ``Gmres(restart=50)``; or a solver, the options of which
-        are taken. The tolerances and limits of settings come before limits of the call.
+        ``"idr:s=8"``; its class; settings, ``Gmres(restart=50)``; or a solver, with its options.
+        Tolerances and limits of settings take precedence over the limits of the call.
     M : {"auto", "none"}, str, Settings, LinOp or callable
-        The preconditioner; a part of the choice by default.
+        The preconditioner; chosen with the method by default.
     rtol, atol : float
         Stop at ``norm(b - A x) <= max(rtol * norm(b), atol)``, per column.
     maxiter : int, optional
-        Iterations of each attempt at most; ``10 n`` by default.
+        Iteration limit of each attempt; ``10 n`` by default.
     restart : int, optional
-        Cycle length of GMRES, or of the method that is asked for; by default 30, or as many as
-        there are unknowns in a small system.
+        Cycle length of GMRES, or of the requested method. The default is 30, or the number of
+        unknowns of a small system.
     stop : Criterion, optional
-        Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`. Its limit on
-        iterations is that of each attempt, its limit on time that of all together.
+        Replaces ``rtol``, ``atol`` and ``maxiter``; see :mod:`wollemi.stop`. An iteration limit
+        holds for each attempt, a time limit for all attempts together.
     near_null : array, shape (n,) or (n, m), optional
         Vectors that the matrix nearly maps to zero, for multigrid.
     coordinates : array, shape (nodes, d), optional
         Positions of the nodes of an elasticity problem, for its rigid body modes.
     block_size : int, optional
-        Unknowns of a node; by default the pattern is searched for blocks.
+        Unknowns per node; by default, blocks are searched for in the pattern.
     symmetric, positive_definite : bool, optional
-        The known properties of the matrix; by default its entries are examined.
+        Known properties of the matrix; by default, its entries are examined.
     budget : float, optional
-        Seconds that all attempts together may take. A set-up and a factorization end at no clock.
+        Time limit in seconds of all attempts together. It interrupts neither a set-up nor a
+        factorization.
     effort : {"normal", "fast", "thorough"}
-        ``"fast"`` ends when the candidates have failed that are likely to succeed;
-        ``"thorough"`` gives every method the whole number of iterations in the end.
+        ``"fast"`` stops when the candidates that are likely to succeed have failed; ``"thorough"``
+        finally gives every method the full number of iterations.
     callback, progress, loggers
         As for :meth:`KrylovSolver.solve`, in every attempt.
 
     Returns
     -------
     Result, or BatchResult of a batch
-        That of the attempt that succeeded, or the best one, with the time of all; unpacks into
-        ``x, info``. Columns that are solved by one attempt stay as they are in the next.
-        ``result.attempts`` lists the attempts.
+        The result of the attempt that succeeded, or the best result, with the time of all attempts;
+        unpacks into ``x, info``. Columns that one attempt solved keep their solution in the next
+        one. ``result.attempts`` lists the attempts.
 
     Raises
     ------
     InvalidArgument, InvalidMatrix, ShapeMismatch
-        If the input does not make a system, is not finite, or ``restart`` is given to a method
-        without cycles.
+        If the input does not define a system or is not finite, or if ``restart`` is given for a
+        method without cycles.
     SolveInterrupted
-        On Ctrl-C; its ``result`` has the best that was reached, with the attempts up to there.
+        On Ctrl-C; its ``result`` is the best one so far, with the attempts until then.
 
     Notes
     -----
-    Dense factors solve a system of up to about 250 unknowns, if it is regular and ``x0``,
-    ``maxiter``, ``stop``, ``restart`` and the properties of the matrix are left out: they take less
-    time than the set-up of an iterative solver. ``result.condition`` is a lower bound of the
-    condition number then.
+    Dense factors solve systems of up to about 250 unknowns if they are regular and ``x0``,
+    ``maxiter``, ``stop``, ``restart`` and the properties of the matrix are left out: this takes
+    less time than the set-up of an iterative solver. ``result.condition`` is then a lower bound of
+    the condition number.
 
     The candidates for other systems depend on the matrix: CG with Jacobi, incomplete Cholesky
     factors or multigrid for a Hermitian one with a positive diagonal, MINRES for other Hermitian
     ones, BiCGSTAB and GMRES with Jacobi, incomplete LU factors or multigrid for others, and a
-    factorization (banded, dense or sparse). The set-up, the iterations and the factorization of
-    each are estimated, and the cheapest comes first. An attempt ends early where another candidate
-    is expected to be done sooner than the rest of its iterations. Candidates that gave up are taken
-    up again where the others fail. If ``maxiter`` or ``stop`` is given, no factorization is made;
-    with ``stop`` no incomplete factors either.
+    factorization (banded, dense or sparse). The time of set-up, iterations and factorization of
+    each candidate is estimated, and the cheapest candidate comes first. An attempt ends early if
+    another candidate is expected to finish before its remaining iterations. Candidates that gave up
+    are retried if the others fail. If ``maxiter`` or ``stop`` is given, there is no factorization;
+    with ``stop``, there are no incomplete factors either.
 
-    At last all methods are tried one after the other: with 1000 iterations, or with the whole
-    number if ``maxiter`` or ``stop`` is given. So a system that one of the methods solves by itself
-    with the same tolerance, ``M`` and ``maxiter`` is solved here too.
+    Finally, all methods are tried one after the other: with 1000 iterations each, or with the full
+    number if ``maxiter`` or ``stop`` is given. Hence a system that one of the methods solves by
+    itself with the same tolerance, ``M`` and ``maxiter`` is also solved here.
 
-    Properties, arrays, recorded iterations and small factors up to 64 MiB, or the bytes of the
-    matrix, are kept with a matrix of wollemi for the next call, which begins with the candidate
+    Properties, arrays, recorded iterations and small factors, of up to 64 MiB or the size of the
+    matrix, are kept with a wollemi matrix for the next call. This call begins with the candidate
     that solved the last system.
 
     Examples
@@ -180,7 +181,7 @@ def solve(
 
 
 class SolveCall(NamedTuple):
-    """The options of a call of :func:`solve`, with its method and the limits of that told apart."""
+    """The options of a call of :func:`solve`; limits of the method are moved to ``limits``."""
 
     asked: AskedMethod
     limits: SolveLimits
@@ -194,12 +195,12 @@ class SolveCall(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Whether anything looks at the iterations."""
+        """Whether the caller observes the iterations."""
         return self.callback is not None or self.progress or bool(self.loggers)
 
     @property
     def is_free(self) -> bool:
-        """Whether all is to be chosen, with no other limits than tolerances."""
+        """Whether method and preconditioner are to be chosen, with no limits but tolerances."""
         limits = self.limits
         limited = limits.maxiter is not None or limits.stop is not None or self.restart is not None
         return self.asked.is_open and not (limited or self.is_watched or self.hints.given)
@@ -216,7 +217,7 @@ class SolveCall(NamedTuple):
 
 
 def _solve_batch(A: Any, b: Any, x0: Any, call: SolveCall) -> Any:
-    """Solve the systems of a batch, which has no use for some options."""
+    """Solve the systems of a batch; options without a meaning for batches are refused."""
     hints = call.hints
     unused: dict[str, Any] = {
         "restart": call.restart, "near_null": hints.near_null is not None, "budget": call.budget,
@@ -230,7 +231,7 @@ def _solve_batch(A: Any, b: Any, x0: Any, call: SolveCall) -> Any:
 
 
 def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
-    """Raise InvalidArgument unless the options are fit for the shape of the operator."""
+    """Raise InvalidArgument unless the options suit the shape of the operator."""
     if call.asked.is_direct and rectangular:
         raise InvalidArgument(
             f"method: the direct solver needs a square matrix, got {operator.shape[0]}x"
@@ -246,7 +247,7 @@ def _require_valid(call: SolveCall, operator: LinOp, rectangular: bool) -> None:
 def _solve_square(
     operator: LinOp, b: Any, x0: Any, call: SolveCall, converted: list[str]
 ) -> Result:
-    """Solve a square system: a small one as a dense one, another one by attempts.
+    """Solve a square system: a small one by dense factors, another one by attempts.
 
     ``converted`` are the notes on the conversion of the user's matrix.
     """

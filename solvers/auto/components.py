@@ -1,7 +1,8 @@
-"""Systems with several components: each connected part of the pattern is a system by itself.
+"""Solve each connected component of the pattern as a separate system.
 
-A method then suits its component, and a component that is singular or indefinite does not slow
-down the others. The small ones are solved together by factors, which are as small as they are.
+Each component then gets a suitable method, and a singular or indefinite component does not slow
+down the others. All small components are solved together by a direct solver: their factors are
+small.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
-#: The part of the rows from which on a component has nearly all of them.
+#: A component with more than this fraction of the rows has nearly all of them.
 NEARLY_ALL = 0.9
 
-#: Components with attempts and notes in the result: the ones with the most rows.
+#: Number of components, the largest first, with attempts and notes in the result.
 SHOWN = 8
 
 
@@ -41,7 +42,7 @@ class Piece:
     Attributes
     ----------
     rows : array of int
-        Its rows.
+        The rows of the piece.
     A : Csr
         The matrix of these rows and columns.
     """
@@ -51,7 +52,7 @@ class Piece:
 
 
 def is_connected(A: Matrix) -> bool:
-    """Return whether the pattern of a square matrix has one component, by a search in breadth."""
+    """Return whether the pattern of a square matrix is connected, by breadth-first search."""
     rows: Csr = A.asformat("csr")
     indptr, indices = (np.asarray(a) for a in A.executor.transfer(rows.indptr, rows.indices).read())
     host = host_of(A.executor, ordering.search)
@@ -66,7 +67,7 @@ def is_connected(A: Matrix) -> bool:
 
 
 def pieces_of(A: Matrix) -> tuple[int, list[Piece]]:
-    """Return the number of components, and the pieces: each large one, and all small ones."""
+    """Return the number of components, and the pieces: each large one, one of all small ones."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -100,22 +101,22 @@ def solve_components(
     b : array, shape (n,) or (n, k)
         Right-hand sides.
     solve : callable
-        Solves ``solve(A, b, rtol=, atol=)``.
+        Called as ``solve(A, b, rtol=, atol=)``.
     rtol, atol : float
         The tolerance.
     gave_up : bool
-        Whether the first method was slow: then a component with nearly all rows would be as slow.
+        Whether the first method was slow: it would be as slow for a component with nearly all rows.
 
     Returns
     -------
     Result or None
-        None if there is one component, or nothing is gained by the others.
+        None if there is one component, or if separate solves would gain nothing.
     """
     if is_connected(A):
         return None
     count, pieces = pieces_of(A)
     if len(pieces) == 1:
-        return None  # all are small: nothing is gained by a second attempt at the same matrix
+        return None  # all are small: a second attempt at the same matrix gains nothing
     if gave_up and pieces[0].rows.size > NEARLY_ALL * A.shape[0]:
         return None
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
@@ -142,7 +143,7 @@ def _together(
     rtol: float,
     atol: float,
 ) -> Result:
-    """Return the results of all pieces as one."""
+    """Combine the results of all pieces."""
     parts = [np.asarray(result.x) for result in found]
     x = np.zeros(block.shape, np.result_type(*parts))
     for piece, part in zip(pieces, parts, strict=True):
@@ -181,20 +182,20 @@ def _together(
 
 
 def _are_shortest(found: list[Result]) -> bool:
-    """Return whether each part without a solution has its shortest least squares solution."""
+    """Return whether each piece without a solution has its shortest least squares solution."""
     return all(result.converged or result.is_shortest for result in found)
 
 
 def _notes(found: list[Result], count: int) -> list[str]:
-    """Return the notes on the largest components, and on the length of x where all agree."""
+    """Return the notes on the largest components; a note on the shortest x only if all agree."""
     notes = [f"the pattern has {count} components, which were solved separately"]
     for result in found[:SHOWN]:
         notes += [note for note in result.notes if note not in notes]
-    if not all(r.converged or _is_shortest(r) for r in found):  # it is said of a part of x
+    if not all(r.converged or _is_shortest(r) for r in found):  # true of a part of x only
         notes = without(notes, Topic.SHORTEST)
     return notes
 
 
 def _is_shortest(result: Result) -> bool:
-    """Return whether a result says of its solution that it is the shortest one."""
+    """Return whether the notes of a result call its solution the shortest one."""
     return any(is_about(note, Topic.SHORTEST) for note in result.notes)

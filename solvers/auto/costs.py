@@ -1,8 +1,7 @@
-"""The estimated time of parts of a solve: products, iterations, set-ups and factorizations.
+"""Time estimates for the parts of a solve: products, iterations, set-ups and factorizations.
 
-The rates are rough; :mod:`wollemi.core.devices` has the rates of each device. Observations of
-attempts correct them: all estimates for a matrix are scaled by the observed time of iterations over
-the estimated one.
+The rates are rough and belong to the device (:mod:`wollemi.core.devices`). Attempts correct them:
+all estimates for a matrix are multiplied by the ratio of observed to estimated iteration time.
 """
 
 from __future__ import annotations
@@ -18,46 +17,47 @@ from .structure import NARROW, Structure
 if TYPE_CHECKING:
     from ...core.linop import LinOp
 
-#: Bytes that the factors of a direct solver may take.
+#: Upper bound in bytes of the factors of a direct solver.
 FACTOR_BYTES = 2**32
 
-#: Entries of factors with little fill, for an entry of the matrix.
+#: Entries of factors with little fill-in, per entry of the matrix.
 LITTLE_FILL = 2.0
 
-#: Seconds of orders in which a matrix is triangular and of its solve, and for each entry.
+#: Seconds to find the triangular ordering of a matrix and to solve with it: a constant, and per
+#: entry.
 SUBSTITUTION_CALL, SUBSTITUTION_ENTRY = 4e-4, 6e-8
 
-#: Rows up to which a dense factorization is compared with a sparse one.
+#: Compare dense with sparse factorizations up to this number of rows.
 DENSE_ROWS = 4000
 
 
 class SolveConstants(NamedTuple):
-    """Seconds of parts of the work, for values of 8 bytes.
+    """Seconds that parts of a solve take, for values of 8 bytes.
 
     Attributes
     ----------
     launch : float
-        Of one iteration of a system without work.
+        One iteration of a system so small that only launches count.
     entry, row : float
-        Of an entry of the matrix and of a row of all vectors, in an iteration of CG.
+        Per matrix entry, and per row (all vectors together), in an iteration of CG.
     call : float
-        Of a call of a solver, from its set-up to its result.
+        One call of a solver, from its set-up to its result.
     bounds : float
-        Of the bounds of a spectrum, in addition.
+        Additional cost of bounds on a spectrum.
     degree : float
-        Of a product of a polynomial, in iterations of CG.
+        One product of a polynomial preconditioner, in units of CG iterations.
     triangle : float
-        Of an entry of the factors in an application of incomplete factors.
+        Per matrix entry, in an application of incomplete factors.
     factor : float
-        Of an entry of the matrix when incomplete factors are made.
+        Per matrix entry, when incomplete factors are computed.
     matched : float
-        The same with rows matched to columns first.
+        The same with a preceding matching of rows to columns.
     hierarchy, level : float
-        Of making a hierarchy of multigrid, and of an entry of the matrix in it.
+        Setting up a multigrid hierarchy: a constant, and per matrix entry.
     cycle, smoothed : float
-        Of an application of multigrid, and of an entry of the matrix in it.
+        Applying multigrid: a constant, and per matrix entry.
     direct, small : float
-        Of the factors of a small matrix and their solve, and of an entry of the matrix in them.
+        Factorizing a small matrix and solving with it: a constant, and per matrix entry.
     """
 
     launch: float
@@ -78,18 +78,18 @@ class SolveConstants(NamedTuple):
 
 
 class FactorConstants(NamedTuple):
-    """Seconds of exact factors, which are made on one core of the host.
+    """Seconds of exact factorizations, on one core of the host.
 
     Attributes
     ----------
     ordered : float
-        Of an entry of the matrix while it is ordered.
+        Per matrix entry, for the ordering.
     filled, operation : float
-        Of an entry of the factors, and of an operation, by SuperLU.
+        Per entry of the factors, and per floating-point operation, of SuperLU.
     dense_operation : float
-        Of an operation of LAPACK's factorization of a dense matrix.
+        Per floating-point operation of LAPACK's factorization of a dense matrix.
     band_operation : float
-        Of an operation of the factorization of a narrow band.
+        Per floating-point operation of the factorization of a narrow band.
     """
 
     ordered: float
@@ -110,7 +110,7 @@ def rates_of(A: LinOp) -> SolveConstants:
 
 
 def is_on_host(A: LinOp) -> bool:
-    """Return whether the executor of a matrix makes exact factors itself: it is a processor."""
+    """Return whether the executor of a matrix is a processor, which factorizes matrices itself."""
     return A.executor.supports(triangular.factorize)
 
 
@@ -121,13 +121,13 @@ class Fill:
     Attributes
     ----------
     entries, operations : float
-        Of the factors, and of making them.
+        Entries of the factors, and floating-point operations of the factorization.
     seconds : float
-        Of analysis and factorization.
+        Time of analysis and factorization.
     engine : str
         The engine that fits the structure, ``"auto"`` for sparse factors.
     ordering : str, optional
-        The order of the engine that the estimate is for.
+        The row ordering that the estimate assumes.
     """
 
     entries: float
@@ -142,14 +142,14 @@ class Fill:
 
 
 def fill_of(structure: Structure, rules: FactorConstants | None = None) -> Fill:
-    """Return the estimated factors of a pattern, of the cheapest kind that fits it.
+    """Estimate the factors of a pattern, for the cheapest suitable kind of factorization.
 
     Notes
     -----
-    Sparse factors come from nested dissection of a pattern; the rows of separators follow from the
-    number of levels and its dimension (A. George, Nested dissection of a regular finite element
-    mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in the plane and ``12 n s^1.5`` in
-    space for short rows, fitted to SuperLU's counts for grids and elasticity.
+    The estimate for sparse factors assumes nested dissection. The size ``s`` of separators follows
+    from the number of levels and the dimension of the pattern (A. George, Nested dissection of a
+    regular finite element mesh, SIAM J. Numer. Anal. 10, 1973): ``20 n s`` operations in 2D and
+    ``12 n s^1.5`` in 3D for short rows, fitted to SuperLU's counts for grids and elasticity.
     """
     n = max(structure.rows, 1)
     rules = rules or factor_constants()
@@ -195,11 +195,11 @@ def _banded(structure: Structure, rules: FactorConstants) -> Fill:
 
 
 def least_of_factors(entries: int) -> float:
-    """Return the seconds of the factors of a matrix with this number of entries and little fill."""
+    """Return the seconds to factorize a matrix of this many entries with little fill-in."""
     rules = factor_constants()
     return 1e-3 + (rules.ordered + LITTLE_FILL * rules.filled) * entries
 
 
 def logarithms(rtol: float) -> float:
-    """Return the natural logarithm of the reduction that a tolerance asks for, with twice over."""
+    """Return the natural logarithm of twice the residual reduction that ``rtol`` asks for."""
     return log(2.0 / min(max(rtol, 1e-16), 0.5))

@@ -1,4 +1,4 @@
-"""Small systems: dense factors take less time than the set-up of an iterative solver."""
+"""Solve small systems by dense factors: they take less time than an iterative solver's set-up."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
-#: Seconds of a dense solve without an operation: values are stored anew, the result is made.
+#: Fixed seconds of a dense solve: converting the values and creating the result.
 FIXED = 1e-4
 
-#: Rows at most, and where LAPACK may use threads, which wait for one another on a busy machine:
-#: OpenBLAS does from 100 rows on.
+#: Upper bound of the rows; MOST_WITH_THREADS applies where LAPACK may use threads, which wait for
+#: one another on a busy machine. OpenBLAS uses threads from 100 rows on.
 MOST_ROWS, MOST_WITH_THREADS = 256, 99
 
-#: The precision of the factors for each dtype of a system.
+#: The dtype of the factors for each dtype of a system.
 PRECISION = {
     "float32": np.float64,
     "float64": np.float64,
@@ -43,22 +43,23 @@ PRECISION = {
     "complex128": np.complex128,
 }
 
-#: Range of the sizes of values with squares that neither overflow nor underflow.
+#: Range of absolute values with squares that neither overflow nor underflow.
 SAFE = (1e-140, 1e140)
 
-#: Units of rounding that the reciprocal condition number of a regular matrix exceeds.
+#: A matrix is regular if its reciprocal condition number exceeds this many unit roundoffs.
 REGULAR = 100.0
 
-#: The share of a tolerance that the rounding of a residual in double precision may reach.
+#: Compute the residual in extended precision if rounding errors in double precision may exceed this
+#: fraction of the threshold.
 HIDDEN = 0.1
 
-#: The unit of rounding in double precision.
+#: The unit roundoff of double precision.
 EPS = float(np.finfo(np.float64).eps)
 
-#: The golden ratio: multiples of it are spread evenly modulo one.
+#: The golden ratio: its multiples are evenly distributed modulo one.
 GOLDEN = (1 + 5**0.5) / 2
 
-#: Steps of refinement at most.
+#: The largest number of refinement steps.
 STEPS = 2
 
 NOTES = (
@@ -76,7 +77,7 @@ SHORTEST = Note(
 def is_small(A: LinOp) -> bool:
     """Return whether dense factors are expected to take less time than a call of a solver."""
     rows = int(A.shape[0])
-    if not 0 < rows <= MOST_ROWS:  # without a look at constants: every solve asks
+    if not 0 < rows <= MOST_ROWS:  # before constants are read
         return False
     most = MOST_WITH_THREADS if threads_of_numpy() is None else MOST_ROWS
     seconds = FIXED + factor_constants().dense_operation * 2 / 3 * float(rows) ** 3
@@ -84,7 +85,7 @@ def is_small(A: LinOp) -> bool:
 
 
 class SmallMatrix:
-    """A small matrix in double precision on the host, as LAPACK takes it.
+    """A small dense matrix in double precision on the host, for LAPACK.
 
     Parameters
     ----------
@@ -94,14 +95,16 @@ class SmallMatrix:
     Attributes
     ----------
     is_regular : bool
-        Whether the values are finite, of moderate size, and not singular to working precision.
+        Whether the values are finite and of moderate size, and the matrix is not singular to
+        working precision.
     unit : float
-        The unit of rounding of the entries.
+        The unit roundoff of the entries' dtype.
     exponent : int
-        Of the power of two that the entries are multiplied by: 0 if their squares are in range.
+        Exponent of the power of two by which the entries are scaled: 0 if their squares are in
+        range.
     size, condition : float
-        The norm of column sums, and a lower bound of the condition number in that norm, which is
-        infinite before the first solve.
+        The 1-norm, and a lower bound of the condition number in this norm, which is infinite before
+        the first solve.
 
     Notes
     -----
@@ -126,14 +129,14 @@ class SmallMatrix:
         self.is_regular = SAFE[0] < self.size < SAFE[1]  # false for NaN
 
     def solve(self, b: Numbers, threshold: Numbers, dtype: Any) -> tuple[Numbers, Numbers] | None:
-        """Return a solution and the norms of its columns' residuals; None of a singular matrix.
+        """Return a solution and the residual norms of its columns; None for a singular matrix.
 
         Parameters
         ----------
         b : array, shape (n, k)
             Right-hand sides in double precision.
         threshold : array, shape (k,)
-            Norms of residuals at which refinement ends.
+            Refinement ends when the residual norms do not exceed these values.
         dtype : dtype
             Of the solution.
         """
@@ -155,7 +158,7 @@ class SmallMatrix:
         return rounded, norm
 
     def _residual(self, b: Numbers, x: Numbers, threshold: Numbers) -> Numbers:
-        """Return ``b - A x``, in extended precision where rounding could hide a residual."""
+        """Return ``b - A x``, in extended precision if rounding errors could be significant."""
         lengths = np.sqrt(np.sum(np.abs(x) ** 2, axis=0))
         rounding = EPS * np.sqrt(x.shape[0]) * self.size * lengths
         if not np.any(rounding > HIDDEN * threshold):
@@ -168,17 +171,17 @@ class SmallMatrix:
 
     @property
     def is_regular_to_precision(self) -> bool:
-        """Whether it is regular for other values within the rounding of its entries."""
+        """Whether every matrix that rounds to the same entries is regular."""
         return self.is_regular and not (self.unit > EPS and self.condition * self.unit > 1)
 
     def _estimated(self, b: Numbers) -> Numbers:
-        """Return the solution, and estimate the condition number by some more columns."""
+        """Return the solution, and estimate the condition number with more right-hand sides."""
         n, k = b.shape
         probes = np.ones((n, 3))
         place = np.arange(n, dtype=np.float64)
         probes[:, 1] += place / max(n - 1, 1)
         probes[1::2, 1] *= -1
-        probes[GOLDEN * place**2 % 1 < 0.5, 2] = -1  # signs without a pattern
+        probes[GOLDEN * place**2 % 1 < 0.5, 2] = -1  # pseudorandom signs
         x = self._applied(np.concatenate([b, probes], axis=1))
         inverse = np.abs(x[:, k:]).sum(axis=0) / np.abs(probes).sum(axis=0)
         self.condition = float(max(np.max(inverse) * self.size, 1.0))
@@ -191,8 +194,8 @@ class SmallMatrix:
         Returns
         -------
         x, norms, rank : array, array, int
-            Of the columns' residuals, and the rank of the matrix. None of a matrix with another
-            rank when rows and columns are scaled: it may be regular.
+            The solution, the residual norms of its columns, and the rank of the matrix. None if the
+            rank changes when rows and columns are scaled: the matrix may be regular.
         """
         n = self._matrix.shape[0]
         sizes = np.abs(self._matrix)
@@ -210,7 +213,7 @@ class SmallMatrix:
         return rounded, np.linalg.norm(residual, axis=0), int(rank)
 
     def error(self, x: Numbers, residual_norm: Numbers) -> float:
-        """Return the estimated relative error of a solution, of the worst column."""
+        """Return the estimated relative error of the worst column of a solution."""
         length = np.linalg.norm(x, axis=0)
         known = length > 0
         backward = residual_norm[known] / (self.size * length[known])
@@ -223,7 +226,7 @@ class SmallMatrix:
 
 
 def _times_power(numbers: Numbers, exponents: int | Numbers) -> Numbers:
-    """Return numbers times powers of two, also beyond the range of a single factor."""
+    """Return numbers times powers of two, also powers out of the range of a single factor."""
     if not np.iscomplexobj(numbers):
         return np.ldexp(numbers, exponents)
     made = np.empty_like(numbers)
@@ -232,7 +235,7 @@ def _times_power(numbers: Numbers, exponents: int | Numbers) -> Numbers:
 
 
 def _stored(A: Matrix) -> tuple[Numbers, float]:
-    """Return the entries of a matrix as a dense array, and the largest sum of sizes of a column."""
+    """Return a matrix as a dense array, and its 1-norm."""
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     indptr, indices, data = (
         np.asarray(a) for a in A.executor.transfer(rows.indptr, rows.indices, rows.data).read()
@@ -260,12 +263,12 @@ class _System:
     b : array, shape (n, k)
         The right-hand sides.
     norm_b, threshold : array, shape (k,)
-        Their norms, and the norms that residuals have to reach.
+        The norms of ``b``, and the residual norms to reach, for each column.
     dtype : dtype
         Of the solution.
     exponents : array of int, shape (k,)
-        Of the powers of two that the columns of ``b``, their norms and thresholds are multiplied
-        by.
+        Exponents of the powers of two by which the columns of ``b``, ``norm_b`` and ``threshold``
+        are scaled.
     """
 
     matrix: SmallMatrix
@@ -276,7 +279,7 @@ class _System:
     exponents: Numbers
 
     def unscaled(self, x: Numbers) -> Numbers | None:
-        """Return the solution of the system itself; None if its digits leave the range."""
+        """Return the solution without the scaling; None if its digits leave the dtype's range."""
         powers = self.matrix.exponent - self.exponents
         if not powers.any():
             return x
@@ -287,7 +290,7 @@ class _System:
 
 
 def _system(A: LinOp, b: Any, rtol: float, atol: float) -> _System | None:
-    """Return a small system as dense arrays, None if its values are extreme."""
+    """Return a small system as dense arrays; None if its values cannot be scaled into range."""
     if not isinstance(A, Matrix) or A.partition is not None:
         return None
     if A.dtype.name not in PRECISION:
@@ -336,8 +339,8 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
     Returns
     -------
     Result or None
-        None if the system is not small, not regular, or the tolerance is not met: other methods
-        have to solve it.
+        None if the system is not small or not regular, or if the tolerance is not met: other
+        methods have to solve it.
     """
     began = time.perf_counter()
     system = _system(A, b, rtol, atol)
@@ -364,15 +367,15 @@ def solve_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
 
 
 def shortest_of_small(A: LinOp, b: Any, rtol: float, atol: float) -> Result | None:
-    """Return the shortest solution of a small singular system by singular values.
+    """Return the shortest solution of a small singular system, by singular values.
 
     The parameters are as in :func:`solve_small`.
 
     Returns
     -------
     Result or None
-        None if the system is not small, the matrix not singular, or ``b`` not in its range: other
-        methods have to solve it.
+        None if the system is not small, the matrix is not singular, or ``b`` is not in its range:
+        other methods have to solve it.
     """
     began = time.perf_counter()
     system = _system(A, b, rtol, atol)
@@ -403,7 +406,7 @@ def _result(
     tried: AttemptRecord,
     began: float,
 ) -> Result | None:
-    """Return the result of a solve by dense arrays that converged; None if ``x`` loses digits."""
+    """Return the result of a dense solve that converged; None if ``x`` loses digits."""
     solution = system.unscaled(x)
     if solution is None:
         return None

@@ -1,8 +1,8 @@
 """CG that estimates the condition number and the error of its solution from its own scalars.
 
-CG carries the Cholesky factor of the tridiagonal matrix of the Lanczos process. The norm of the
-inverse of that factor is followed by one vector that is extended by an element in each iteration,
-so that a few scalars suffice and no vector is read.
+CG computes the Cholesky factor of the tridiagonal matrix of the Lanczos process. To track the norm
+of the inverse of that factor, one vector is extended by an element in each iteration; its few
+scalars suffice, and no vector of length n is read.
 
 References
 ----------
@@ -28,10 +28,10 @@ from ..driver.workspace import Workspace
 from ..krylov.cg import Cg, require_positive
 from ..preconditioners import Jacobi
 
-#: ``inverse`` is the square of the norm of the inverse factor, and so one over the smallest
-#: eigenvalue; ``last`` is that of its last row, ``cross`` the product of this row with the vector
-#: that attains ``inverse``. ``most`` and ``top`` are the largest ``inverse`` and the largest value
-#: of the diagonal of the tridiagonal matrix since the solve began, over all restarts.
+#: ``inverse`` is the squared norm of the inverse factor, the reciprocal of the smallest eigenvalue;
+#: ``last`` is the squared norm of its last row, ``cross`` the product of this row with the vector
+#: that attains ``inverse``. ``most`` and ``top`` are the maxima over the solve, including all
+#: restarts, of ``inverse`` and of the diagonal of the tridiagonal matrix.
 step = Steps(
     "estimating",
     vectors="r z p q",
@@ -51,7 +51,7 @@ def start(w: Workspace) -> None:
 
 @step
 def curvature(w: Workspace) -> None:
-    """Set pq = <p, q>, and extend the factor by a row: ``inverse`` is the largest there is."""
+    """Set pq = <p, q>, and extend the factor by a row; update ``inverse`` and ``last``."""
     w.pq = dot(w.p, w.q)
     require_positive(w, w.pq)
     gamma = real(w.rho) / real(w.pq)
@@ -77,12 +77,12 @@ def curvature(w: Workspace) -> None:
 
 
 class Estimates(NamedTuple):
-    """Estimates for one system, of the worst column.
+    """Estimates for one system: the values of its worst column.
 
     Attributes
     ----------
     condition : float
-        Of the condition number of the matrix, scaled by its diagonal where ``M`` is Jacobi.
+        The condition number of the matrix, which is scaled by its diagonal if ``M`` is Jacobi.
     error : float
         An estimate from above of the relative error of the solution.
     """
@@ -92,25 +92,25 @@ class Estimates(NamedTuple):
 
 
 class EstimatingCg(Cg):
-    """Conjugate gradients with the scalars of the estimates; its ``M`` is None or Jacobi."""
+    """Conjugate gradients that also computes the estimates; ``M`` is None or Jacobi."""
 
     START: ClassVar[Step] = start
     CURVATURE: ClassVar[Step] = curvature
 
     def allocate(self, work: Workspace) -> None:
-        """Allocate the scalars in addition."""
+        """Allocate the scalars of the estimates as well."""
         super().allocate(work)
         work.array("extremes", (2, work.k), real_dtype(work.dtype))
         work.most, work.top = work.extremes[0], work.extremes[1]
         work.make(step)
 
     def begin(self, work: Workspace) -> None:
-        """Forget the estimates of an earlier solve."""
+        """Reset the estimates of the previous solve."""
         super().begin(work)
         self.executor.run(vector.fill, work.extremes, 0.0)
 
     def estimated(self, result: Result) -> Result:
-        """Return the result of the last solve with estimates, under CG's name."""
+        """Add the estimates to the result of the last solve, which names ``Cg`` as its solver."""
         if not result.converged or min(result.column_iterations.tolist(), default=0) < 1:
             return changed(result, solver=Cg.__name__)
         found = self._estimates(result)
@@ -142,16 +142,16 @@ class EstimatingCg(Cg):
 
 
 def _in_inner_product(norms: list[float], squares: list[float], result: Result) -> list[float]:
-    """Return the norms of the residuals in M's inner product.
+    """Estimate the norms of the residuals in M's inner product.
 
     Parameters
     ----------
     norms : list of float, length k
         Euclidean norms of the residuals.
     squares : list of float, length k
-        The squares of the norms in M's inner product, of the iteration before.
+        Squared norms in M's inner product one iteration earlier.
     result : Result
-        Has the Euclidean norms of that iteration.
+        The result of the solve: its history has the Euclidean norms of that iteration.
     """
     history = result.residuals.reshape(result.residuals.shape[0], -1)
     found = []
@@ -162,7 +162,7 @@ def _in_inner_product(norms: list[float], squares: list[float], result: Result) 
 
 
 def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = None) -> list[float]:
-    """Return the norms of columns, in the inner product of the inverse of M if that is given."""
+    """Return the norms of columns, in the inner product of M's inverse if it is given."""
     with np.errstate(all="ignore"):
         squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
         if inverse is not None:
@@ -172,7 +172,7 @@ def _lengths(x: np.ndarray[Any, Any], inverse: np.ndarray[Any, Any] | None = Non
 
 
 def _of_column(norm: float, inverse: float, top: float, length: float, eps: float) -> Estimates:
-    """Return the estimates of one column; an error that is no number counts as rounding."""
+    """Return the estimates of one column; an error that is not finite counts as rounding."""
     error = norm * inverse / length if length else inf
     error = min(max(error, eps), 1.0) if isfinite(error) else eps
     return Estimates(max(top * inverse, 1.0), error)

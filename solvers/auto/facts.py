@@ -15,72 +15,75 @@ from ...core.host_rows import reduced_rows
 from ...core.operands import as_column
 from ...core.operations import coarsen, facts, structure, summary, values, vector
 
-#: How many units of rounding an entry may differ from its mirror image, as ``facts.symmetry`` has
-#: it.
+#: Number of unit roundoffs by which an entry may differ from its mirror image, as in
+#: ``facts.symmetry``.
 SLACK = 8
 
-#: Rows of a matrix of which the balance of its rows is asked; smaller ones are solved at once.
+#: Count the balanced rows of a matrix with at least this many rows. Smaller matrices are solved at
+#: once.
 LARGE = 256
 
-#: The sum of the entries off the diagonal of a balanced row, relative to its diagonal. Below 0.9
-#: the condition of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations; above 1
-#: the matrix is likely to be indefinite.
+#: Range of the ratio of off-diagonal row sum to diagonal entry in a balanced row. Below 0.9, the
+#: condition number of the scaled matrix is at most 19, and CG with Jacobi takes 20 iterations;
+#: above 1, the matrix is probably indefinite.
 BALANCE = (0.9, 1.001)
 
-#: The part of balanced rows from which on a matrix looks elliptic. Rows at a boundary are not
-#: balanced: 31 % of the rows of a grid of 17^3 points.
+#: A matrix looks elliptic if more than this fraction of its rows is balanced. Rows at a boundary
+#: are not balanced: 31 % of the rows of a grid of 17^3 points.
 ELLIPTIC = 0.5
 
-#: Units of rounding, for each entry of a row, that a sum of zero may be away from zero.
+#: A sum counts as zero if it is at most this many unit roundoffs per entry of a row.
 SUM_SLACK = 4
 
-#: Entries on the host up to which NumPy adds them up: compiled calls take longer.
+#: Matrices on the host with at most this many entries are summed by NumPy: compiled calls take
+#: longer.
 FEW_ENTRIES = 50_000
 
-#: Entries up to which one thread of the host looks at them in one pass: it takes 1.0 ms for 175,000
-#: of a Markov chain and 2.5 ms for 199,200 of a symmetric matrix, passes for each property 3.6 and
-#: 2.5 ms, and 0.7 ms for the bound that the one pass finds as well, on one core of a Xeon.
+#: One thread of the host finds all facts in a single pass over matrices with at most this many
+#: entries. On one core of a Xeon, this takes 1.0 ms for 175,000 entries of a Markov chain and 2.5
+#: ms for 199,200 entries of a symmetric matrix. Separate passes take 3.6 and 2.5 ms, plus 0.7 ms
+#: for the bound that the single pass also finds.
 ONE_PASS = 200_000
 
-#: Rows below which the structure of a pattern is not looked at: everything is quick.
+#: Skip the structural analysis of matrices with fewer rows: every method is fast for them.
 SMALL = 1500
 
-#: The largest row sum of ``|D^-1 A|`` from which on the sums of rows are looked at.
+#: Examine the signs of row sums only if the largest row sum of ``|D^-1 A|`` exceeds this value.
 WAVES = 2.002
 
-#: The operations that compute the properties.
+#: The operations that compute the facts.
 FACTS_RUN = ("csr.diagonal", "facts", "coarsen.balanced")
 
 
 @dataclass(frozen=True)
 class SystemFacts:
-    """A few numbers that say which methods fit a square matrix.
+    """A few numbers that indicate suitable methods for a square matrix.
 
     Attributes
     ----------
     rows : int
-        How many.
+        Number of rows.
     hermitian : bool
         Whether the matrix equals its conjugate transpose to rounding.
     positive : int
-        Values of the diagonal with a positive real part.
+        Number of diagonal values with a positive real part.
     not_invertible : int
-        Values of the diagonal without an inverse: zeros, above all.
+        Number of diagonal values without an inverse, in particular zeros.
     balanced : int
-        Rows with entries that nearly add up to zero, the diagonal positive and most others
-        negative, as in a discretized elliptic equation; 0 for small matrices, where it is not
-        computed.
+        Number of rows with a nearly zero sum, a positive diagonal and mostly negative other
+        entries, as in a discretized elliptic equation. It is not computed for small matrices, where
+        it is 0.
     annihilates_constants : bool
         Whether a Hermitian matrix with a positive diagonal maps constants to zero, to rounding.
     negative_for_constants : bool
-        Whether ``x^H A x`` of such a matrix is negative for constant ``x``: it is indefinite.
+        Whether ``x^H A x`` of such a matrix is negative for constant ``x``: then it is indefinite.
     constant_diagonal : bool
-        Whether all values of the diagonal are equal: Jacobi changes nothing.
+        Whether all diagonal values are equal, so that Jacobi has no effect.
     leans_indefinite : bool
         Whether most rows of a small Hermitian matrix with a constant diagonal have a negative sum,
-        as the matrices of waves have: it is likely to be indefinite.
+        as in wave problems: it is probably indefinite.
     bound : float or None
-        The largest row sum of ``|D^-1 A|``, where it was found together with the others.
+        The largest row sum of ``|D^-1 A|``, if it was computed together with the other facts.
     """
 
     rows: int
@@ -96,7 +99,7 @@ class SystemFacts:
 
     @property
     def may_be_definite(self) -> bool:
-        """Whether nothing speaks against a Hermitian positive definite matrix."""
+        """Whether no fact contradicts a Hermitian positive definite matrix."""
         definite = self.hermitian and self.positive == self.rows
         return definite and not self.negative_for_constants
 
@@ -112,13 +115,13 @@ class SystemFacts:
 
 
 def find_facts(A: Matrix) -> SystemFacts:
-    """Return the facts about a square matrix; a few numbers leave its device, no array."""
+    """Return the facts about a square matrix; only a few numbers are copied from its device."""
     if A.partition is not None:
         return _facts_of_group(A)
     rows: Csr = A.T if A.format == "csc" else A.asformat("csr")
     found = _in_one_pass(rows) or _one_by_one(rows)
     if rows is not A and found.bound is not None and A.format == "csc":
-        found = replace(found, bound=None)  # that of columns
+        found = replace(found, bound=None)  # the bound for columns
     if not found.may_be_definite or not found.rows:
         return found
     annihilates, negative = _on_constants(rows)
@@ -130,10 +133,10 @@ def find_facts(A: Matrix) -> SystemFacts:
 
 
 def _in_one_pass(A: Csr) -> SystemFacts | None:
-    """Return the facts about a matrix of few entries, without the constants.
+    """Return the facts about a matrix with few entries, except those about constant vectors.
 
-    None for others, for rows that are not sorted or have duplicates, and for values that are not
-    finite.
+    None for other matrices, for rows that are unsorted or have duplicates, and for values that are
+    not finite.
     """
     executor, real = A.executor, real_dtype(A.dtype)
     if not 0 < A.nnz <= ONE_PASS or A.dtype.name not in summary.square.dtypes:
@@ -158,7 +161,7 @@ def _in_one_pass(A: Csr) -> SystemFacts | None:
 
 
 def _one_by_one(A: Csr) -> SystemFacts:
-    """Return the facts about a matrix, without the constants."""
+    """Return the facts about a matrix, computed separately, except for constant vectors."""
     diagonal = _facts_of_diagonal(A)
     found = SystemFacts(
         A.shape[0],
@@ -173,11 +176,11 @@ def _one_by_one(A: Csr) -> SystemFacts:
 
 
 def _on_constants(A: Csr) -> tuple[bool, bool]:
-    """Return whether constants are mapped to zero, and whether ``x^H A x`` is negative for them."""
+    """Return whether ``A x = 0``, and whether ``x^H A x < 0``, for constant ``x``."""
     executor, n, real = A.executor, A.shape[0], real_dtype(A.dtype)
     eps = float(np.finfo(real).eps)
     if executor.xp is np and A.nnz <= FEW_ENTRIES:
-        # an upper bound of the slack: most matrices need no product
+        # an upper bound of the slack: it saves the product for most matrices
         bound = SUM_SLACK * eps * A.nnz * float(np.abs(A.data).sum())
         with np.errstate(invalid="ignore"):  # infinities of both signs
             if float(A.data.sum().real) > bound:
@@ -218,9 +221,9 @@ class _Diagonal(NamedTuple):
     not_invertible, positive : int
         As in :class:`SystemFacts`.
     constant : bool
-        Whether it has one value.
+        Whether all values are equal.
     first : complex or None
-        Its first value; None without rows.
+        The first value; None without rows.
     """
 
     not_invertible: int
@@ -235,7 +238,7 @@ class _Share(NamedTuple):
     Attributes
     ----------
     diagonal : _Diagonal
-        Of its own rows.
+        The facts about the diagonal of its rows.
     balanced : int
         As in :class:`SystemFacts`.
     differs : bool
@@ -248,10 +251,10 @@ class _Share(NamedTuple):
 
 
 def _facts_of_group(A: Any) -> SystemFacts:
-    """Return the facts about a matrix that a group shares; all members must ask.
+    """Return the facts about a matrix that a group shares; all members must call this.
 
-    Its conjugate transpose is made on the host, since the mirror images of entries belong to other
-    members.
+    The conjugate transpose is computed on the host, since the mirror images of entries belong to
+    other members.
     """
     diagonal = _facts_of_diagonal(A.own_block)
     own, mirrored = A.host_rows(), A.H.host_rows()
@@ -292,7 +295,7 @@ def is_hermitian(A: Csr) -> bool:
     """Return whether the matrix equals its conjugate transpose to rounding."""
     if A.nnz == 0:
         return True
-    if A.executor.xp is np:  # long rows take no longer there, and no entry looks for its row
+    if A.executor.xp is np:  # rows of any length are fast on the host, without searches
         return is_hermitian_by_rows(A.without_duplicates())
     disorder, mismatch = _symmetry(A)
     if disorder:
@@ -305,7 +308,7 @@ def is_hermitian(A: Csr) -> bool:
 
 
 def is_hermitian_by_rows(A: Csr) -> bool:
-    """Return the same of a matrix with short rows, which are sorted and without duplicates."""
+    """Return the same for a matrix with sorted short rows without duplicates."""
     mismatch = A.executor.zeros((1,), np.int64)
     A.executor.run(facts.mirrored, *row_bounds(A), A.indices, A.data, mismatch)
     return int(A.executor.to_host(mismatch)[0]) == 0

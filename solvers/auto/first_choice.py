@@ -1,4 +1,4 @@
-"""The method that ``wl.solve`` would try first, without a solve."""
+"""The method that ``wl.solve`` would try first, found without a solve."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .plan import Question, planned
 from .properties import Hints
 from .rectangular import scaling_of
 
-#: The tolerance of ``wl.solve`` where none is given.
+#: The default tolerance of ``wl.solve``.
 RTOL = 1e-5
 
 
 @dataclass(frozen=True)
 class FirstChoice:
-    """A method with its preconditioner, and the reasons.
+    """A method with its preconditioner, and the reasons for this choice.
 
     Parameters
     ----------
     method : str
-        Its name, as ``wl.solve`` takes it.
+        Name of the method, as ``wl.solve`` accepts it.
     M : str
-        The preconditioner; empty without one.
+        Name of the preconditioner; empty without one.
     notes : list of str
-        The notes that the result of a solve would begin with.
+        The first notes that the result of a solve would have.
     """
 
     method: str
@@ -39,7 +39,7 @@ class FirstChoice:
 def first_choice(A: Matrix) -> FirstChoice:
     """Return the method that ``wl.solve(A, b)`` would try first for one right-hand side.
 
-    It asks for the facts and the plan as a solve does, and keeps them with the matrix.
+    Facts and plan are computed as in a solve, and kept with the matrix.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
-"""Data that functional calls keep with a matrix, so that the next call does not set up anew.
+"""Data that functional calls keep with a matrix, to skip the set-up in the next call.
 
-``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` make a solver each time they are called. The expensive
-parts are in its workspaces: arrays, recorded iterations, CUDA graphs. They are kept with ``A`` and
-freed with it, as long as they are small; solves of systems that are not small take longer than
-setting up.
+``wl.solve(A, b)`` and ``wl.linalg.cg(A, b)`` create a solver in every call. Its workspaces are
+expensive: arrays, recorded iterations, CUDA graphs. Small workspaces are kept with ``A`` and freed
+with it. For larger systems, the set-up takes less time than the solve.
 """
 
 from __future__ import annotations
@@ -35,72 +34,75 @@ if TYPE_CHECKING:
     from ..driver.workspace import Workspace
     from .dense import SmallMatrix
 
-#: Bytes of workspaces that are kept with one matrix, or as many as its own if they are more and it
-#: is not lean. That is GMRES, with cycles of 30, for 250,000 unknowns in float64, of which a cycle
-#: takes longer than setting up; CG for a 7-point stencil takes three quarters of the matrix.
+#: Upper bound in bytes of the workspaces that are kept with one matrix; the size of the matrix if
+#: that is larger, unless the matrix is lean. The bound suffices for GMRES with cycles of 30 and
+#: 250,000 unknowns in float64, of which one cycle takes longer than the set-up. CG for a 7-point
+#: stencil needs three quarters of the size of the matrix.
 LIMIT = 64 * 2**20
 
-#: Vectors of a workspace at most, without the vectors of a cycle; bytes of a value at most.
+#: Upper bounds of the vectors of a workspace, without the vectors of a cycle, and of the bytes of a
+#: value.
 VECTORS, LARGEST_VALUE = 256, 16
 
-#: Types of options by which a solver is found again.
+#: Types of options that may be part of a solver's cache key.
 _PLAIN_KINDS = (int, float, str, type(None))
 _PLAIN = frozenset(_PLAIN_KINDS)
 
-#: The largest number of kinds of solvers, with their preconditioners, with workspaces kept with one
-#: matrix.
+#: Upper bound of the kinds of solvers, each with its preconditioner, for which workspaces are kept
+#: with one matrix.
 KINDS = 8
 
-#: Types of members of workspaces that hold no arrays, or refer to arrays of other members.
+#: Types of workspace attributes that hold no arrays, or refer to arrays of other attributes.
 _WITHOUT_BYTES = frozenset((int, float, str, type(None), Iteration, Replay, Cycles))
 
-#: Entries on the host up to which NumPy looks at them: a compiled call takes longer.
+#: NumPy checks arrays on the host with at most this many values: a compiled call takes longer.
 FEW_ENTRIES = 10_000
 
 Free = dict[tuple[str, int], "list[Workspace]"]
 
 
 class Kept:
-    """The solvers' store of one matrix.
+    """The data that solvers keep with one matrix.
 
     Attributes
     ----------
     twin : Matrix
-        Stands for the matrix in the kept data: a reference to the matrix itself would keep it, and
-        the memory of its device, until the garbage collector finds the cycle.
+        Represents the matrix in the kept data. A reference to the matrix itself would keep it, and
+        its device memory, alive until the garbage collector finds the cycle.
     own : int
-        Bytes of the matrix, which the kept data may take as well; 0 for a lean one.
+        Size of the matrix in bytes, an alternative limit of the kept data; 0 for a lean matrix.
     """
 
     def __init__(self, A: Matrix) -> None:
-        #: Free workspaces by the class of the solver, its cycle and its preconditioner.
+        #: Free workspaces, by solver class, cycle length and preconditioner.
         self.workspaces: OrderedDict[Any, Free] = OrderedDict()
         self._alive = ref(A)
         self.own = 0 if getattr(A, "is_lean", False) else int(A.nbytes)
         self.version = A._values_version
         self.lock = Lock()
         self.facts: SystemFacts | None = None
-        #: Whether the values are finite, and constants are a null space; None until it is asked.
+        #: Whether the values are finite, and the null space of constants; None until requested.
         self.finite: bool | None = None
         self.null: Any = None
-        #: Why the matrix is singular, "" if nothing says so; None until it is asked.
+        #: Why the matrix is singular, "" without a sign of it; None until requested.
         self.singular: str | None = None
         self.preconditioners: OrderedDict[str, Preconditioner] = OrderedDict()
-        #: Solvers by their class, the name of their preconditioner and their options.
+        #: Solvers, by class, name of the preconditioner and options.
         self.solvers: OrderedDict[Any, KrylovSolver] = OrderedDict()
-        #: The result of :meth:`_held` at the last check of the workspaces.
+        #: The result of :meth:`_held` when the workspaces were last trimmed.
         self.trimmed: list[int] = []
-        #: The choices of ``wl.solve`` for these values, by question.
+        #: Plans of ``wl.solve`` for the current values, by question.
         self.choices: dict[Any, Any] = {}
         #: Data that depend on the pattern alone.
         self.structure: dict[str, Any] = {}
-        #: The candidate that solved the last system, with its limit of iterations, by question.
+        #: The candidate that solved the last system, with its iteration limit, by question.
         self.winners: dict[Any, Any] = {}
-        #: Direct solvers of small factors, by their options.
+        #: Direct solvers with small factors, by options.
         self.direct: dict[Any, Direct] = {}
-        #: A small matrix as a dense one.
+        #: The matrix as a dense one, if it is small.
         self.small: SmallMatrix | None = None
-        #: Preconditioners of users, by identity: a reference that does not keep them, and a twin.
+        #: Preconditioners that users passed, by identity: a weak reference, a twin, and the version
+        #: of the values.
         self.operands: dict[int, tuple[ref[Matrix], Matrix, int]] = {}
 
     @cached_property
@@ -111,13 +113,13 @@ class Kept:
         return A._twin()
 
     def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
-        if python_ends():  # modules may be empty by then, and memory goes with the process
+        if python_ends():  # modules may already be cleared, and exit frees the memory
             return
         for free in self.workspaces.values():
             _release(free)
 
     def follow(self, A: Matrix) -> None:
-        """Update data that depend on values."""
+        """Drop or update the data that depend on values, if these changed."""
         version = A._values_version
         if version == self.version:
             return
@@ -128,7 +130,7 @@ class Kept:
             self.choices.clear()
             self.winners.clear()
             self.direct.clear()
-            self.solvers.clear()  # they may have found something out about the old values
+            self.solvers.clear()  # they may hold results about the old values
             for name, made in list(self.preconditioners.items()):
                 if not _follows(made):
                     del self.preconditioners[name]
@@ -137,7 +139,7 @@ class Kept:
             self.version = version
 
     def preconditioner(self, M: Any) -> tuple[Any, Any]:
-        """Return the solver's argument for ``M``, and its name in keys; None if it has none."""
+        """Return the solver's argument for ``M``, and its name in keys; None if it has no name."""
         if M is None:
             return None, ()
         if isinstance(M, str):
@@ -182,7 +184,7 @@ class Kept:
     def solver(
         self, kind: type[KrylovSolver], M: Any, name: Any, options: dict[str, Any]
     ) -> KrylovSolver:
-        """Return a solver for the matrix, one that was made before if there is one."""
+        """Return a solver for the matrix: a kept one if possible."""
         for value in options.values():
             if type(value) not in _PLAIN and not (
                 isinstance(value, _PLAIN_KINDS) or _is_value(value)
@@ -207,14 +209,14 @@ class Kept:
             self.choices[asked] = found
 
     def free(self, kind: type[KrylovSolver], cycle: int | None, name: Any) -> Free:
-        """Return the workspaces of a kind of solver, to take from and to give back to."""
+        """Return the free workspaces of one kind of solver."""
         with self.lock:
             found = self.workspaces.setdefault((kind, cycle, name), {})
             self.workspaces.move_to_end((kind, cycle, name))
         return found
 
     def trim(self) -> None:
-        """Free the data over the limits, the longest unused first."""
+        """Free the data that exceed the limits, the least recently used first."""
         with self.lock:
             if self._surely_fits() or self._held() == self.trimmed:
                 return
@@ -227,12 +229,12 @@ class Kept:
             used = {key[2] for key in self.workspaces}
             self.operands = {n: o for n, o in self.operands.items() if n in used}
             for key in [key for key in self.solvers if isinstance(key[1], int)]:
-                if key[1] not in self.operands:  # its memory must be freed
+                if key[1] not in self.operands:  # its memory must be freed as well
                     del self.solvers[key]
             self.trimmed = self._held()
 
     def _surely_fits(self) -> bool:
-        """Return whether the most that the workspaces can hold is below the limit."""
+        """Return whether an upper bound of the workspaces' bytes is below the limit."""
         if self.operands or len(self.workspaces) > KINDS:
             return False
         if any(isinstance(key[1], int) for key in self.solvers):
@@ -248,19 +250,19 @@ class Kept:
         return max(LIMIT, self.own)
 
     def _held(self) -> list[int]:
-        """Return how many workspaces there are of each kind and size, and how many there may be."""
+        """Return the limit, and the number of workspaces of each kind and size."""
         free = self.workspaces.values()
         return [self._limit(), *[len(works) for sizes in free for works in sizes.values()]]
 
     def _drop(self, name: Any) -> None:
-        """Drop the solvers and the workspaces with a preconditioner."""
+        """Drop the solvers and the workspaces that use a preconditioner."""
         for key in [key for key in self.solvers if key[1] == name]:
             del self.solvers[key]
         for key in [key for key in self.workspaces if key[2] == name]:
             _release(self.workspaces.pop(key))
 
     def _drop_copies(self, *names: Any) -> None:
-        """Drop workspaces that hold operators of another dtype: copies of old values."""
+        """Drop workspaces with operators of another dtype: these copies have old values."""
         for key in self.workspaces:
             if names and key[2] not in names:
                 continue
@@ -274,7 +276,7 @@ class Kept:
 
 
 def kept_with(A: Matrix) -> Kept:
-    """Return the store of a matrix, up to date with its values; made when first asked for."""
+    """Return the kept data of a matrix, for its current values; created on first use."""
     found: Kept | None = A.__dict__.get("_for_solvers")
     if found is None:
         found = A.__dict__.setdefault("_for_solvers", Kept(A))
@@ -284,7 +286,7 @@ def kept_with(A: Matrix) -> Kept:
 
 
 def kept_direct(A: LinOp, options: dict[str, Any]) -> Direct:
-    """Return a direct solver of a matrix; its factors are kept with the matrix if they are small.
+    """Return a direct solver for a matrix; small factors are kept with the matrix.
 
     Raises
     ------
@@ -305,7 +307,7 @@ def kept_direct(A: LinOp, options: dict[str, Any]) -> Direct:
 
 
 def is_finite(A: Matrix) -> bool:
-    """Return whether a matrix has neither NaN nor Inf; found once for its values."""
+    """Return whether a matrix has neither NaN nor Inf; computed once for its values."""
     kept = kept_with(A)
     if kept.finite is None:
         data = A.asformat("csr").data
@@ -318,32 +320,32 @@ def is_finite(A: Matrix) -> bool:
 
 
 def facts_of(A: Matrix) -> SystemFacts:
-    """Return the facts about a square matrix; found once for its values."""
+    """Return the facts about a square matrix; computed once for its values."""
     kept = kept_with(A)
     if kept.facts is None:
         A.executor.compile_ahead(FACTS_RUN, A.dtype)
         kept.facts = find_facts(A)
         if kept.facts.bound is not None:
-            kept.finite = True  # it was found in one pass, which takes no others
+            kept.finite = True  # the single pass refuses matrices with NaN or Inf
     return kept.facts
 
 
 class borrowed_solver:
-    """A solver for one solve, with the data of earlier calls for this matrix.
+    """Context manager: a solver for one solve, with the kept data of the matrix.
 
-    A class, because a solve of few iterations is over in the time of some generators.
+    It is a class because a solve of few iterations takes no longer than some generators.
 
     Parameters
     ----------
     kind : type
         The class of the solver.
     A : LinOp
-        The operator; only matrices keep something.
+        The operator; data are kept with matrices only.
     M : str, Settings, LinOp, callable or None
         The preconditioner.
     **options
-        Of the solver. They may differ from call to call: the kept data depend on the cycle's length
-        alone.
+        Options of the solver. They may differ from call to call: of all options, the kept
+        workspaces depend on the cycle length only.
     """
 
     def __init__(self, kind: type[KrylovSolver], A: LinOp, M: Any = None, **options: Any) -> None:
@@ -373,15 +375,15 @@ class borrowed_solver:
 
 
 def _is_value(option: Any) -> bool:
-    """Return whether an option is a criterion of wollemi's, which compares by its settings."""
+    """Return whether an option is a criterion of the package, which compares by its settings."""
     return isinstance(option, Criterion) and linear(option) is not None
 
 
 def _follows(made: Preconditioner) -> bool:
-    """Let a preconditioner follow its matrix; False if recordings of it are out of date.
+    """Update a preconditioner to new values; return False if recordings of it are out of date.
 
-    Recorded iterations hold the arrays of a preconditioner, which Jacobi overwrites in place, and
-    constants, such as the bounds of a polynomial.
+    Recorded iterations hold constants, such as the bounds of a polynomial, and the arrays of a
+    preconditioner. Only Jacobi updates its arrays in place.
     """
     if type(made) is not Jacobi:
         return False
@@ -404,7 +406,7 @@ def _all(free: Free) -> Iterator[Workspace]:
 
 
 def _nbytes(work: Workspace, A: Matrix) -> int:
-    """Return the bytes of a workspace, measured once; the matrix itself is not its own."""
+    """Return the bytes of a workspace without the matrix, measured once."""
     known: int | None = work.__dict__.get("_nbytes")
     if known is None:
         known, seen = 0, {id(A)}

@@ -21,49 +21,52 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
-#: The tolerance of the least squares solution in relation to that of the system, and its range.
+#: The tolerance of LSMR is TIGHTER times the tolerance of the system, limited to [LEAST, MOST].
 TIGHTER, LEAST, MOST = 1e-3, 1e-12, 1e-8
 
-#: Iterations for each unknown, and at most; the fewest where dense factors are the alternative.
+#: Iteration limit of LSMR: PER_ROW times the unknowns, at most AT_MOST. A time limit, such as the
+#: time of dense factors, lowers this limit, but not below AT_LEAST.
 PER_ROW, AT_MOST, AT_LEAST = 20, 5000, 300
 
-#: Entries of a dense matrix, times its shorter side, up to which orthogonal factors are made where
-#: iterations do not converge: 2000 rows; and the seconds for each of that product.
+#: If iterations do not converge, compute dense orthogonal factors of matrices with
+#: ``m n min(m, n)`` up to DENSE_WORK, which is a square matrix of 2000 rows. DENSE_SECONDS is the
+#: estimated time for each unit of this product.
 DENSE_WORK, DENSE_SECONDS = 8.1e9, 4e-10
 
-#: Units of rounding, times the root of the longer side, below which the part of a column that is
-#: independent of the others counts as zero.
+#: The component of a column that is orthogonal to the other columns counts as zero below this many
+#: unit roundoffs, times the square root of the larger dimension.
 RANK = 10.0
 
-#: A solution that differs more from its rounding to its dtype is out of the range of the dtype.
+#: A solution has left the range of its dtype if rounding it to the dtype causes a larger relative
+#: difference.
 LOST = 1e-3
 
-#: Products with the matrix in an iteration of LSMR.
+#: Matrix products in an iteration of LSMR.
 PRODUCTS = 3.0
 
 
 def shortest(
     A: Matrix, b: Any, x0: Any, rtol: float, atol: float, seconds: float | None = None
 ) -> Result:
-    """Minimize ``|A x - b|`` by LSMR, which finds the shortest solution from zero.
+    """Minimize ``|A x - b|`` by LSMR, which finds the shortest solution from a zero guess.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
         The matrix.
     b, x0 : array, shape (n,) or (n, k)
-        Right-hand sides, and where to start; None for zero.
+        Right-hand sides, and the initial guess; None for zero.
     rtol, atol : float
         The tolerance of the system.
     seconds : float, optional
-        About how long it may take.
+        Approximate time limit.
 
     Returns
     -------
     Result
-        A column converged if its residual meets the tolerance of the system; it ends as *least
-        squares* if the residual is the least there is. Where LSMR does not come to an end, dense
-        orthogonal factors of a matrix of up to 2000 rows do.
+        A column has converged if its residual meets the tolerance of the system; it ends as *least
+        squares* if the residual is minimal but larger. If LSMR reaches its iteration limit, dense
+        orthogonal factors solve systems of up to 2000 rows.
     """
     tolerance = float(np.clip(TIGHTER * rtol, LEAST, MOST))
     most = min(PER_ROW * A.shape[0], AT_MOST)
@@ -101,7 +104,7 @@ def shortest(
 
 
 def fits_densely(A: Matrix, seconds: float | None = None) -> bool:
-    """Return whether dense orthogonal factors of a matrix take a few seconds, or some, at most."""
+    """Return whether dense orthogonal factors take a few seconds, or at most ``seconds``."""
     m, n = A.shape
     most = DENSE_WORK if seconds is None else min(DENSE_WORK, seconds / DENSE_SECONDS)
     return float(m) * n * min(m, n) <= most
@@ -133,8 +136,8 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     Returns
     -------
     x, norms, rank : array of shape (n, k), array, int
-        Of the columns' residuals, and the numerical rank. The norm of a column is NaN if its
-        solution overflows the dtype, or loses its digits near zero.
+        The solution, the residual norms of its columns, and the numerical rank. The norm of a
+        column is NaN if its solution overflows the dtype or loses digits to underflow.
 
     References
     ----------
@@ -150,7 +153,7 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
     matrix[np.repeat(np.arange(A.shape[0]), np.diff(indptr)), indices] = data
     unit = RANK * float(np.finfo(data.dtype).eps) * float(np.sqrt(max(A.shape)))
     sides = np.asarray(block).astype(np.result_type(wide, block.dtype))
-    size = _sizes(sides)  # squares of columns of this size are in range
+    size = _sizes(sides)  # columns scaled by this have squares in range
     x, _, rank, _ = lstsq(
         matrix, sides / size, cond=unit, lapack_driver="gelsy", check_finite=False
     )
@@ -163,20 +166,20 @@ def dense_shortest(A: Matrix, block: Numbers, dtype: Any) -> tuple[Numbers, Numb
 
 
 def column_norms(columns: Numbers) -> Numbers:
-    """Return the norms of columns on the host, also where their squares are out of range."""
+    """Return the norms of columns on the host, also if their squares are out of range."""
     size = _sizes(columns)
     return np.linalg.norm(columns / size, axis=0) * size
 
 
 def _sizes(columns: Numbers) -> Numbers:
-    """Return powers of two near the largest elements of columns; 1 for columns without a size."""
+    """Return powers of two near the largest elements of columns; 1 for zero or infinite ones."""
     largest = np.abs(columns).max(axis=0, initial=0.0)
     usable = (largest > 0) & np.isfinite(largest)
     return np.where(usable, 2.0 ** np.floor(np.log2(np.where(usable, largest, 1.0))), 1.0)
 
 
 def _by_factors(A: Matrix, b: Any, found: Result, threshold: Numbers) -> Result:
-    """Return the least squares solution by dense factors, of all columns."""
+    """Return the least squares solution of all columns by dense factors."""
     began = time.perf_counter()
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     x, norm, rank = dense_shortest(A, block, np.asarray(found.x).dtype)

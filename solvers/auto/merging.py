@@ -1,4 +1,4 @@
-"""The columns of two results in one."""
+"""Combine the columns of two results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...core.small_values import as_dtype
 
 
 def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Result:
-    """Return ``new`` with some columns of ``old`` in place of its own."""
+    """Return ``new`` with the columns ``keep`` of ``old`` instead of its own."""
     executor, edge = A.executor, edge_of(A)
     newer, older = edge.enter(new=new.x, old=old.x)
     assert newer is not None and older is not None
@@ -47,6 +47,6 @@ def merged(old: Result, new: Result, keep: list[int], A: LinOp, b: Any) -> Resul
 
 
 def take(executor: Any, into: Any, source: Any, columns: list[int]) -> None:
-    """Copy columns of one block into another one."""
+    """Copy columns of one block into another."""
     for c in columns:
         executor.run(vector.axpby, source[:, c : c + 1], into[:, c : c + 1], 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""The method that a user asks for: a name, a class, settings, or a solver."""
+"""The requested method: a name, a class, settings, or a solver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AUTO, DIRECT = "auto", "direct"
 
 
 class SolveLimits(NamedTuple):
-    """The values that end a solve, as for ``wl.solve``."""
+    """The arguments of ``wl.solve`` that end a solve."""
 
     rtol: float
     atol: float
@@ -29,7 +29,7 @@ class SolveLimits(NamedTuple):
 
 
 def belongs_to(name: str, value: Any) -> str:
-    """Return the words that say which method or preconditioner has an option, or nothing.
+    """Return a hint on the method or preconditioner that has an option; empty if none has.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def belongs_to(name: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class AskedMethod:
-    """A method with its preconditioner and options.
+    """A requested method with its preconditioner and options.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class AskedMethod:
     kind : type or None
         The class; None for ``"auto"``.
     M : object
-        The preconditioner, ``"auto"`` if nothing is said of it.
+        The preconditioner; ``"auto"`` if it was not given.
     options : mapping
         Further options of the solver.
     """
@@ -73,14 +73,15 @@ class AskedMethod:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def without_limits(self, given: SolveLimits) -> tuple[AskedMethod, SolveLimits]:
-        """Return the method without its limits, and all limits: limits of settings come first.
+        """Return the method without its limits, and all limits; limits of settings take precedence.
 
-        ``atol`` of a least squares solver is a tolerance of its own rules, and no limit of a norm.
+        ``atol`` of a least squares solver belongs to its own stopping rules: it is not a limit of
+        the residual norm, and stays an option.
 
         Raises
         ------
         InvalidArgument
-            If the method has a tolerance, which ``stop`` of the call would replace.
+            If the method sets a tolerance, and ``stop`` of the call would replace it.
         """
         if not self.options:
             return self, given
@@ -97,61 +98,62 @@ class AskedMethod:
 
     @cached_property
     def settings(self) -> str | Settings:
-        """The argument of ``wl.solve`` for this method, with its preconditioner apart."""
+        """The argument ``method`` of ``wl.solve`` for this method, without its preconditioner."""
         return self.name if self.kind is None else Settings(self.kind, dict(self.options))
 
     @cached_property
     def is_auto(self) -> bool:
-        """Whether the method is to be chosen."""
+        """Whether ``wl.solve`` is to choose the method."""
         return self.kind is None
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether both the method and the preconditioner are to be chosen."""
+        """Whether ``wl.solve`` is to choose both method and preconditioner."""
         return self.is_auto and isinstance(self.M, str) and self.M == AUTO
 
     @cached_property
     def is_direct(self) -> bool:
-        """Whether it is the direct solver."""
+        """Whether the method is the direct solver."""
         return self.kind is not None and issubclass(self.kind, Direct)
 
     @cached_property
     def is_least_squares(self) -> bool:
-        """Whether it is for matrices of any shape."""
+        """Whether the method is a least squares solver, which accepts matrices of any shape."""
         return self.kind is not None and issubclass(self.kind, LeastSquaresSolver)
 
     @property
     def owns_M(self) -> bool:
-        """Whether the preconditioner is that of the class."""
+        """Whether the preconditioner is the default of the method's class."""
         own = getattr(self.kind, "OWN_M", None)
         return own is not None and isinstance(self.M, str) and own == self.M
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether names alone say it, so that the plan for them can be kept."""
+        """Whether names alone define the method, so that its plan can be kept."""
         known = self.kind is None or self.name in (DIRECT, *SOLVERS)
         return known and not self.options and isinstance(self.M, (str, type(None)))
 
 
-#: The question of most calls: everything is to be chosen.
+#: The request of most calls: everything is to be chosen.
 OPEN = AskedMethod(AUTO, None, AUTO)
 
 
 def asked_method(method: Any, M: Any) -> AskedMethod:
-    """Return the method that is asked for.
+    """Return the requested method.
 
     Parameters
     ----------
     method : str, type, Settings or solver
         ``"auto"``, ``"direct"``, the name of a solver, also with options (``"idr:s=8"``), its
-        class, settings such as ``Gmres(restart=50)``, or a solver that was made for another matrix.
+        class, settings such as ``Gmres(restart=50)``, or a solver that was created for another
+        matrix.
     M : object
-        The preconditioner; ``"auto"`` leaves that of settings, and the class's own.
+        The preconditioner; ``"auto"`` selects the one of the settings, or the default of the class.
 
     Raises
     ------
     InvalidArgument
-        If nothing has that name or no such option, or it is nothing of these.
+        If the name or an option is unknown, or if ``method`` has another type.
     """
     if isinstance(method, str):
         open_ = isinstance(M, str) and M == AUTO == method
@@ -189,7 +191,7 @@ def _named(method: str, M: Any) -> AskedMethod:
         unknown = InvalidArgument(
             f"no method is called {name!r}; {hint(name, known)}known: {', '.join(sorted(known))}"
         )
-        # a note, which the command line leaves out: it has no classes to register
+        # the command line omits notes: it has no classes to register
         unknown.add_note("One of your own has a name after wl.solvers.register(cls)")
         raise unknown
     if options:
@@ -198,7 +200,7 @@ def _named(method: str, M: Any) -> AskedMethod:
 
 
 def _default_M(kind: type, M: Any) -> Any:
-    """Return the preconditioner, that of the class where it has one by default."""
+    """Return the preconditioner: the default of the class, if ``M`` is "auto" and there is one."""
     if not (isinstance(M, str) and M == AUTO):
         return M
     if not getattr(kind, "TAKES_M", True):

@@ -1,7 +1,7 @@
-"""Systems with a Laplacian: each component of the pattern has the constants as its null space.
+"""Systems with a Laplacian: the null space is spanned by the constants of each component.
 
-Such a system has a solution if the right-hand side adds up to zero in each component. The remaining
-part cannot be reduced by any ``x``, so that the verdict is known at once.
+Such a system has a solution if the right-hand side sums to zero in each component of the pattern.
+No ``x`` reduces the remaining part, so that the verdict is known in advance.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from .methods import AskedMethod
 
 Numbers = np.ndarray[Any, Any]
 
-#: The part of the tolerance that a right-hand side may have in the null space.
+#: A right-hand side is compatible if its norm in the null space is at most this fraction of the
+#: threshold.
 COMPATIBLE = 0.5
 
 
-#: The solver with errors along the null space: its factors are of a singular matrix.
+#: Name of the solver with errors along the null space: it factorizes a singular matrix.
 BY_FACTORS = "Direct"
 
 
 @dataclass(frozen=True)
 class ConstantNullSpace:
-    """The constants of the components of a pattern.
+    """The null space of a matrix that is spanned by the constants of each component.
 
     Attributes
     ----------
     labels : array of int, shape (n,)
         The component of each row.
     sizes : array of int, shape (components,)
-        The rows of each.
+        Number of rows of each component.
     is_whole : bool
-        Whether the matrix is known to have no further null vectors.
+        Whether the matrix is known to have no other null vectors.
     """
 
     labels: Numbers
@@ -52,7 +53,7 @@ class ConstantNullSpace:
     is_whole: bool = True
 
     def means(self, block: Numbers) -> Numbers:
-        """Return the part of a block in the null space: the mean over each component."""
+        """Return the projection of a block onto the null space: the mean over each component."""
         parts = [self._mean(np.ascontiguousarray(column)) for column in block.T]
         return np.stack(parts, axis=1) if parts else block
 
@@ -65,12 +66,12 @@ class ConstantNullSpace:
 
 
 def constant_null_space(A: LinOp, asked: AskedMethod) -> ConstantNullSpace | None:
-    """Return the null space of a Hermitian matrix that maps constants to zero, None of others.
+    """Return the null space of a Hermitian matrix that maps constants to zero, else None.
 
-    Only where method and preconditioner are to be chosen. With a positive diagonal and other
-    entries that are not positive the matrix is semidefinite, and there are no further null vectors.
-    Other matrices, such as those of finite elements of degree two, may be indefinite; constants
-    stay out of their range.
+    The null space is used only if method and preconditioner are to be chosen. If the diagonal is
+    positive and no other entry is, the matrix is semidefinite and has no further null vectors.
+    Other matrices, such as those of quadratic finite elements, may be indefinite; constants are
+    still orthogonal to their range.
     """
     if not asked.is_open or not isinstance(A, Matrix) or A.partition is not None:
         return None
@@ -110,7 +111,7 @@ def solve_projected(
     rtol: float,
     atol: float,
 ) -> Result:
-    """Solve with the null space taken out of ``b`` and ``x``.
+    """Solve the system with the null space projected out of ``b`` and ``x``.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def solve_projected(
     null : ConstantNullSpace
         Its null space.
     solve : callable
-        Solves for a right-hand side, with ``x0``, ``rtol`` and ``atol``.
+        Called as ``solve(b, x0, rtol=, atol=)``.
     b : array, shape (n,) or (n, k)
         Right-hand sides.
     rtol, atol : float
@@ -128,16 +129,16 @@ def solve_projected(
     Returns
     -------
     Result
-        The solution without constants, which is the shortest one if there are no further null
-        vectors. Where ``b`` is not in the range it is a least squares solution, and the verdict
-        says so.
+        The solution with mean zero in each component. It is the shortest one if there are no
+        further null vectors. If ``b`` is not in the range, it is a least squares solution, and the
+        verdict says so.
     """
     block = np.asarray(A.executor.to_host(as_block(A.executor, b, A.shape[0], "b")))
     left_over = null.means(block)
     size, left = np.linalg.norm(block, axis=0), np.linalg.norm(left_over, axis=0)
     threshold = np.maximum(rtol * size, atol)
     start = np.zeros(block.shape, block.dtype)
-    # of the norm of b that is left, so that both parts together meet the tolerance
+    # fractions of the thresholds, so that both parts together meet the tolerance
     least = float(np.min(threshold[threshold > 0], initial=np.inf))
     atol = 0.8 * least if np.isfinite(least) else atol
     found = solve(block - left_over, start, rtol=0.8 * rtol, atol=atol)
@@ -151,7 +152,7 @@ def solve_projected(
     worst = float((left / np.where(size > 0, size, 1.0)).max(initial=0.0))
     notes = _notes(found, null, worst if unmet.any() else 0.0, bool(unmet.all()))
     attempts = list(found.attempts)
-    if attempts and Stop.LEAST_SQUARES in stops:  # its residual was that of b in the range
+    if attempts and Stop.LEAST_SQUARES in stops:  # it solved for the part of b in the range
         outcome = Stop.LEAST_SQUARES.sentence.partition(":")[0]
         attempts[-1] = replace(attempts[-1], reason=outcome)
     one = np.ndim(b) == 1
@@ -172,7 +173,7 @@ def solve_projected(
 
 
 def _notes(found: Result, null: ConstantNullSpace, outside: float, all_outside: bool) -> list[str]:
-    """Return the notes on a solution without its constants; ``outside`` is the part of ``b``."""
+    """Return the notes on a projected solution; ``outside`` is a fraction of the norm of b."""
     kept = without(found.notes, Topic.LONGER)
     if found.solver == BY_FACTORS:
         kept = without(kept, Topic.ERROR)

@@ -1,4 +1,4 @@
-"""A criterion that ends an attempt where another candidate is expected to be done sooner."""
+"""A stopping criterion that ends an attempt when another candidate is expected to finish sooner."""
 
 from __future__ import annotations
 
@@ -11,65 +11,71 @@ import numpy as np
 
 from ...core.stopping import Criterion, State
 
-#: The part of the time of the other candidate that an attempt has without a promising residual,
-#: and with a residual that hardly falls.
+#: Give up an attempt without a promising residual after this fraction of the other candidate's
+#: time: PART, or down to HOPELESS_PART if the residual hardly falls.
 PART, HOPELESS_PART = 0.35, 0.12
 
-#: How many times the time of the other candidate the rest may take for the whole of that part: it
-#: shrinks as the rest grows.
+#: The fraction stays at PART while the expected remaining time is at most this multiple of the
+#: other candidate's time, and is inversely proportional to it beyond.
 UNCERTAIN = 3.0
 
-#: Seconds between two looks at the residual, and the part of the time of another candidate where
-#: that is less.
+#: Time between two observations of the residual: BETWEEN seconds, or the fraction BETWEEN_PART of
+#: the other candidate's time if that is less.
 BETWEEN, BETWEEN_PART = 1.5e-3, 0.06
 
-#: How many times the expected iterations an attempt has where their number is known.
+#: If the number of iterations is known, allow this multiple of it.
 LONGER = 1.25
 
-#: How many times the time of the other candidate the rest of these iterations may take.
+#: Within the known iterations, continue while the remaining ones take at most this multiple of the
+#: other candidate's time.
 EXPECTED = 1.3
 
-#: How many times that time the residual must promise in the last fifth of them.
+#: In the last fifth of the known iterations, continue only while the remaining time that the
+#: residual predicts is at most this multiple of the other candidate's time.
 SLOW = 2.5
 
-#: Looks at the residual before it is judged, for small systems, and iterations.
+#: Judge the residual after LOOKS observations (LOOKS_OF_SMALL for small systems) and JUDGED
+#: iterations.
 LOOKS, LOOKS_OF_SMALL, JUDGED = 4, 3, 10
 
-#: Iterations before the other candidates are found, and seconds that are expected of these; the
-#: part of the time of another candidate where that is less.
+#: Estimate the other candidates after FIRST iterations of the first candidate, or after more
+#: iterations that take FIRST_SECONDS seconds in all, or the fraction FIRST_PART of another
+#: candidate's time if that is less.
 FIRST, FIRST_SECONDS, FIRST_PART = 30, 1.2e-3, 0.12
 
-#: How many times the logarithm of the reduction so far may be missing for a solve that goes on
-#: without a look at the other candidates.
+#: Continue without estimating the other candidates while the logarithm of the remaining reduction
+#: is at most this multiple of the logarithm of the reduction so far.
 NEAR = 0.5
 
-#: Iterations that are timed: the first ones include preparations.
+#: Compare the observed with the estimated time per iteration after this many iterations: the first
+#: ones include preparations.
 TIMED = 20
 
-#: Roundings of a residual that is larger than the threshold divided by this stay in later ones: no
-#: iteration of the same solve meets the tolerance (G. L. G. Sleijpen and H. A. van der Vorst,
-#: Reliable updated residuals in hybrid Bi-CG methods, Computing 56, 1996).
+#: Rounding errors of a residual larger than the threshold divided by EPS remain in later residuals:
+#: no further iteration meets the tolerance (G. L. G. Sleijpen and H. A. van der Vorst, Reliable
+#: updated residuals in hybrid Bi-CG methods, Computing 56, 1996).
 EPS = float(np.finfo(np.float64).eps)
 
-#: How many times the first residual such a residual is at least: others fall again.
+#: Only a residual of at least this multiple of the initial one counts as diverged: smaller ones may
+#: fall again.
 GROWN = 1e6
 
-#: The fewest and the most iterations between two looks.
+#: Bounds of the number of iterations between two observations.
 FEWEST, MOST = 1, 256
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The other candidates.
+    """Estimates of the other candidates.
 
     Attributes
     ----------
     alternative : float
         Estimated seconds of the cheapest other candidate.
     iterations : float
-        Expected iterations of this one, 0 where they are not known.
+        Expected iterations of the running candidate, 0 if they are not known.
     better : bool
-        Whether the other one is clearly better.
+        Whether another candidate is clearly better.
     """
 
     alternative: float
@@ -78,28 +84,29 @@ class Outlook:
 
 
 class Patience(Criterion):
-    """Ends a solve if the rest is expected to take longer than another candidate in all.
+    """Ends a solve whose remaining iterations take longer than another candidate in total.
 
-    The set-up does not count: it is over. The rest is that of a residual that goes on falling as it
-    did in the second half of the iterations so far.
+    The set-up does not count: its time is spent. The remaining time assumes that the residual
+    continues to fall at its rate over the second half of the iterations so far.
 
     Parameters
     ----------
     alternative : float
-        Estimated seconds of the other candidate, from its set-up to its solution.
+        Estimated seconds of the other candidate, including its set-up.
     per_iteration : float
-        Estimated seconds of an iteration: observed seconds scale ``alternative``.
+        Estimated seconds of an iteration. The ratio of the observed to the estimated time scales
+        ``alternative``.
     rtol, atol : float
         The tolerance of the residual.
     iterations : float
-        The expected number of iterations where that is known, 0 elsewhere: the residual is not
-        judged before.
+        The expected number of iterations if it is known, else 0. The residual is not judged before
+        it is reached.
     outlook : callable, optional
-        Finds the other candidates after :data:`FIRST` iterations or more, by which easy systems are
-        solved, for the expected seconds of the rest and the iterations so far. None lets the solve
-        go on; it is asked again after that number of iterations.
+        Estimates the other candidates from the expected remaining seconds and the iterations so
+        far. It is called after :data:`FIRST` iterations or more, by which easy systems are solved.
+        None continues the solve; the next call follows after as many iterations again.
     quickest : float
-        Seconds that another candidate takes at least: looks are more frequent if these are few.
+        Lower bound of another candidate's seconds: if it is small, observations are more frequent.
     """
 
     def __init__(
@@ -115,9 +122,11 @@ class Patience(Criterion):
         self.alternative, self.per_iteration = alternative, per_iteration
         self.iterations, self._outlook = iterations, outlook
         self.rtol, self.atol = rtol, atol
-        #: Estimates of the first candidate are good, and its residuals erratic between near looks.
+        #: Estimates of the first candidate are reliable, and its residuals are erratic over few
+        #: iterations.
         self._is_first = outlook is not None
-        #: The observed time of an iteration over the estimated one, as a power of two.
+        #: Observed time of an iteration divided by the estimated one, rounded down to a power of
+        #: two.
         self._slower = 1.0
         look = FIRST_PART * quickest
         self._looks = LOOKS_OF_SMALL if np.isfinite(quickest) else LOOKS
@@ -127,17 +136,17 @@ class Patience(Criterion):
             self._usual, self.every = self.every, _within(first, FIRST)
         #: Whether this criterion ended the solve.
         self.gave_up = False
-        #: Whether the residual grew so far that no later one can meet the tolerance.
+        #: Whether the residual grew so much that no further iteration can meet the tolerance.
         self.diverged = False
-        #: The expected seconds of the rest when it was last asked.
+        #: The last estimate of the remaining seconds.
         self.rest = np.inf
-        #: The observed time of an iteration over the estimated one.
+        #: Observed time of an iteration divided by the estimated one.
         self.scale = 1.0
         self._seconds: list[float] = []
         self._missing: list[float] = []
 
     def done(self, state: State) -> bool:
-        """Return whether another candidate is expected to be done sooner."""
+        """Return whether another candidate is expected to finish sooner, or the solve diverged."""
         threshold = np.maximum(np.maximum(self.rtol * state.norm_b, self.atol), 1e-300)
         with np.errstate(all="ignore"):
             least = np.maximum(threshold / EPS, GROWN * state.initial_norm)
@@ -189,12 +198,12 @@ class Patience(Criterion):
             self.scale = min(max(times, 0.5), 2.0)
 
     def _period(self, alternative: float) -> int:
-        """Return the iterations between two looks, at the observed speed where it is known."""
+        """Return the iterations between two observations, at the observed speed if it is known."""
         seconds = min(BETWEEN, BETWEEN_PART * alternative)
         return _within(seconds / max(self.per_iteration * self._slower, 1e-9), FEWEST)
 
     def _look(self, seconds: float, ratio: np.ndarray[Any, Any]) -> None:
-        """Record the missing reduction: the best so far, since some residuals are erratic."""
+        """Record the smallest remaining reduction so far, since some residuals are erratic."""
         missing = log(float(np.fmax.reduce(ratio, axis=None, initial=1.0)))
         self._seconds.append(seconds)
         self._missing.append(min([missing, *self._missing[-1:]]))
@@ -210,5 +219,5 @@ class Patience(Criterion):
 
 
 def _within(count: float, least: int) -> int:
-    """Return a number of iterations between two looks."""
+    """Limit a number of iterations between two observations to its bounds."""
     return int(min(max(count, least), MOST))

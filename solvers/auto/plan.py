@@ -1,4 +1,4 @@
-"""The candidates for a question of a user: which matrix, method, preconditioner and limits."""
+"""The candidates for a question: a matrix with a requested method, preconditioner and limits."""
 
 from __future__ import annotations
 
@@ -32,24 +32,25 @@ from .pool import Pool
 from .properties import Hints, Properties
 from .restarts import WHOLE_BASIS, about_restart, asked_restart, restart_for
 
-#: Numbers in a basis of GMRES of a last attempt, when others have failed, up to which it is not
-#: restarted: 2900 unknowns and one column.
+#: When other candidates have failed, run GMRES without restarts if its basis has at most this many
+#: values over all columns: 2900 unknowns and one column.
 LAST_BASIS = 2**23
 
-#: Rows of a matrix that a group shares from which on multigrid comes first, iterations of CG with
-#: Jacobi before multigrid for smaller ones, and iterations with multigrid.
+#: For a matrix that a group shares, multigrid comes first from ROWS_FOR_MULTIGRID rows on. Smaller
+#: ones first run WORTH_A_HIERARCHY iterations of CG with Jacobi. CYCLES is the iteration limit of
+#: CG with multigrid.
 ROWS_FOR_MULTIGRID, WORTH_A_HIERARCHY, CYCLES = 150**3, 500, 200
 
-#: The first methods that need a Hermitian preconditioner.
+#: Methods that need a Hermitian preconditioner, and may be the first choice.
 HERMITIAN = ("cg", "minres")
 
-#: M for a diagonal with values that have no inverse.
+#: Jacobi replaces diagonal values without an inverse by this value.
 REPLACEMENT = 1.0
 
 
 @dataclass(frozen=True)
 class Question:
-    """The user's request, as far as the candidates depend on it."""
+    """The parts of a user's request that determine the candidates."""
 
     asked: AskedMethod
     columns: int
@@ -62,7 +63,7 @@ class Question:
 
     @property
     def unlimited(self) -> bool:
-        """Whether neither iterations nor a criterion limit the work."""
+        """Whether neither ``maxiter`` nor ``stop`` limits the solve."""
         return not (self.counted or self.stops)
 
 
@@ -74,23 +75,23 @@ class SolvePlan:
     operator: LinOp | None
     notes: list[str]
     first: list[Candidate]
-    #: Makes the candidates that are tried when all others have failed.
+    #: Creates the candidates that are tried when all others have failed.
     tail: Callable[[], list[Candidate]] = list
-    #: The first candidate of the pool and the cycle length of GMRES, where there is a pool.
+    #: The first candidate of the pool and the cycle length of GMRES; None without a pool.
     pooled: tuple[Candidate, int] | None = None
     key: Any = None
-    #: Seconds in which the preconditioner was made for the plan; 0 where the plan was kept.
+    #: Seconds spent on building the preconditioner for the plan; 0 for a kept plan.
     setup_seconds: float = 0.0
 
     def pool(self) -> Pool | None:
-        """Return the candidates that are taken by their expected time, if there are any."""
+        """Return the candidates that are tried in the order of expected time, if there are any."""
         if self.pooled is None:
             return None
         assert isinstance(self.operator, Matrix)
         return _pool(self.operator, self.question, *self.pooled)
 
     def winner(self) -> list[Candidate]:
-        """Return the candidate that solved the last system with this matrix, if it is known."""
+        """Return the candidate that solved the last system with this matrix, if there was one."""
         if self.key is None or self.pooled is None:
             return []
         found = kept_with(self.operator).winners.get(self.key)  # type: ignore[arg-type]
@@ -104,7 +105,7 @@ class SolvePlan:
         return (first.method, first.label) != (winner.method, winner.label)
 
     def keep(self, attempts: Attempts) -> None:
-        """Keep the candidate that solved the system, for the next one."""
+        """Keep the candidate that solved the system, for the next system."""
         if self.key is None or attempts.winner is None or self.pooled is None:
             return
         winner = attempts.winner
@@ -117,7 +118,7 @@ class SolvePlan:
 
 
 def planned(operator: LinOp, question: Question) -> SolvePlan:
-    """Return the candidates; kept with the values of a matrix."""
+    """Return the plan for a question; it is kept with the values of a matrix."""
     asked = question.asked
     plain = asked.is_plain and isinstance(question.restart, (int, type(None)))
     plain = plain and not question.hints.given
@@ -129,7 +130,7 @@ def planned(operator: LinOp, question: Question) -> SolvePlan:
                type(question.restart), question.counted, question.stops,
                question.effort)  # fmt: skip  # True is 1, and not a length
         known = kept_with(operator).choices.get(key)  # type: ignore[arg-type]
-        # members of a group ask in every solve whether the values of all are finite
+        # members of a group check together in every solve that all values are finite
         if known is not None and operator.partition is None:
             return _known(known, operator, key)
     if not _has_finite_entries(operator, asked):
@@ -139,7 +140,7 @@ def planned(operator: LinOp, question: Question) -> SolvePlan:
     found = _plan(operator, question)
     if not keeps:
         return found
-    # the plan must not keep the matrix, which keeps the plan
+    # the matrix keeps the plan: the plan must not refer to the matrix
     kept_with(operator).keep_choice(  # type: ignore[arg-type]
         key, replace(found, operator=None, setup_seconds=0.0)
     )
@@ -148,16 +149,16 @@ def planned(operator: LinOp, question: Question) -> SolvePlan:
 
 
 def _known(plan: SolvePlan, operator: LinOp, key: Any) -> SolvePlan:
-    """Return a plan that was kept without its matrix, for the next solve with that."""
-    # field by field: a copy with changes takes four times as long
+    """Return a kept plan with its matrix, for the next solve."""
+    # field by field: ``replace`` takes four times as long
     first, tail, pooled = plan.first, plan.tail, plan.pooled
     return SolvePlan(plan.question, operator, plan.notes, first, tail, pooled, key)
 
 
 def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:
-    """Return whether a matrix has neither NaN nor Inf; all members of a group must ask."""
+    """Return whether a matrix has neither NaN nor Inf; all members of a group must call this."""
     if asked.is_open and isinstance(A, Matrix) and A.partition is None and A.shape[0] == A.shape[1]:
-        facts_of(A)  # needed next; of small matrices it says this too
+        facts_of(A)  # needed next; for small matrices it also checks the values
     if isinstance(A, SharedCsr):
         data = A.own_block.data.reshape(-1, 1)
         if not data.size:
@@ -167,7 +168,7 @@ def _has_finite_entries(A: LinOp, asked: AskedMethod) -> bool:
 
 
 def _plan(operator: LinOp, question: Question) -> SolvePlan:
-    """Return the candidates, and notes on the first."""
+    """Return the plan for a question."""
     asked, restart = question.asked, question.restart
     if asked.is_direct:
         direct = Candidate(DIRECT, options=dict(asked.options))
@@ -192,7 +193,7 @@ def _plan(operator: LinOp, question: Question) -> SolvePlan:
         about_method = f"{about_method}, but M is not Hermitian, as cg and minres need it"
     bare = False
     if asked.is_auto and facts is not None and not facts.may_be_definite and "minres" in methods:
-        # Jacobi of such a diagonal is not positive definite, as the M of MINRES must be
+        # Jacobi with such a diagonal is not positive definite, as M of MINRES must be
         bare = facts.hermitian and facts.positive < facts.rows
         if methods[0] == "minres" and bare:
             about_M = ["M: none at first, since that of minres must be positive definite"]
@@ -209,7 +210,7 @@ def _plan(operator: LinOp, question: Question) -> SolvePlan:
 
 
 def _stated(facts: SystemFacts | None, hints: Hints) -> SystemFacts | None:
-    """Return properties; statements of a user replace computed ones."""
+    """Return the facts with the user's hints, which take precedence."""
     if facts is None:
         return None
     if hints.positive_definite:
@@ -232,20 +233,21 @@ def columns_of(b: Any) -> int:
 
 
 def _facts(A: LinOp, method: str, M: Any) -> SystemFacts | None:
-    """Return the properties of the entries, if they are needed and there are entries."""
+    """Return the facts about the entries, if they are needed and the entries are known."""
     asked = method == "auto" or _is_auto(M)
     if not asked or A.shape[0] != A.shape[1]:
         return None
-    if hasattr(type(A), "host_rows"):  # a matrix that a group shares
+    if hasattr(type(A), "host_rows"):  # the type of a matrix that a group shares
         return find_facts(A)  # type: ignore[arg-type]
     return facts_of(A) if isinstance(A, Matrix) else None
 
 
 def _methods(method: str, facts: SystemFacts | None, whole: bool) -> tuple[list[str], str]:
-    """Return the methods to try in order, and why the first; ``whole`` if GMRES is not restarted.
+    """Return the methods in the order of trial, and the reason for the first one.
 
-    Hermitian indefinite matrices use MINRES first, and GMRES next if its basis fits: both minimize
-    the residual, and GMRES takes any ``M``.
+    ``whole`` says that GMRES is not restarted. For Hermitian indefinite matrices, MINRES comes
+    first, and GMRES second if its whole basis fits: both minimize the residual, and GMRES accepts
+    any ``M``.
     """
     if method != "auto":
         return [method], "as asked"
@@ -269,10 +271,11 @@ def _methods(method: str, facts: SystemFacts | None, whole: bool) -> tuple[list[
 
 
 def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
-    """Return ``M``, and whether it is not one fixed linear map.
+    """Return ``M``, and whether it varies between applications.
 
-    Settings are made here where that depends on them; functional calls keep the objects made for a
-    matrix, and otherwise they are returned in place of the settings.
+    If this depends on settings, their preconditioner is built here. Functional calls keep
+    preconditioners that are built for a matrix, so that the settings are returned; otherwise the
+    preconditioner itself is returned.
     """
     if _is_auto(M):
         return M, False
@@ -285,7 +288,7 @@ def _looked_at(M: Any, A: LinOp) -> tuple[Any, bool]:
 
 
 def _is_hermitian(M: Any, A: LinOp) -> bool:
-    """Return whether a preconditioner that was asked for is Hermitian, by two products."""
+    """Return whether a requested preconditioner is Hermitian, tested by two products."""
     if M is None or _is_auto(M) or A.partition is not None:
         return True
     if isinstance(M, Settings):
@@ -294,7 +297,7 @@ def _is_hermitian(M: Any, A: LinOp) -> bool:
 
 
 def _flexible(facts: SystemFacts | None) -> tuple[list[str], str]:
-    """Return the methods that take a varying ``M``, in order, and a note on the first."""
+    """Return the methods that accept a varying ``M``, in order, and a note on the first one."""
     if facts is not None and facts.hermitian and facts.may_be_definite:
         return ["fcg", "fgmres"], "fcg makes each direction orthogonal to the last one itself"
     return ["fgmres"], "fgmres keeps the vectors that M made"
@@ -303,9 +306,9 @@ def _flexible(facts: SystemFacts | None) -> tuple[list[str], str]:
 def _preconditioners(
     M: Any, facts: SystemFacts | None, about: str
 ) -> tuple[list[tuple[Any, str]], list[str]]:
-    """Return preconditioners to try in order with their labels, and notes on the first.
+    """Return preconditioners with their labels in the order of trial, and notes on the first.
 
-    ``about`` is the reason for an ``M`` that is not chosen here.
+    ``about`` is the reason for an ``M`` that the user or the method determines.
     """
     if not _is_auto(M):
         return [(M, _label(M))], [f"M: {_shown(M)}, {about}"]
@@ -328,14 +331,14 @@ def _preconditioners(
 
 
 def _label(M: Any) -> str:
-    """Return how a preconditioner is called in tables."""
+    """Return the name of a preconditioner in tables."""
     if M is None:
         return ""
     return M.name if isinstance(M, Settings) else type(M).__name__.lstrip("_").lower()
 
 
 def _shown(M: Any) -> str:
-    """Return how a preconditioner is called in notes."""
+    """Return the name of a preconditioner in notes."""
     if M is None:
         return "none"
     return repr(M) if isinstance(M, Settings) else type(M).__name__
@@ -379,13 +382,13 @@ def _in_turn(
     length: int,
     automatic: bool,
 ) -> SolvePlan:
-    """Return the candidates in the order in which they are tried.
+    """Return the plan of an automatic choice, with its candidates in the order of trial.
 
-    ``choices`` makes all of them, ``first`` is the first one.
+    ``choices`` creates all candidates, ``first`` is the first one.
 
-    Where the entries of the matrix are known and nothing but iterations is limited, they are taken
-    by their expected time. Elsewhere candidates that are likely to succeed, with few iterations,
-    come first.
+    If the entries of the matrix are known and only iterations are limited, candidates are tried in
+    the order of their expected time. Otherwise, the candidates that are likely to succeed come
+    first, with an iteration limit.
     """
     unlimited = question.unlimited
     known = isinstance(operator, Matrix) and operator.partition is None and facts is not None
@@ -400,7 +403,7 @@ def _in_turn(
 
 
 def _pool(operator: Matrix, question: Question, first: Candidate, length: int) -> Pool:
-    """Return the candidates for a matrix of which the entries are known."""
+    """Return the pool of candidates for a matrix with known entries."""
     kept = kept_with(operator)
     facts = _stated(facts_of(operator), question.hints)
     assert facts is not None
@@ -424,7 +427,7 @@ def _last(n: int, question: Question, make: Callable[[], list[Candidate]]) -> li
         ]
     if not question.unlimited or question.effort == "thorough":
         return [*last, *choices]
-    # the whole number of iterations for each of them takes too long
+    # the full number of iterations for every candidate takes too long
     whole = [c for c in choices if c.options.get("restart", 0) >= n]
     last += [replace(c, limit=2 * n) for c in whole]
     last += [replace(c, limit=SHORT, repeated=False) for c in choices if c not in whole]
@@ -432,10 +435,10 @@ def _last(n: int, question: Question, make: Callable[[], list[Candidate]]) -> li
 
 
 def _early(choices: list[Candidate], n: int, *, unlimited: bool) -> list[Candidate]:
-    """Return the candidates that are likely to succeed, with few iterations.
+    """Return the candidates that are likely to succeed, with iteration limits.
 
-    CG has the whole budget at once where it comes first: it does not converge where it is slow to.
-    CG is not tried early elsewhere.
+    CG has the whole budget if it is the first choice: where it converges slowly, it does not
+    converge at all. Otherwise, CG is not an early candidate.
     """
     early: list[Candidate] = []
     for choice in choices:
@@ -450,7 +453,7 @@ def _early(choices: list[Candidate], n: int, *, unlimited: bool) -> list[Candida
 
 
 def _with_multigrid(early: list[Candidate], rows: int) -> list[Candidate]:
-    """Return the candidates for a matrix that a group shares with multigrid among them."""
+    """Return the early candidates with multigrid among them, for a matrix that a group shares."""
     amg = Candidate(
         "cg", Settings(Amg, {}), "amg", limit=CYCLES, optional=True, needs_definite=True
     )
@@ -461,7 +464,7 @@ def _with_multigrid(early: list[Candidate], rows: int) -> list[Candidate]:
 
 
 def _fits_directly(A: LinOp) -> bool:
-    """Return whether the factors of a matrix are likely to fit into memory."""
+    """Return whether the factors of a matrix probably fit into memory."""
     if not isinstance(A, Matrix) or A.partition is not None:
         return False
     structure = kept_with(A).structure

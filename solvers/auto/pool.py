@@ -1,4 +1,4 @@
-"""The pool of candidates for a matrix, from which the cheapest one is taken in turn."""
+"""The pool of candidates for a matrix: repeatedly take the cheapest remaining one."""
 
 from __future__ import annotations
 
@@ -17,51 +17,57 @@ if TYPE_CHECKING:
     from ...core.formats import Matrix
     from .properties import Properties
 
-#: The fewest iterations of a first candidate.
+#: Lower bound of the iteration limit of a first candidate.
 FEWEST = 100
 
-#: The part of the time of a factorization that the first candidate for a small system has, and that
-#: of another one by the same estimate, which is too small for it.
+#: Time limit of a first candidate that is not stopped by time, as a multiple of the estimated time
+#: to factorize a small matrix. PART is for small matrices, LONGER_FACTORS for larger ones, for
+#: which this estimate is too low.
 PART, LONGER_FACTORS = 0.6, 2.4
 
-#: The share of the two largest entries of a row from which on large entries form lines.
+#: Large entries form lines if the two largest entries of a row have more than this share of the
+#: off-diagonal sum.
 OF_LINES = 0.95
 
-#: The guessed time of a factorization over that of counting the entries of its factors, before
-#: they are counted.
+#: Guessed time of a factorization, as a multiple of the time to count the entries of its factors,
+#: before they are counted.
 UNCOUNTED = 3.0
 
-#: The part of the time of a candidate that counting may take before it begins.
+#: Count the entries of the factors before a candidate starts only if this takes less than this
+#: fraction of the candidate's expected time.
 COUNTING_PART = 0.5
 
-#: Seconds of the structure of a pattern, and of an entry in it.
+#: Seconds of the structural analysis: a constant, and per entry of the matrix.
 STRUCTURE_CALL, STRUCTURE = 2e-4, 7e-9
 
-#: How much cheaper a candidate must be than CG with Jacobi to be taken before it.
+#: Prefer another candidate to the first one (such as CG with Jacobi) only if its expected time is
+#: below this fraction.
 CLEARLY = 0.8
 
-#: How many times the seconds of the structure the first candidate takes where the others are made
-#: before it begins.
+#: Create the other candidates before the first one starts if its expected time exceeds this
+#: multiple of the time of the structural analysis.
 TIMES_AT_ONCE = 4.0
 
-#: The same for a matrix that is not small, by the estimate of a factorization for small ones.
+#: The same fraction for the factorization of a matrix that is not small, by the estimate for small
+#: ones.
 HOPELESS = 0.33
 
-#: That of CLEARLY for small matrices on a device, where most of the time is that of calls.
+#: The same fraction as CLEARLY for small matrices on a device, where calls take most of the time.
 CLEARLY_ON_DEVICE = 0.6
 
-#: Iterations with multigrid at most, where the structure of the pattern is not looked at.
+#: Iteration limit of CG with multigrid if the pattern is not analyzed.
 EARLY_CYCLES = 150
 
-#: Iterations without a preconditioner that show whether the replaced values of a diagonal spoil it.
+#: Iterations without a preconditioner that show whether the replaced diagonal values slow down
+#: Jacobi.
 PROBED = 30
 
-#: Rows above which multigrid is tried for matrices that look like nothing it is made for.
+#: Try multigrid for more than this many rows even if the matrix resembles no known problem class.
 ROWS_OF_OTHERS = 5000
 
 
 class Pool:
-    """The candidates that are likely to succeed, and how long each is expected to take.
+    """The candidates that are likely to succeed, with their expected times.
 
     Parameters
     ----------
@@ -70,9 +76,9 @@ class Pool:
     properties : Properties
         Its properties.
     make : Candidates
-        Makes candidates with their estimates.
+        Creates the candidates with their estimates.
     first : Candidate
-        The method with the cheapest set-up.
+        The candidate with the cheapest set-up.
     direct : bool
         Whether the direct solver is allowed.
     """
@@ -88,20 +94,21 @@ class Pool:
     ) -> None:
         self.A, self.properties, self.make, self.first = A, properties, make, first
         self.allows_direct = direct
-        #: The iterations that an attempt needs, by its residual, over its expected ones.
+        #: Ratio of the iterations that an attempt needs, by its residual, to its expected
+        #: iterations.
         self.slowness = 1.0
         self._taken: set[CandidateKey] = set()
         self._small_matrix = A.shape[0] < SMALL
         self.looked = self.ready = self.is_second = False
-        #: Whether the first candidate asks for the others after some iterations. The residuals of
-        #: BiCGSTAB are erratic: for a small matrix the first few say nothing.
+        #: Whether the first candidate asks for the others after some iterations. Residuals of
+        #: BiCGSTAB are erratic: for a small matrix, the first ones are not conclusive.
         steady = first.method in ("cg", "minres")
         self.asks = make.on_host and (steady or not self._small_matrix)
         self._estimate_first()
         self.candidates = [self.first]
         if not make.on_host and A.shape[0] >= ONE_KERNEL_ROWS:
             self.candidates += self._early_multigrid()
-        #: Whether the first candidate is left for another one before it has begun.
+        #: Whether the first candidate is skipped for another one.
         self.hopeless = self._is_hopeless()
         # BiCGSTAB with Jacobi is quick for a triangular matrix without zeros on the diagonal
         self.substitutes = direct and bool(properties.facts.not_invertible)
@@ -119,9 +126,10 @@ class Pool:
             self.first = replace(self.first, limit=self._limit(self.first))
 
     def _is_hopeless(self) -> bool:
-        """Return whether a factorization is clearly better, where no clock is looked at.
+        """Return whether a factorization is clearly better than a first candidate without a clock.
 
-        The estimate is that of small matrices; a larger one must be hopeless in comparison with it.
+        The estimate is made for small matrices; for a larger matrix, the required advantage is
+        larger.
         """
         if not self.allows_direct or (self.asks and not self._small_matrix):
             return False
@@ -131,11 +139,11 @@ class Pool:
         return self._small().expected < times * self.seconds(self.first)
 
     def _is_worth_all(self) -> bool:
-        """Return whether the other candidates are made before the first one begins.
+        """Return whether the other candidates are created before the first one starts.
 
-        So where rows are out of order, where the diagonal has zeros and varies over magnitudes, and
-        where incomplete factors are exact: diffusion along a line takes as many iterations as it
-        has rows.
+        They are created if rows are out of order, if the diagonal has zeros and varies over orders
+        of magnitude, and for diffusion along a line: it takes as many iterations as the matrix has
+        rows, while its incomplete factors are exact.
         """
         if not self.asks:
             return False
@@ -146,21 +154,21 @@ class Pool:
         return unscaled or self.properties.is_out_of_order or self.make.is_along_a_line
 
     def _limit(self, first: Candidate) -> int:
-        """Return the iterations of a first candidate that looks at no clock."""
+        """Return the iteration limit of a first candidate that is not stopped by time."""
         times = PART if self._small_matrix else LONGER_FACTORS
         limit = max(int(times * self._small().expected / first.per_iteration), FEWEST)
         whole = first.options.get("restart", 0) >= self.A.shape[0]
         return max(limit, 2 * self.A.shape[0]) if whole else limit
 
     def _early_multigrid(self) -> list[Candidate]:
-        """Return multigrid for diffusion on a device, where CG runs without a look at a clock."""
+        """Return multigrid for diffusion on a device, where no clock stops CG."""
         facts = self.properties.facts
         suits = facts.may_be_definite and self.properties.looks_diffusive
         made = self._multigrid("cg") if suits else []
         return [replace(c, patient=False, limit=EARLY_CYCLES) for c in made]
 
     def prepare(self) -> None:
-        """Make the other candidates, with the structure of the pattern of a matrix not small."""
+        """Create the other candidates; analyze the structure if the matrix is not small."""
         if self.ready:
             return
         self.ready, self.looked = True, self.substitutes or not self._small_matrix
@@ -174,13 +182,14 @@ class Pool:
 
     @property
     def has_lines(self) -> bool:
-        """Whether large entries form lines, so that the levels say little of the iterations."""
+        """Whether large entries form lines: the levels then do not predict the iterations."""
         return self.make.on_host and self.properties.sample.lines > OF_LINES
 
     def least_without_structure(self) -> float:
         """Return the expected seconds of the cheapest other candidate, without the structure.
 
-        The structure takes as long as some iterations. The factors of a direct solver count as few.
+        The structural analysis takes as long as some iterations. The estimate for a direct solver
+        assumes little fill-in.
         """
         if self._small_matrix and self.allows_direct:
             return self.least_of_small()
@@ -190,11 +199,11 @@ class Pool:
 
     @property
     def seconds_of_structure(self) -> float:
-        """The estimated seconds of the structure of the pattern."""
+        """The estimated seconds of the structural analysis."""
         return STRUCTURE_CALL + STRUCTURE * self.A.nnz
 
     def least_of_small(self) -> float:
-        """Return the expected seconds of the factors of a small matrix, infinity for others."""
+        """Return the expected seconds to factorize a small matrix, infinity for other matrices."""
         if self._small_matrix and self.allows_direct:
             return self._small().expected
         return float("inf")
@@ -205,11 +214,11 @@ class Pool:
         return any(c is not self.first and self._clearly_better(c) for c in left)
 
     def _count(self, seconds: float) -> None:
-        # factors with more entries take longer than the time to beat
+        # with more entries than this, the factorization takes longer than ``seconds``
         self.properties.count_fill(4.0 * seconds / 25e-9 + 20.0 * self.A.nnz)
 
     def _direct(self) -> Candidate:
-        """Return the direct solver; it has a chance where nothing reliable is known of its fill."""
+        """Return the direct solver; its time is a guess until the fill-in is known."""
         counting = self.properties.counting_seconds
         if counting:
             guess = UNCOUNTED * counting
@@ -217,7 +226,7 @@ class Pool:
         return self.make.direct(self.properties.fill)
 
     def _small(self) -> Candidate:
-        """Return the direct solver of a small matrix, without an estimate of its factors."""
+        """Return the direct solver for a small matrix, without an estimate of its fill-in."""
         solved = self.make.rates.direct + self.make.rates.small * self.A.nnz
         return Candidate(DIRECT, setup=solved, per_iteration=0.1 * solved, iterations=1)
 
@@ -229,7 +238,7 @@ class Pool:
             minres = make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
             found += [*self._multigrid("cg"), make.factors("cg", needs_definite=True), minres]
         elif not facts.hermitian and not (make.on_host and self.properties.sample.units_vary):
-            found += self._multigrid("gmres")  # it adds rows up: their units must be alike
+            found += self._multigrid("gmres")  # multigrid adds rows: their units must agree
         if self._has_replaced_diagonal:
             found.append(self._probe())
         if not facts.not_invertible:
@@ -238,7 +247,7 @@ class Pool:
 
     @property
     def _has_replaced_diagonal(self) -> bool:
-        """Whether some zeros of the diagonal count as ones for Jacobi, of another unit perhaps."""
+        """Whether Jacobi replaces some zero diagonal values by 1, perhaps of another unit."""
         found = self.properties
         replaced = bool(found.facts.not_invertible) and self.first.M is not None
         return replaced and not found.facts.hermitian and not found.is_out_of_order
@@ -247,7 +256,7 @@ class Pool:
     def has_quick_probe(self) -> bool:
         """Whether the next candidate is the first method without a preconditioner.
 
-        It takes less time than the structure of the pattern.
+        It takes less time than the structural analysis.
         """
         waits = bool(self._taken) and not self.ready and len(self.candidates) == 1
         return waits and self._has_replaced_diagonal
@@ -258,7 +267,7 @@ class Pool:
         return self.candidates[-1]
 
     def _probe(self) -> Candidate:
-        """Return the first method without a preconditioner, with a few iterations."""
+        """Return the first method without a preconditioner, limited to a few iterations."""
         probe = self.make.jacobi(self.first.method, None)
         return replace(probe, iterations=PROBED, limit=PROBED, alike=0.0)
 
@@ -288,14 +297,14 @@ class Pool:
     def take(
         self, *, indefinite: bool, over: Container[CandidateKey], spent: float
     ) -> Candidate | None:
-        """Return the candidate among the remaining ones that is expected to finish first.
+        """Return the remaining candidate that is expected to finish first.
 
         Parameters
         ----------
         indefinite : bool
             Whether CG found that the matrix is not positive definite.
         over : container
-            The keys of candidates that need not be tried.
+            The keys of candidates to skip.
         spent : float
             Seconds that earlier attempts took.
         """
@@ -304,7 +313,7 @@ class Pool:
         if self.has_quick_probe:
             return self._taken_probe()
         if self._taken:
-            self.prepare()  # the quick way failed
+            self.prepare()  # the first candidate failed
         left = [c for c in self._left(indefinite=indefinite) if c.key not in over]
         if not left:
             return None
@@ -317,13 +326,13 @@ class Pool:
         return best
 
     def about(self, taken: Candidate) -> list[str]:
-        """Return the note on a candidate that is taken before the first one."""
+        """Return the note on a candidate that is taken instead of the first one."""
         if taken is self.first:
             return []
         return [f"{taken.name}: the estimate is lower than that of {self.first.name}"]
 
     def _is_counted_before(self, best: Candidate, left: list[Candidate], spent: float) -> bool:
-        """Count the entries of factors where that is worth it, and estimate them anew."""
+        """Count the entries of the factors if that is worth its time; update their estimate."""
         direct = next((c for c in left if c.method == DIRECT), None)
         if direct is None or not self._is_worth_counting(best):
             return False
@@ -333,10 +342,10 @@ class Pool:
         return True
 
     def _is_worth_counting(self, best: Candidate) -> bool:
-        """Return whether the factors are counted before the best candidate begins.
+        """Return whether to count the entries of the factors before the best candidate starts.
 
-        So where it is the direct solver itself, or one with an uncertain number of iterations that
-        takes longer than to count.
+        They are counted if it is the direct solver itself, or a candidate with an uncertain number
+        of iterations that takes longer than counting.
         """
         if best is self.first or not self.looked:
             return False
@@ -346,7 +355,7 @@ class Pool:
         return not best.trusted and counting < COUNTING_PART * self.seconds(best)
 
     def _minres(self) -> Candidate:
-        """Return MINRES in place of CG, which found at once that the matrix is indefinite."""
+        """Return MINRES instead of CG, which soon found that the matrix is indefinite."""
         self.is_second = True
         self.first = self.make.jacobi("minres", self.first.M, patient=True, needs_indefinite=True)
         self.candidates = [self.first]
@@ -354,7 +363,7 @@ class Pool:
         return self.first
 
     def seconds(self, candidate: Candidate) -> float:
-        """Return the expected seconds of a candidate, with the slowness that was observed."""
+        """Return the expected seconds of a candidate, corrected by the observed slowness."""
         return candidate.seconds(self.slowness)
 
     def _fits(self, itemsize: int) -> bool:
@@ -368,7 +377,7 @@ class Pool:
         return self.seconds(best) < CLEARLY * self.seconds(self.first)
 
     def cheapest(self, *, indefinite: bool) -> float:
-        """Return the expected seconds of the cheapest candidate that is left."""
+        """Return the expected seconds of the cheapest remaining candidate."""
         self.prepare()
         left = self._left(indefinite=indefinite)
         return min((self.seconds(c) for c in left), default=float("inf"))

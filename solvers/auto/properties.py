@@ -1,4 +1,4 @@
-"""The properties of a square matrix that its candidates depend on; each is found when asked for."""
+"""The properties of a square matrix that determine its candidates, each computed on first use."""
 
 from __future__ import annotations
 
@@ -25,62 +25,64 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-#: The sum of a row off the diagonal over the diagonal up to which a balanced matrix counts as that
-#: of diffusion: sums are larger where many entries off the diagonal are positive.
+#: A balanced matrix counts as diffusion if the ratio of off-diagonal row sum to diagonal entry is
+#: below this value in every row. The ratio is larger if many off-diagonal entries are positive.
 MOST_OF_DIFFUSION = 1.3
 
-#: Rows of which the largest entries are looked at.
+#: Number of sampled rows.
 SAMPLED = 32
 
-#: Entries of these rows that are looked at.
+#: Upper bound of the entries that are read in each sampled row.
 LONGEST = 64
 
-#: Where a coefficient jumps, the ninth decile of the sampled entries is this many times the first
-#: one, and that of the diagonal; the fewest values that show it. Entries of a grid with weak
-#: couplings in one direction vary as much, but its diagonal is constant.
+#: Signs of a jumping coefficient: the ninth decile of the off-diagonal entries is more than
+#: MAGNITUDES times the first decile, and that of the diagonal values more than DIAGONAL_VARIES
+#: times. Fewer than FEW values are not conclusive. Entries of a grid with weak couplings in one
+#: direction vary as much, but its diagonal is constant.
 MAGNITUDES, DIAGONAL_VARIES, FEW = 100.0, 3.0, 16
 
-#: The largest ratio of entries, in units of the diagonals, that a smooth coefficient in other units
-#: explains, and the part of the entries at each end that is left out.
+#: In units of the diagonal, entries with a smooth coefficient vary by at most the factor SMOOTH,
+#: without the fraction TAIL of the entries at each end.
 SMOOTH, TAIL = 3.0, 0.02
 
-#: The part of the diagonal without an inverse from which on the rows of a matrix that is not
-#: Hermitian count as out of order.
+#: The rows of a non-Hermitian matrix count as out of order if more than this fraction of the
+#: diagonal has no inverse.
 OUT_OF_ORDER = 0.1
 
-#: SuperLU's order of least degree, for which factors are counted.
+#: SuperLU's minimum degree ordering, for which the entries of the factors are counted.
 MINIMUM_DEGREE = "MMD_AT_PLUS_A"
 
-#: How many times the counted entries factors have where rows are exchanged: 1.9 to 2.3 for saddle
-#: points and KKT systems of 750 to 4025 rows.
+#: Factor of the counted entries if rows are exchanged: 1.9 to 2.3 for saddle point problems and KKT
+#: systems of 750 to 4025 rows.
 PIVOTED = 2.2
 
-#: Seconds of the order of least degree: for each entry, for each row, and for each row of a pattern
-#: that spreads and so has more fill. Its levels are fewer than a multiple of the logarithm of the
-#: rows: saddle points have 0.8 times these levels, KKT systems 1.1 to 1.4, circuits, power flows
-#: and grids of power 1.6 to 2.2.
+#: Seconds of the minimum degree ordering: COUNTED per entry, and COUNTED_ROW per row, or SPREAD_ROW
+#: per row of a pattern that spreads and so has more fill-in. A pattern spreads if its breadth-first
+#: search has fewer levels than SPREADS times log2 of the rows. This ratio is 0.8 for saddle point
+#: problems, 1.1 to 1.4 for KKT systems, 1.6 to 2.2 for circuits, power flows and power grids.
 COUNTED, COUNTED_ROW, SPREAD_ROW, SPREADS = 1.5e-7, 8e-7, 6e-6, 1.4
 
-#: The same for each entry and row of a pattern that spreads fast, and the multiple of the logarithm
-#: for it: Markov chains have 0.4 times these levels, graphs 0.7.
+#: For a pattern with fewer levels than SPREADS_FAST times log2 of the rows, the ordering takes
+#: SPREADING seconds times entries times rows. The ratio is 0.4 for Markov chains, 0.7 for graphs.
 SPREADING, SPREADS_FAST = 3.5e-9, 0.75
 
-#: Levels below which the dimension of a pattern says little of its fill.
+#: With fewer levels, the dimension of a pattern does not predict its fill-in.
 FEW_LEVELS = 16
 
-#: Entries of factors that are counted at most.
+#: Stop counting the entries of the factors at this number.
 MOST_COUNTED = 2**28
 
 
 class Sample:
-    """The sizes of the entries in some rows of a matrix on the host.
+    """The absolute values of the entries in a sample of rows of a matrix on the host.
 
     Parameters
     ----------
     A : Csr
         The matrix.
     hermitian : bool
-        Whether it is Hermitian: then units belong to rows and columns, else to rows.
+        Whether it is Hermitian: a scaling of the unknowns then changes rows and columns alike, else
+        rows only.
     """
 
     def __init__(self, A: Csr, *, hermitian: bool) -> None:
@@ -101,9 +103,9 @@ class Sample:
 
     @cached_property
     def lines(self) -> float:
-        """The median share of the two largest entries of a row in all that are off the diagonal.
+        """The median share of a row's two largest off-diagonal entries in its off-diagonal sum.
 
-        It is near 1 where diffusion is much faster along one direction of a grid.
+        It is close to 1 if diffusion is much faster along one direction of a grid.
         """
         off = ~self._on_diagonal & (self._sizes > 0) & np.isfinite(self._sizes)
         owners, sizes = self._owner[off], self._sizes[off].astype(np.float64)
@@ -122,9 +124,9 @@ class Sample:
 
     @cached_property
     def jumps(self) -> bool:
-        """Whether entries and values of the diagonal vary over magnitudes.
+        """Whether off-diagonal and diagonal entries vary over orders of magnitude.
 
-        The values of diffusion with a coefficient that jumps do.
+        This is typical of diffusion with a jumping coefficient.
         """
         diagonal, off = (self._sizes[place] for place in (self._on_diagonal, ~self._on_diagonal))
         varies = _varies(diagonal, DIAGONAL_VARIES) and _varies(off, MAGNITUDES)
@@ -132,7 +134,7 @@ class Sample:
 
     @cached_property
     def weakness(self) -> float:
-        """The third quartile of the rows' sums off the diagonal over the diagonal."""
+        """The third quartile of the ratio of off-diagonal row sum to diagonal entry."""
         on = self._on_diagonal
         diagonal = np.bincount(self._place[on], self._sizes[on])
         sums = np.bincount(self._place, self._sizes, diagonal.size)[: diagonal.size]
@@ -150,15 +152,15 @@ class Sample:
 
     @cached_property
     def units_vary(self) -> bool:
-        """Whether values of the diagonal vary over magnitudes."""
+        """Whether diagonal values vary over orders of magnitude."""
         return _varies(self._sizes[self._on_diagonal], MAGNITUDES)
 
     @property
     def _relative(self) -> Numbers:
-        """The entries off the diagonal in the units in which the diagonal is one.
+        """The off-diagonal entries after the diagonal is scaled to one.
 
-        Units of rows and unknowns change the entries as much as a coefficient that jumps, but no
-        iterations.
+        A scaling of equations and unknowns changes the entries as much as a jumping coefficient,
+        but not the iterations.
         """
         off = ~self._on_diagonal
         diagonal = np.abs(np.asarray(self._A.diagonal()))
@@ -171,9 +173,9 @@ class Sample:
 
 
 def _varies(sizes: Numbers, times: float, tail: float = 0.1) -> bool:
-    """Return whether the largest of the sizes that are not 0 are this many times the smallest.
+    """Return whether the largest positive values exceed ``times`` the smallest ones.
 
-    A part of them at each end is left out.
+    The fraction ``tail`` of the values at each end is ignored.
     """
     ordered = np.sort(sizes[sizes > 0])
     count = ordered.size
@@ -207,13 +209,13 @@ class Hints:
 
     @cached_property
     def given(self) -> bool:
-        """Whether there is any."""
+        """Whether any property is stated."""
         return any(value is not None for value in vars(self).values())
 
     def check(self, n: int) -> None:
-        """Raise InvalidArgument or ShapeMismatch unless they suit a square matrix of n rows.
+        """Raise InvalidArgument or ShapeMismatch unless the hints suit a square matrix of n rows.
 
-        Hints that no candidate reads are checked too: a wrong one is a mistake of the caller.
+        Hints that no candidate reads are checked as well: a wrong one is an error of the caller.
         """
         size = self.block_size
         if size is not None and not (
@@ -231,7 +233,7 @@ class Hints:
             )
 
 
-#: No statements, as in most calls.
+#: No hints, as in most calls.
 NO_HINTS = Hints()
 
 
@@ -242,7 +244,7 @@ def hints_of(
     symmetric: bool | None,
     positive_definite: bool | None,
 ) -> Hints:
-    """Return the statements of a call; without any it is always the same object."""
+    """Return the hints of a call; without any, always the same object."""
     nothing = near_null is None and coordinates is None and block_size is None
     if nothing and symmetric is None and positive_definite is None:
         return NO_HINTS
@@ -257,9 +259,9 @@ class Properties:
     A : matrix
         The matrix.
     facts : SystemFacts
-        Its counts.
+        The facts about the matrix.
     structure : dict
-        Keeps data that depend on the pattern alone, for other values.
+        Stores data that depend on the pattern alone, for later values.
     hints : Hints
         The user's statements.
     """
@@ -272,7 +274,7 @@ class Properties:
 
     @property
     def has_structure(self) -> bool:
-        """Whether the structure of the pattern is known by now."""
+        """Whether the structure of the pattern is already known."""
         return "structure" in self._known
 
     @property
@@ -285,7 +287,7 @@ class Properties:
 
     @property
     def is_triangular(self) -> bool:
-        """Whether an order of rows and columns makes the matrix triangular."""
+        """Whether a permutation of rows and columns makes the matrix triangular."""
         if self.has_structure:
             return self.structure.is_triangular
         if "triangular" not in self._known:
@@ -295,14 +297,14 @@ class Properties:
 
     @property
     def block_size(self) -> int:
-        """Unknowns of a node: as stated, or as the pattern shows."""
+        """Unknowns per node: as stated, or as found in the pattern."""
         if self.hints.block_size is not None:
             return int(self.hints.block_size)
         return self.structure.block_size if self.has_structure else 1
 
     @cached_property
     def dominance(self) -> float:
-        """The largest sum of a row off the diagonal over the diagonal: below 1 it dominates."""
+        """The largest ratio of off-diagonal row sum to diagonal entry: below 1, it is dominant."""
         if not self.facts.rows or self.facts.not_invertible:
             return np.inf
         bound = self.facts.bound
@@ -310,7 +312,7 @@ class Properties:
 
     @cached_property
     def range_of_diagonal(self) -> float:
-        """The largest size of a value of the diagonal over the smallest one that is not zero."""
+        """The ratio of the largest to the smallest nonzero absolute diagonal value."""
         diagonal = self.A.asformat("csr").diagonal()
         sizes = np.abs(np.asarray(self.A.executor.to_host(diagonal)))
         sizes = sizes[sizes > 0]
@@ -318,17 +320,17 @@ class Properties:
 
     @cached_property
     def sample(self) -> Sample:
-        """The sizes of entries in a sample of rows, of a matrix on the host."""
+        """The absolute values of entries in a sample of rows, for a matrix on the host."""
         return Sample(self.A.asformat("csr"), hermitian=self.facts.hermitian)
 
     @property
     def looks_diffusive(self) -> bool:
-        """Whether the matrix is like that of a diffusion equation for one unknown."""
+        """Whether the matrix resembles a diffusion problem with one unknown per node."""
         return self.facts.looks_diffusive and self.dominance < MOST_OF_DIFFUSION
 
     @property
     def is_out_of_order(self) -> bool:
-        """Whether rows seem to be in another order than columns: the diagonal is mostly zero."""
+        """Whether the row order does not match the column order: the diagonal has many zeros."""
         facts = self.facts
         return not facts.hermitian and facts.not_invertible > OUT_OF_ORDER * facts.rows
 
@@ -342,7 +344,7 @@ class Properties:
 
     @property
     def counting_seconds(self) -> float:
-        """The time to count the factors' entries, 0 if the estimate does not need it."""
+        """Seconds to count the factors' entries, 0 if the estimate does not need the count."""
         found = self.structure
         reliable = found.dimension < UNRELIABLE and found.levels >= FEW_LEVELS
         if "counted" in self._known or found.is_triangular or reliable:
@@ -354,7 +356,7 @@ class Properties:
         return 5e-4 + COUNTED * found.entries + row * found.rows
 
     def count_fill(self, most: float) -> None:
-        """Order the rows by least degree and count the entries of the factors, up to ``most``."""
+        """Order the rows by minimum degree and count the factors' entries, up to ``most``."""
         began = perf_counter()
         both = pattern(self.A)
         order = np.asarray(self.A.executor.to_host(amd(self.A).indices), both.indices.dtype)
@@ -363,7 +365,7 @@ class Properties:
         host_of(self.A.executor, ordering.fill).run(
             ordering.fill, both.indptr, both.indices, order, limit, entries, operations
         )
-        # exchanges of rows spoil the order where the diagonal has no pivots
+        # row exchanges add fill-in if diagonal values cannot be pivots
         more = PIVOTED if self.facts.not_invertible else 1.0
         found = 2.0 * more * float(entries[0])
         times = 2.0 * more**2 * float(operations[0])

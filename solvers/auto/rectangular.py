@@ -1,4 +1,4 @@
-"""``wl.solve`` for matrices that are not square: least squares."""
+"""``wl.solve`` for rectangular matrices: least squares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .candidates import DIRECT
 from .least_squares import LEAST, MOST, TIGHTER, column_norms, dense_shortest, fits_densely
 from .methods import AskedMethod
 
-#: The notes on a solution by factors.
+#: Notes on a solution by dense factors.
 OF_DENSE = "orthogonal factors of a dense matrix did it"
 DENSE = "x is the shortest of all solutions, by LAPACK in SciPy"
 
@@ -40,15 +40,15 @@ def solve_rectangular(
     callback: Callable[[Any], Any] | None,
     unused: dict[str, Any],
 ) -> LeastSquaresResult:
-    """Minimize ``|A x - b|``; of several solutions the shortest one, where the notes say so.
+    """Minimize ``|A x - b|``; the notes say whether the solution is the shortest one.
 
-    Columns are scaled only where the matrix has more rows than columns: a scaled solution is the
-    shortest one if the columns are independent.
+    Columns are scaled only if the matrix has more rows than columns: the solution of a scaled
+    problem is the shortest one if the columns are independent.
 
     Raises
     ------
     InvalidArgument
-        If an option is given that least squares solvers do not have.
+        If an option is given that least squares solvers do not accept.
     """
     given = [name for name, value in unused.items() if value]
     if given:
@@ -88,7 +88,7 @@ def solve_rectangular(
 
 
 def _least(A: LinOp, rtol: float) -> float:
-    """Return the tolerance of the rule on ``A^H r``: of a square system ``|r|`` is to end it."""
+    """Return the tolerance on ``A^H r``; it is tighter for square systems, where |r| decides."""
     square = A.shape[0] == A.shape[1]
     return float(np.clip(TIGHTER * rtol, LEAST, MOST)) if square else rtol
 
@@ -96,10 +96,10 @@ def _least(A: LinOp, rtol: float) -> float:
 def judged_as_system(
     A: LinOp, found: LeastSquaresResult, threshold: Any, x0: Any, M: Any
 ) -> LeastSquaresResult:
-    """Return a result on a square matrix with the verdicts that other methods give.
+    """Return a result on a square matrix with the verdicts of other methods.
 
-    A column with a residual above its threshold is no solution of the system: it ends as *least
-    squares*, and not as converged. Results on other matrices stay as they are.
+    A column with a residual above its threshold is not solved: its verdict is *least squares*
+    instead of converged. Results on rectangular matrices are not changed.
     """
     if A.shape[0] != A.shape[1]:
         return found
@@ -114,7 +114,7 @@ def judged_as_system(
 
 
 def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:
-    """Return the preconditioner for a matrix that is not square, with the notes on it."""
+    """Return the preconditioner for a rectangular matrix, with the notes on it."""
     if A.shape[0] <= A.shape[1] or not isinstance(A, Matrix):
         return None, ["M: none, so that x is the shortest of all solutions"]
     return COLUMNS, [
@@ -127,10 +127,10 @@ def scaling_of(A: LinOp) -> tuple[str | None, list[str]]:
 def _by_factors(
     A: Matrix, block: Any, b: Any, found: LeastSquaresResult, rtol: float, atol: float
 ) -> tuple[LeastSquaresResult, list[AttemptRecord], list[str]]:
-    """Return the shortest least squares solution by dense factors, after LSMR came to no end.
+    """Return the shortest least squares solution by dense factors, after LSMR has failed.
 
-    The attempt and the notes follow. If a solution is out of the range of its dtype, the result is
-    that of LSMR, without an attempt.
+    The result is followed by the attempt and the notes. If a solution is out of the range of its
+    dtype, the result of LSMR is returned without an attempt.
     """
     began = time.perf_counter()
     sides = np.asarray(A.executor.to_host(block))

@@ -1,4 +1,4 @@
-"""The length of cycles of restarted methods, and the notes on it."""
+"""The cycle length of restarted methods, and the notes on it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ..registry import SOLVERS
 from .candidates import Candidate
 from .methods import AskedMethod
 
-#: Numbers in a basis of GMRES, over all columns, up to which it is not restarted: a basis of 1000
-#: unknowns and one column. On two cores of an EPYC (22 November 2026; rtol 1e-8, milliseconds,
-#: restarted by 30 and not at all) that solves west0067 (40 without success, 0.8) and
-#: dlmc_tf_vd80_ffn2 (340 without success, 65), and is sooner done with recirc_flow (8.7, 3.9) and
-#: pde900 (22, 17). Larger ones that do not converge would pay for it: 1138_bus (180, 1180) and
-#: cryg2500 (530, 13000).
+#: Run GMRES without restarts if its basis has at most this many values over all columns: 1000
+#: unknowns and one column. Measured on two cores of an EPYC (22 November 2026; rtol 1e-8;
+#: milliseconds with restarts after 30 iterations, and without): it solves west0067 (40 without
+#: success, 0.8) and dlmc_tf_vd80_ffn2 (340 without success, 65), and is faster for recirc_flow
+#: (8.7, 3.9) and pde900 (22, 17). Larger systems that do not converge would take longer: 1138_bus
+#: (180, 1180) and cryg2500 (530, 13000).
 WHOLE_BASIS = 2**20
 
 
 def restart_for(A: LinOp, columns: int) -> int:
-    """Return the cycle length of GMRES for a matrix: all of its rows, if they are few."""
+    """Return the cycle length of GMRES for a matrix: all its rows if they are few."""
     n = A.shape[0]
     return max(n, 1) if n * n * columns <= WHOLE_BASIS else RESTART
 
 
 def asked_restart(restart: Any, asked: AskedMethod) -> int:
-    """Return the cycle length that a user gave, if there is anything to restart.
+    """Return the cycle length that a user gave, for a method with cycles.
 
     Raises
     ------
     InvalidArgument
-        If it is no length, or the method that was asked for has no cycles.
+        If it is not a valid length, or if the requested method has no cycles.
     """
     length = checked_restart(restart)
     if asked.kind is not None and "restart" not in option_names(asked.kind):
@@ -46,7 +46,7 @@ def asked_restart(restart: Any, asked: AskedMethod) -> int:
 
 
 def about_restart(first: Candidate, asked: int | None, n: int) -> list[str]:
-    """Return a note on the cycles of the first method, if it has any."""
+    """Return a note on the cycle length of the first method, if it has cycles."""
     length = first.options.get("restart")
     if length is None:
         return []

@@ -1,7 +1,7 @@
-"""Signs that a square matrix is singular: zero or parallel rows and columns, and sums of zero.
+"""Detect singular matrices: zero or parallel rows and columns, and row or column sums of zero.
 
-Each sign is exact up to rounding. They are looked for after a method has converged that does not
-find the shortest solution by itself, and cost about two products.
+Each test is exact up to rounding. The tests run after a method has converged that does not find the
+shortest solution by itself, and cost about two products.
 """
 
 from __future__ import annotations
@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[Any]
 
-#: Rows of a matrix up to which it is looked at, on hosts and on other devices, from which its
-#: entries are copied; and up to which rows are compared.
+#: Upper bounds of the rows: test matrices of up to MOST_ROWS rows on hosts, and MOST_ON_DEVICE rows
+#: on devices, from which the entries are copied. Compare rows of up to MOST_COMPARED rows.
 MOST_ROWS, MOST_ON_DEVICE, MOST_COMPARED = 50_000, 5_000, 2_000
 
-#: The largest row sum of ``|D^-1 A|`` of a real matrix that is regular: its diagonal dominates.
+#: A real matrix with a largest row sum of ``|D^-1 A|`` below this value is diagonally dominant, and
+#: thus regular.
 DOMINATED = 2.0 - 1e-6
 
-#: Pairs of rows with nearly the same product that are compared, and units of rounding of products.
+#: Compare at most PAIRS pairs of rows with nearly the same product. NEARLY is the allowed
+#: difference of products in unit roundoffs.
 PAIRS, NEARLY = 32, 64.0
 
 
 def why_singular(A: Matrix) -> str | None:
-    """Return why a square matrix is singular, None if nothing says so; found once for its values.
+    """Return why a square matrix is singular, None without a sign of it; kept with its values.
 
     Parameters
     ----------
     A : matrix, shape (n, n)
-        One of more than :data:`MOST_ROWS` rows is not looked at. Of a Hermitian one with a positive
-        diagonal only the constants are looked at.
+        The matrix. It is not tested if it has more than :data:`MOST_ROWS` rows. A Hermitian matrix
+        with a positive diagonal is tested with constant vectors only.
     """
     kept = kept_with(A)
     if kept.singular is None:
@@ -76,7 +78,7 @@ def _sign_of(A: Matrix) -> str | None:
     return None
 
 
-#: The sign of a null space of constants.
+#: The reason for a matrix with constants in its null space.
 CONSTANTS = "A maps constants to zero"
 
 
@@ -86,7 +88,7 @@ class _Entries:
     Parameters
     ----------
     indptr, indices, data : array
-        Its rows, without duplicates.
+        The matrix in CSR form, without duplicates.
     """
 
     def __init__(self, indptr: Numbers, indices: Numbers, data: Numbers) -> None:
@@ -112,12 +114,12 @@ class _Entries:
 
     @property
     def may_add_up_to_zero(self) -> bool:
-        """Whether all sums of rows, or of columns, may be zero: then the sum of all is small."""
+        """Whether all row sums, or all column sums, may be zero: then the total is small."""
         return not abs(complex(self.data.sum())) > self.n * self.slack
 
     @cached_property
     def slack(self) -> float:
-        """The size of a sum of zero up to which it is rounding."""
+        """A sum counts as zero if its absolute value is at most this."""
         longest = max(self.data.size / self.n, 1.0)
         return SUM_SLACK * self.eps * longest * float(np.abs(self.data).max(initial=0.0))
 
@@ -127,21 +129,21 @@ class _Entries:
 
     @cached_property
     def marks(self) -> Numbers:
-        """Numbers of 32 bits without a pattern, one for each row: sums of a few tell sets apart."""
+        """Pseudorandom 32-bit numbers, one for each row, the sums of which identify small sets."""
         place = np.arange(1, self.n + 1, dtype=np.uint64)
         return (
             (place * place * place + place) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
         ).astype(float)
 
     def has_equal_patterns(self, along: Callable[[Numbers], Numbers], across: Numbers) -> bool:
-        """Return whether two rows, or columns, may have entries in the same places.
+        """Return whether two rows, or columns, may have entries at the same positions.
 
         Parameters
         ----------
         along : callable
-            Sums values of each of them.
+            Sums the values of each row, or of each column.
         across : array
-            The column of each entry for rows, its row for columns.
+            The column index of each entry for rows, its row index for columns.
         """
         sums = np.sort(along(self.marks[across]))
         return bool(np.any(sums[1:] == sums[:-1]))
@@ -154,7 +156,7 @@ class _Entries:
         return _Entries(indptr, self.rows[order], self.data[order])
 
     def row(self, i: int) -> tuple[Numbers, Numbers]:
-        """Return the columns and the values of a row that are not zero, by column."""
+        """Return the column indices and the values of the nonzeros of a row, by column."""
         part = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         columns, values = self.indices[part], self.data[part]
         order = np.argsort(columns, kind="stable")
@@ -165,10 +167,10 @@ class _Entries:
 def _parallel(entries: _Entries) -> str | None:
     """Return whether two rows, or two columns, are multiples of each other.
 
-    They have entries in the same places then, and the quotients of their products with two vectors
-    are equal.
+    Parallel rows have entries at the same positions, and equal quotients of their products with two
+    vectors.
     """
-    unclear = not np.all(entries.data)  # a stored zero is no entry
+    unclear = not np.all(entries.data)  # a stored zero does not count as an entry
     by_rows = unclear or entries.has_equal_patterns(entries.along_rows, entries.indices)
     by_columns = unclear or entries.has_equal_patterns(entries.along_columns, entries.rows)
     if not by_rows and not by_columns:
@@ -186,7 +188,7 @@ def _parallel(entries: _Entries) -> str | None:
 
 
 def _has_pair(images: list[Numbers], entries_of: Callable[[], _Entries], eps: float) -> bool:
-    """Return whether two rows are parallel, of which two products with vectors are known."""
+    """Return whether two rows are parallel, given the products of all rows with two vectors."""
     with np.errstate(all="ignore"):
         quotient = images[0] / images[1]
         order = np.argsort(quotient)  # by real part first

@@ -1,4 +1,4 @@
-"""The limits that a criterion is made of."""
+"""The limits that are set by the parts of a criterion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...core.stopping import Criterion
 
 
 def limits_of(stop: Criterion, kind: type[Criterion], name: str) -> list[float]:
-    """Return the limits set by criteria of one kind, among the parts of a criterion."""
+    """Return the limits that criteria of one kind set, among the parts of a criterion."""
     if isinstance(stop, kind):
         return [float(getattr(stop, name))]
     parts = getattr(stop, "parts", ())

@@ -1,7 +1,8 @@
-"""The structure of a square pattern: band, levels of a search in breadth, blocks of nodes.
+"""The structure of a square pattern: bandwidth, breadth-first search levels, blocks of nodes.
 
-It depends on the pattern alone and is kept when values change. The host computes it: it decides
-about factorizations, which the host makes, and is asked for where one may be worth its time.
+The structure depends on the pattern alone and is kept when values change. The host computes it,
+since it serves to estimate factorizations, which the host computes. It is requested only if such an
+estimate may be worth its time.
 """
 
 from __future__ import annotations
@@ -21,45 +22,46 @@ if TYPE_CHECKING:
 
     from ...core.executor import Executor
 
-#: Dimension of a pattern from which on levels say little of fill and iterations: circuits and
-#: networks have few levels, and grids in space have 2.8.
+#: From this dimension of a pattern on, its levels do not predict fill-in and iterations: circuits
+#: and networks have few levels. 3D grids have dimension 2.8.
 UNRELIABLE = 3.2
 
-#: Sizes of node blocks that are looked for, the largest first.
+#: Candidate sizes of node blocks, the largest first.
 BLOCK_SIZES = (6, 4, 3, 2)
 
-#: The filled part of node blocks from which on they count as blocks. Scalar stencils fill half of
-#: blocks of two rows.
+#: Node blocks count as such if at least this fraction of them is filled. Scalar stencils fill half
+#: of blocks of two rows.
 FILLED = 0.75
 
-#: The widest band that LAPACK factorizes row by row: wider ones use products of small blocks with
+#: The widest band that LAPACK factorizes row by row. Wider bands use products of small blocks, with
 #: threads that wait for one another on a busy machine.
 NARROW = 64
 
-#: Nodes of which the blocks are looked at.
+#: Number of sampled nodes for the test of blocks.
 SAMPLED = 64
 
 
 @dataclass(frozen=True)
 class Structure:
-    """A few numbers about a square pattern.
+    """Characteristic numbers of a square pattern.
 
     Attributes
     ----------
     rows, entries : int
-        How many.
+        Number of rows, and of entries.
     lower, upper : int
-        The largest distances of entries below and above from the diagonal.
+        The lower and the upper bandwidth.
     levels : int
-        Levels of a search in breadth from a row at the edge of the pattern; 0 if there is none.
+        Levels of a breadth-first search from a row at the edge of the pattern; 0 without a search.
     reach : float
-        Rows of an average level.
+        Average number of rows in a level.
     dimension : float
-        How the number of reached rows grows with the level: 2 for grids in the plane, 3 in space.
+        Exponent by which the number of reached rows grows with the level: 2 for 2D grids, 3 for 3D
+        grids.
     block_size : int
-        Unknowns of a node, 1 without blocks.
+        Unknowns per node, 1 without blocks.
     is_triangular : bool
-        Whether an order of rows and columns makes the matrix triangular.
+        Whether a permutation of rows and columns makes the matrix triangular.
     """
 
     rows: int
@@ -74,7 +76,7 @@ class Structure:
 
     @property
     def row_length(self) -> float:
-        """Entries of an average row."""
+        """Average number of entries in a row."""
         return self.entries / max(self.rows, 1)
 
 
@@ -107,7 +109,7 @@ def find_structure(A: Matrix, *, hermitian: bool) -> Structure:
 
 
 def is_triangular(A: Matrix, *, hermitian: bool) -> bool:
-    """Return whether an order of rows and columns makes a square matrix triangular."""
+    """Return whether a permutation of rows and columns makes a square matrix triangular."""
     if hermitian or 2 * A.nnz > A.shape[0] * (A.shape[0] + 1):
         return False
     rows: Csr = A.asformat("csr").to(host_of(A.executor, ordering.substitution))
@@ -117,7 +119,7 @@ def is_triangular(A: Matrix, *, hermitian: bool) -> bool:
 
 
 def _band(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[int, int]:
-    """Return the largest distances from the diagonal, below and above."""
+    """Return the lower and the upper bandwidth."""
     begun = np.flatnonzero(np.diff(indptr))
     starts = indptr[begun]
     least = np.minimum.reduceat(indices, starts)
@@ -128,7 +130,7 @@ def _band(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[int, int]:
 def _levels(
     executor: Executor, indptr: NDArray[Any], indices: NDArray[Any], hermitian: bool
 ) -> tuple[int, float, float]:
-    """Return the levels from a row at the edge, their average size and how they grow."""
+    """Return the number of levels from a row at the edge, their average size and dimension."""
     n = indptr.size - 1
     left_out = np.diff(indptr) > max(16.0, 10.0 * np.sqrt(n))
     if left_out.all():
@@ -164,7 +166,7 @@ def both_ways(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def _in_largest(indptr: NDArray[Any], indices: NDArray[Any], left_out: NDArray[Any]) -> int:
-    """Return a row of the largest component of the rows that take part."""
+    """Return a row of the largest component among the rows that are not left out."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -178,7 +180,7 @@ def _in_largest(indptr: NDArray[Any], indices: NDArray[Any], left_out: NDArray[A
 
 
 def _dimension(starts: NDArray[Any]) -> float:
-    """Return the exponent by which the rows reached grow with the level."""
+    """Return the exponent by which the number of reached rows grows with the level."""
     if starts.size < 6:
         return 3.0
     sizes = np.diff(starts)
@@ -189,20 +191,20 @@ def _dimension(starts: NDArray[Any]) -> float:
 
 
 def _block_size(indptr: NDArray[Any], indices: NDArray[Any]) -> int:
-    """Return how many rows belong to a node: the largest size of which the blocks are filled."""
+    """Return the rows per node: the largest block size with filled blocks."""
     n = indptr.size - 1
     for size in BLOCK_SIZES:
         if n % size or n < 8 * size:
             continue
         filled = _filled(indptr, indices, size, 0)
-        # shifted blocks are as full where a pattern is a dense band
+        # in a dense band, shifted blocks are filled as well
         if filled >= FILLED and _filled(indptr, indices, size, 1) < 0.9 * filled:
             return size
     return 1
 
 
 def _filled(indptr: NDArray[Any], indices: NDArray[Any], size: int, shift: int) -> float:
-    """Return the filled part of the blocks of a sample of nodes."""
+    """Return the filled fraction of the blocks of sampled nodes."""
     nodes = (indptr.size - 1) // size - 1
     sample = np.unique(np.linspace(0, nodes - 1, min(SAMPLED, nodes)).astype(np.int64))
     begin = indptr[sample * size + shift].astype(np.int64)

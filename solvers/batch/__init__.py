@@ -1,4 +1,4 @@
-"""Solves of many systems of one pattern, with a verdict for each."""
+"""Batch solvers: solve many systems with one pattern, with a verdict for each."""
 
 from .preconditioner import BatchPreconditioner
 from .solver import BatchSolver

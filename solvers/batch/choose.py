@@ -1,4 +1,4 @@
-"""``wl.solve`` of a batch: one solver for all systems, then each failed system alone."""
+"""``wl.solve`` of a batch: one solver for all systems, then each failed system separately."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..direct.solver import Direct
 from ..registry import SOLVERS
 from .mixed import MixedResult, MixedSolver
 
-#: Units of rounding, of the largest value of a matrix, by which mirror images may differ.
+#: Mirror images of a Hermitian matrix may differ by this many unit roundoffs of its largest value.
 SLACK = 8
 
-#: Matrices of a batch that are looked at.
+#: Number of matrices of a batch that are examined.
 SAMPLED = 8
 
 
 def is_batch(A: Any) -> bool:
-    """Return whether an operand holds many matrices."""
+    """Return whether an operand is a batch of matrices."""
     return bool(getattr(type(A), "_is_batch", False))
 
 
@@ -39,29 +39,30 @@ def solve_batch(
     settings: dict[str, Any],
     unused: dict[str, Any],
 ) -> BatchResult | MixedResult:
-    """Solve every system of a batch by the method that suits the matrices.
+    """Solve every system of a batch by a method that suits the matrices.
 
     Parameters
     ----------
     A : BatchMatrix or MixedBatch
         The matrices.
     b, x0 : array or list
-        As for the solver of a batch.
+        Right-hand sides and initial guesses, as for the batch solver.
     kind : type, optional
         The class of the solver; chosen by default.
     M : object
-        The preconditioner; "auto" is Jacobi where no value of a diagonal is zero.
+        The preconditioner; "auto" is Jacobi if no diagonal value is zero.
     alone : callable
-        Solves one system: ``wl.solve``. A system that the chosen solver does not solve goes there.
+        Solves one system: ``wl.solve``. It is called for each system that the batch solver did not
+        solve.
     settings : dict
         Tolerances, limits and options of the solver.
     unused : dict
-        Options of ``wl.solve`` that a batch does not take.
+        Options of ``wl.solve`` that are not supported for batches.
 
     Raises
     ------
     InvalidArgument
-        If an option is given that a batch does not take.
+        If an option is given that is not supported for batches.
     ShapeMismatch
         If the matrices are not square.
     """
@@ -93,7 +94,7 @@ def _refuse(options: dict[str, Any], who: str) -> None:
 
 
 def _solver(A: BatchMatrix, kind: type | None, M: Any, settings: dict[str, Any]) -> Any:
-    """Return the solver of a batch: CG for positive diagonals and Hermitian values."""
+    """Return a batch solver: CG for Hermitian matrices with positive diagonals, else BiCGSTAB."""
     if kind is Direct:
         _refuse({name: settings.get(name) is not None for name in ("maxiter", "stop")}, "Direct")
         _refuse({"M": not (M is None or M in ("auto", "none"))}, "Direct")
@@ -111,7 +112,7 @@ def _solver(A: BatchMatrix, kind: type | None, M: Any, settings: dict[str, Any])
 
 
 def _sample(A: BatchMatrix) -> list[Any]:
-    """Return some matrices of a batch as SciPy's; a wrong choice for others costs time alone."""
+    """Return some matrices of a batch in SciPy's format: a wrong choice only costs time."""
     if not A.count or not A.shape[0]:
         return []
     rows = A.tocsr()
@@ -135,7 +136,7 @@ def _completed(
     alone: Callable[..., Any],
     settings: dict[str, Any],
 ) -> BatchResult:
-    """Return a result in which the systems that failed were solved alone."""
+    """Return a result in which the failed systems were solved separately."""
     count, began = prod(A.batch_shape), result.seconds
     x = result.x.reshape(count, *result.x.shape[len(A.batch_shape) :])
     width = result.columns[0] if result.columns else 1
@@ -147,7 +148,7 @@ def _completed(
         side, start = _of_system(b, A, k), _of_system(x0, A, k)
         values = A.executor.to_host(A.tocsr()._values[k])
         if not all(map(_is_finite, (values, side, start))):
-            continue  # its verdict stands: one system alone would be refused
+            continue  # its verdict stays: a separate solve would raise
         found = alone(A[tuple(int(i) for i in place)], side, start, **settings)
         seconds += found.seconds
         solves = slice(k * width, (k + 1) * width)
@@ -167,12 +168,12 @@ def _completed(
 
 
 def _is_finite(operand: Any) -> bool:
-    """Return whether values, a right-hand side or a start, perhaps none, are finite."""
+    """Return whether an operand is None or all its values are finite."""
     return operand is None or bool(np.isfinite(to_host(operand)).all())
 
 
 def _of_system(operand: Any, A: BatchMatrix, k: int) -> Any:
-    """Return the right-hand side or the start of one system."""
+    """Return the right-hand side or the initial guess of one system."""
     if operand is None or len(np.shape(operand)) == 1:
         return operand
     array = operand if hasattr(operand, "reshape") else np.asarray(operand)

@@ -1,4 +1,4 @@
-"""Direct solves of a batch: factors and a verdict for each system."""
+"""Direct batch solvers: factors and a verdict for each system."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Bytes of the factors that a solver keeps at most. The factors of a larger batch are made in parts
-#: of this size, again in every solve.
+#: Upper bound in bytes of the factors that a solver keeps. The factors of a larger batch are
+#: computed in parts of this size, again in every solve.
 KEPT_BYTES = 2**30
 
-#: The engines that the kernels for batches stand for.
+#: The engines that the batch kernels implement.
 OWN = ("auto", "dense", "banded")
 
 
 class BatchDirect:
-    """Direct solvers of the systems of a batch; ``Direct(A)`` of a batch makes it.
+    """Direct solver for the systems of a batch; ``Direct(A)`` of a batch creates it.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class BatchDirect:
     A : BatchMatrix
         Square matrices.
     engine : str
-        ``"auto"``, ``"dense"`` and ``"banded"`` factorize all matrices side by side where the
-        executor has a kernel for that; the engines of one matrix factorize them one after the
-        other, with one analysis where it reads no values: a matching and scaling, as of PARDISO,
-        are made for each matrix.
+        ``"auto"``, ``"dense"`` and ``"banded"`` factorize all matrices in parallel if the executor
+        has a kernel. The engines for one matrix factorize one matrix after the other; they share
+        one analysis unless it depends on values: PARDISO, for example, computes a matching and
+        scaling for each matrix.
     ordering, refine
         As for :class:`Direct`.
     rtol, atol : float or array, shape batch_shape
-        Tolerances of the verdict, one for all systems or one for each.
+        Tolerances of the verdict: one for all systems, or one for each.
     executor : Executor or str, optional
-        Where the batch goes if it has no home.
+        The executor to which the batch is moved if it has none.
 
     Attributes
     ----------
@@ -73,10 +73,11 @@ class BatchDirect:
 
     Notes
     -----
-    Matrices with a narrow band, in their own order or in reverse Cuthill-McKee order, and matrices
-    of up to 200 rows are factorized with partial pivoting, each by one thread. Each solution is
-    refined, and judged by its own true residual, with sums in double precision. A system that is
-    singular, has values that are not finite, or does not meet its tolerance fails alone.
+    Matrices with a narrow band, in their own or in reverse Cuthill-McKee order, and matrices of up
+    to 200 rows are factorized with partial pivoting, one thread per matrix. Each solution is
+    refined, and judged by its own true residual, with sums in double precision. A system fails
+    independently of the others if it is singular, has values that are not finite, or does not meet
+    its tolerance.
 
     Examples
     --------
@@ -120,10 +121,10 @@ class BatchDirect:
         self._given = {
             "engine": engine, "ordering": ordering, "refine": refine, "rtol": rtol, "atol": atol,
         }  # fmt: skip
-        #: Factorizes matrices for which the executor has no kernel.
+        #: Factorizes matrices for which the executor has no batch kernel.
         self._engine = self._new_engine()
         self.layout = self._layout()
-        #: The factors of the first systems, by dtype, and the version of the values.
+        #: The factors of the first systems and the version of the values, by dtype.
         self._kept: dict[np.dtype[Any], tuple[int, BatchFactors]] = {}
 
     def _new_engine(self) -> Engine:
@@ -143,7 +144,7 @@ class BatchDirect:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the factors for real right-hand sides of single precision."""
+        """The dtype of the factors for real single-precision right-hand sides."""
         return self.A.dtype
 
     @property
@@ -159,12 +160,12 @@ class BatchDirect:
         return [f"direct: {self.layout}"]
 
     def update(self, A: BatchMatrix | None = None) -> None:
-        """Factorize again for new values of the batch, or for another batch of its shape.
+        """Factorize again for new values of the batch, or for another batch of the same shape.
 
         Parameters
         ----------
         A : BatchMatrix, optional
-            By default the batch of the solver, with changed values.
+            The new batch; by default, the solver's batch with changed values.
 
         Raises
         ------
@@ -200,7 +201,7 @@ class BatchDirect:
         return self._remade(self.A.astype(dtype))
 
     def __matmul__(self, b: Any) -> Any:
-        """Return the solutions alone."""
+        """Return the solutions without their verdicts."""
         return self.solve(b).x
 
     def solve(self, b: Any, x0: Any = None, *, mask: Any = None) -> BatchResult:
@@ -211,20 +212,20 @@ class BatchDirect:
         b : array, shape (*batch_shape, n), (*batch_shape, n, k) or (n,)
             Right-hand sides; one of shape ``(n,)`` serves all systems.
         x0 : array of such a shape, optional
-            Where refinement starts.
+            Initial guess of the refinement.
         mask : array of bool, shape batch_shape, optional
-            Which systems to solve. The others keep their start, or zero.
+            The systems to solve. The others keep their initial guess, or zero.
 
         Returns
         -------
         BatchResult
-            Solutions, and a verdict for each system. Its iterations are applications of the
+            Solutions, and a verdict for each system. Its iterations count applications of the
             factors.
 
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If the operands do not fit.
+            If the operands do not match the batch.
         """
         began = time.perf_counter()
         given = operands(self.A, b, x0, mask, lambda *dtypes: common_dtype(self.A.dtype, *dtypes))
@@ -236,13 +237,13 @@ class BatchDirect:
         Returns
         -------
         LogDeterminant
-            ``sign`` and ``logarithm`` of the batch's shape. A singular matrix has the sign 0 and
-            the logarithm minus infinity, one with values that are not finite has NaN.
+            ``sign`` and ``logarithm``, of shape ``batch_shape``. A singular matrix has the sign 0
+            and the logarithm minus infinity; a matrix with values that are not finite has NaN.
 
         Raises
         ------
         UnsupportedOperation
-            If the engine gives no determinant.
+            If the engine does not compute determinants.
         """
         count = self.A.count
         signs, logarithms = np.zeros(count, self.A.dtype), np.full(count, -np.inf)
@@ -273,7 +274,7 @@ class BatchDirect:
     # ---- factors
 
     def _determined(self, A: BatchCsr) -> Iterator[tuple[int, Determinants | BatchFactors]]:
-        """Yield the determinants of consecutive matrices with the number of the first one."""
+        """Yield the determinants of consecutive matrices with the index of the first one."""
         if self.layout is not None and A.count:
             found = self.executor.determinants_of(self.layout, A._values)
             if found is not None:
@@ -282,7 +283,7 @@ class BatchDirect:
         yield from self._parts(A)
 
     def _parts(self, A: BatchCsr) -> Iterator[tuple[int, BatchFactors]]:
-        """Yield the factors of consecutive matrices with the number of the first one."""
+        """Yield the factors of consecutive matrices with the index of the first one."""
         layout = self.layout
         if layout is None or not A.count:
             return
@@ -310,9 +311,9 @@ class BatchDirect:
 
 
 class _One:
-    """The solver of one matrix at a time, which keeps its analysis where it reads no values.
+    """The solver for one matrix at a time; it keeps an analysis that does not depend on values.
 
-    No bit of a system depends on the systems before it.
+    Results do not depend on the systems solved before, in any bit.
     """
 
     def __init__(self, solver: BatchDirect, A: BatchCsr) -> None:
@@ -321,12 +322,12 @@ class _One:
         self.known = -1
 
     def of(self, k: int) -> Direct:
-        """Return the solver of matrix k.
+        """Return the solver for matrix k.
 
         Raises
         ------
         InvalidMatrix
-            If it is singular, or has values that are not finite.
+            If the matrix is singular, or has values that are not finite.
         """
         if self.made is not None and self.known == k:
             return self.made
@@ -366,7 +367,7 @@ class _Run(BatchRun):
         return self.told(began)
 
     def _in_one_pass(self) -> bool:
-        """Have the executor factorize and solve at once; False where it keeps factors."""
+        """Let the executor factorize and solve in one pass; return False if it keeps factors."""
         solver, given = self.solver, self.given
         layout, asked = solver.layout, given.asked
         if layout is None or not (given.count if asked is None else asked.size):
@@ -383,7 +384,7 @@ class _Run(BatchRun):
         return True
 
     def _by_engine(self) -> None:
-        """Have the engine of large matrices solve all systems that it can."""
+        """Let the engine of large matrices solve all systems that it can."""
         asked = self.given.asked
         if not self.A.shape[0] or not (self.given.count if asked is None else asked.size):
             return
@@ -433,7 +434,7 @@ class _Run(BatchRun):
         )
 
     def _take(self, asked: Numbers | None, systems: FactoredSystems) -> None:
-        """Store the verdicts of systems, and their solutions where they are copies."""
+        """Store the verdicts of systems, and their solutions if they are copies."""
         if asked is not None:
             self.verdicts.take(asked, systems.verdicts)
             self.given.x[self.solver.executor.from_host(asked)] = systems.x
@@ -458,7 +459,7 @@ class _Run(BatchRun):
 
 
 def batch_direct(kind: type[Direct], A: Any, **options: Any) -> Any:
-    """Return the direct solver of a batch, or of batches of several patterns."""
+    """Return the direct solver for a batch, or for batches of several patterns."""
     if isinstance(A, MixedBatch):
         return MixedSolver(lambda batch, **o: kind(batch, **o), A, **options)
     return BatchDirect(kind, A, **options)

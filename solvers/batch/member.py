@@ -1,4 +1,4 @@
-"""One matrix that takes the values of each system in turn, with its solver."""
+"""A matrix that holds the values of one system after the other, with its solver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Member:
-    """The matrix of one system of a batch, and the solver that all systems share in turn.
+    """The matrix of the current system of a batch, and the solver that all systems share.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class Member:
     M : object
         The preconditioner as the user gave it.
     options : dict
-        Of the solver, without tolerances.
+        Options of the solver, without tolerances.
     executor : Executor
-        Where the member works: it reads the arrays of the batch.
+        The executor of the member, which reads the arrays of the batch.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class Member:
         elif hasattr(M, "to") and hasattr(M, "shape"):
             self.M = M.to(executor)
         self.solver: KrylovSolver | None = None
-        #: The programs of one system, once it is known whether there are any.
+        #: The programs for one system; None until they were requested.
         self.known: MemberPrograms | None = None
         self.is_known = False
 
     def load(self, k: int, stop: Criterion) -> KrylovSolver:
-        """Return the solver for matrix ``k`` and a criterion.
+        """Return the solver for matrix ``k`` with a stopping criterion.
 
         Raises
         ------
         WollemiError
-            If the preconditioner cannot be made of the matrix; the next call makes it anew.
+            If the preconditioner cannot be built for the matrix; the next call rebuilds it.
         """
         self.matrix.update_values(_values_of(self.A, k, self.executor))
         if self._own_M is not None:
@@ -93,9 +93,9 @@ class Member:
         return self.solver
 
     def _follows_exactly(self, solver: KrylovSolver) -> bool:
-        """Return whether an update makes the solver and the preconditioner that a set-up makes.
+        """Return whether an update has the same result as a new set-up, in every bit.
 
-        Then no bit of a system depends on the system that the member had before.
+        Then results do not depend on the previous system of the member.
         """
         if solver._has_numbers_of_A:
             return False
@@ -104,10 +104,10 @@ class Member:
     # ---- programs of one system, for executors that solve many
 
     def programs(self) -> MemberPrograms | None:
-        """Return the programs of the solver that was loaded, or None where there are none.
+        """Return the recorded programs of the loaded solver, or None if there are none.
 
-        There are none where the host takes part in iterations or decides the length of cycles, and
-        where the preconditioner cannot be made anew by recorded operations.
+        There are none if the host takes part in iterations or determines the length of cycles, or
+        if recorded operations cannot rebuild the preconditioner.
         """
         solver = self.solver
         if solver is None or solver._linear is None or not solver._linear.tolerated:
@@ -118,7 +118,7 @@ class Member:
         refresh, flags = (None, None) if is_fixed else self._refreshing(solver)
         if refresh is None and not is_fixed:
             return None
-        work = solver.take_workspace(self.A.dtype, 1)  # never given back: it is this member's
+        work = solver.take_workspace(self.A.dtype, 1)  # it is not returned: the member keeps it
         if not work.iteration.resident or not work.beginning.resident:
             return None
         work.vectors("b")
@@ -140,12 +140,12 @@ class Member:
             on.run(vector.norm, work.spare, status.true)
             on.run(vector.largest, work.x, status.largest)
 
-        # Operators make their one-time data, such as plans, before a program is recorded.
+        # operators prepare their one-time data, such as plans, before a program is recorded
         for body in (measure, restart, work.iteration.body, lambda: solver.finish(work), judge):
             body()
         copies = len(self.matrix._copies) or self.matrix.plan.algorithm.copies
         if (on.systems_by_plans and copies) or "A_T" in vars(work):
-            return None  # copies of the values would stay the values of the first matrix
+            return None  # copies would keep the values of the first matrix
         return MemberPrograms(
             values=self.matrix.data,
             b=work.b,
@@ -171,10 +171,10 @@ class Member:
         return (None, None) if found is None else (Replay(found.body), found.failures)
 
     def _is_fixed(self, solver: KrylovSolver) -> bool:
-        """Return whether all systems have the solver and the preconditioner of the first one.
+        """Return whether all systems share the solver and the preconditioner of the first one.
 
-        An operator or a function serves all systems. A class, a name and settings make a
-        preconditioner of each matrix, and so does the method's own choice.
+        An operator or a function serves all systems. A class, a name or settings create a
+        preconditioner for each matrix, as does the default of the method.
         """
         if solver._has_numbers_of_A or self._own_M is not None:
             return False
@@ -191,7 +191,7 @@ def _member_matrix(A: BatchCsr, executor: Executor) -> Csr:
 
 
 def _values_of(A: BatchCsr, k: int, executor: Executor) -> Array:
-    """Return the values of one matrix as native ones of the member's executor."""
+    """Return the values of one matrix as a native array of the member's executor."""
     return executor.brought(A.executor, A._values[k])
 
 

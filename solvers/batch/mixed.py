@@ -1,4 +1,4 @@
-"""Solvers of matrices of different patterns: one batch solver for each pattern."""
+"""Batch solvers for matrices with different patterns: one for each pattern."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class MixedSolver:
-    """A solver for every matrix of :func:`wollemi.batch`; operands and results are lists.
+    """A solver for all matrices of :func:`wollemi.batch`; operands and results are lists.
 
     Parameters
     ----------
     make : callable
-        Makes the solver of one batch.
+        Creates the solver for one batch.
     A : MixedBatch
         The matrices.
     M, **options
@@ -47,7 +47,7 @@ class MixedSolver:
         return f"<solvers of {self.A!r}: {', '.join(map(repr, self.solvers))}>"
 
     def __matmul__(self, b: Sequence[Any]) -> list[Any]:
-        """Return the solutions alone."""
+        """Return the solutions without their verdicts."""
         return self.solve(b).x
 
     def solve(self, b: Sequence[Any], x0: Sequence[Any] | None = None) -> MixedResult:
@@ -56,9 +56,9 @@ class MixedSolver:
         Parameters
         ----------
         b : list of arrays, shape (n,) or (n, k) each
-            Right-hand sides; the ones of one pattern have one shape.
+            Right-hand sides; all of one pattern have the same shape.
         x0 : list of arrays, optional
-            Starts.
+            Initial guesses.
 
         Returns
         -------
@@ -76,14 +76,14 @@ class MixedSolver:
 
 
 class MixedResult:
-    """The outcome of solves of matrices of different patterns, as lists.
+    """The results for matrices with different patterns, as lists.
 
     Attributes
     ----------
     x : list of arrays
         The solutions.
     results : list of BatchResult
-        The arguments for the batches.
+        The results of the batches.
     """
 
     def __init__(self, A: MixedBatch, x: list[Any], results: list[BatchResult]) -> None:
@@ -98,12 +98,12 @@ class MixedResult:
 
     @property
     def converged(self) -> list[bool]:
-        """Whether each system is solved."""
+        """Whether each system converged."""
         return self._spread("converged")
 
     @property
     def iterations(self) -> list[int]:
-        """Iterations of each system."""
+        """The number of iterations of each system."""
         return self._spread("iterations")
 
     @property
@@ -122,7 +122,8 @@ class MixedResult:
         Raises
         ------
         SystemNotSolved
-            If one is not: the message counts them, and has each reason with its first system.
+            If a system is not solved: the message has the number of such systems, and each reason
+            with its first system.
         """
         require_solved(self.converged, self.reason)
         return self

@@ -1,4 +1,4 @@
-"""The right-hand sides, starts, masks and tolerances of a batch, one row for each solve."""
+"""The right-hand sides, initial guesses, masks and tolerances of a batch, one row per solve."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Operands:
     Attributes
     ----------
     b : array, shape (s, n)
-        Right-hand sides, native and contiguous; ``s`` is systems times columns.
+        Right-hand sides, native and contiguous; ``s`` is the number of systems times columns.
     start : array, shape (s, n), or None
-        Starts; native, contiguous, and not the caller's.
+        Initial guesses; native, contiguous, and not shared with the caller.
     columns : tuple of int
         Empty for vectors, else ``(k,)``.
     mask : array of bool, shape (b,), or None
-        The systems that are to be solved; None for all.
+        The systems to solve; None for all.
     """
 
     A: BatchMatrix
@@ -46,17 +46,17 @@ class Operands:
 
     @property
     def count(self) -> int:
-        """How many solves there are."""
+        """The number of solves."""
         return self.A.count * self.width
 
     @property
     def started(self) -> bool:
-        """Whether there are starts; zero is the start otherwise."""
+        """Whether initial guesses are given; they are zero otherwise."""
         return self.start is not None
 
     @cached_property
     def x(self) -> Array:
-        """The starts, in memory that becomes the solutions."""
+        """The initial guesses, in the memory of the solutions."""
         if self.start is not None:
             return self.start
         return self.A.executor.zeros((self.count, self.A.shape[0]), self.b.dtype)
@@ -64,7 +64,7 @@ class Operands:
     def memory_of_solutions(self) -> Array:
         """Return ``x`` for an executor that writes the solutions of all solves.
 
-        It holds anything where there are no starts; :meth:`forget_solutions` makes it zero.
+        It is uninitialized without initial guesses; :meth:`forget_solutions` resets it to zero.
         """
         on = self.A.executor
         if on.overwrites_solutions and not self.started and self.mask is None:
@@ -72,35 +72,35 @@ class Operands:
         return self.x
 
     def forget_solutions(self) -> None:
-        """Make ``x`` anew where it was memory for an executor that wrote no solutions."""
+        """Reset ``x`` if it was memory for an executor that wrote no solutions."""
         if not self.started:
             self.__dict__.pop("x", None)
 
     @cached_property
     def matrix(self) -> Numbers:
-        """The matrix of each solve, array of int64."""
+        """The index of the matrix of each solve, array of int64."""
         return np.repeat(np.arange(self.A.count, dtype=np.int64), self.width)
 
     @cached_property
     def asked(self) -> Numbers | None:
-        """The numbers of the solves that are to be made; None for all."""
+        """The indices of the requested solves; None for all."""
         if self.mask is None:
             return None
         return np.flatnonzero(np.repeat(self.mask, self.width))
 
     def of_solves(self, tolerances: Tolerances, solves: Numbers | None) -> Tolerances:
-        """Return the tolerances of chosen solves, or of all."""
+        """Return the tolerances of the given solves, or of all."""
         if solves is None:
             return tolerances if self.width == 1 else tolerances.of(self.matrix)
         return tolerances.of(self.matrix[solves])
 
     @property
     def width(self) -> int:
-        """Columns of each system."""
+        """The number of right-hand sides of each system."""
         return self.columns[0] if self.columns else 1
 
     def shaped(self, rows: Array) -> Any:
-        """Return solutions, one row for each solve, as the right-hand sides came."""
+        """Return solutions, given as one row per solve, in the shape of the right-hand sides."""
         axes, n = self.A.batch_shape, self.A.shape[0]
         if not self.columns:
             made = rows.reshape(*axes, n)
@@ -116,20 +116,20 @@ def operands(A: BatchMatrix, b: Any, x0: Any, mask: Any, dtype_of: Any) -> Opera
     Parameters
     ----------
     A : BatchMatrix
-        Of square matrices of n rows.
+        The batch of square matrices with n rows.
     b : array, shape (*batch_shape, n), (*batch_shape, n, k) or (n,)
         Right-hand sides.
     x0 : array of the shape of b, or None
         Starts.
     mask : array of bool, shape batch_shape, or None
-        Which systems to solve.
+        The systems to solve.
     dtype_of : callable
-        Returns the dtype to compute in, from the dtypes of operands.
+        Returns the dtype of the computation for the dtypes of the operands.
 
     Raises
     ------
     ShapeMismatch, InvalidArgument
-        If they do not fit.
+        If they do not match the batch.
     """
     on = A.executor
     right, columns = vectors_of(A, native(on, b, "b"), "b")
@@ -184,6 +184,6 @@ def _tolerance(A: BatchMatrix, value: Any, name: str) -> Numbers:
         ) from None
     if not np.all(given >= 0):
         raise InvalidArgument(f"{name}: expected numbers of at least 0, got {value!r}")
-    if np.ndim(value) == 0:  # a view of one number: kernels may see that all are equal
+    if np.ndim(value) == 0:  # a broadcast view: kernels can detect that all are equal
         return np.broadcast_to(np.float64(value), (A.count,))
     return np.ascontiguousarray(given).ravel()

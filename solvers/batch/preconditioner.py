@@ -1,4 +1,4 @@
-"""A preconditioner for each matrix of a batch."""
+"""Preconditioners for the matrices of a batch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class BatchPreconditioner:
     """Preconditioners of the matrices of a batch: ``wl.preconditioners.Jacobi(A)`` of a batch.
 
-    A solver of the batch makes each of them when it solves the system.
+    A solver of the batch builds each of them when it solves the system.
 
     Attributes
     ----------
     A : BatchMatrix
-        The settings of the preconditioners.
+        The matrices.
     settings : Settings
         The class and its options.
     """
@@ -48,7 +48,7 @@ class BatchPreconditioner:
         return made
 
     def __matmul__(self, X: Any) -> Any:
-        """Return the products of each with its vector or block, shaped as ``X``."""
+        """Return the products of all preconditioners with their vectors, in the shape of X."""
         on = self.executor
         blocks, columns = vectors_of(self.A, native(on, X, "X"), "X")
         made = (

@@ -1,7 +1,7 @@
-"""Why systems of a batch failed that were solved together: reasons of their matrices.
+"""Explain why systems failed that a batch solver solved together: properties of their matrices.
 
-The solver of one matrix asks ``A`` after a failure. Here all failed systems are asked at once, by a
-few products of the batch, when a reason is read.
+The solver of one matrix tests ``A`` after a failure. Here all failed systems are tested together by
+a few products of the batch, when a reason is read.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Numbers = np.ndarray[Any, Any]
 
 
 class Reasons(Mapping[int, str]):
-    """Reasons of failures by the number of a system.
+    """Reasons of failures, by the index of the system.
 
     Parameters
     ----------
     told : dict of int to str
-        The reasons of systems that were solved alone.
+        The reasons of systems that were solved separately.
     verdicts : Verdicts
         The verdict on each solve.
     kind : type
         The class of the solver.
     A : BatchMatrix
-        The matrices; nothing is said of them if their values have changed before a reason is read.
+        The matrices; they are not tested if their values have changed before a reason is read.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Reasons(Mapping[int, str]):
         return {**self._told, **self._found(np.array(failed), stops)}
 
     def _found(self, systems: Numbers, stops: list[Stop]) -> dict[int, str]:
-        """Return the reasons that the matrices of some systems give."""
+        """Return the reasons that the matrices of the given systems explain."""
         A, on = self._A, self._A.executor
         values = _of_usual_size(on, A._values[on.from_host(systems)])
         chosen = A._from_values(A._one, (systems.size,), values)
@@ -97,15 +97,15 @@ class Reasons(Mapping[int, str]):
 
 
 def _looked_up(holds: Mapping[str, bool]) -> Callable[[str, Any], bool]:
-    """Return a function that has the answers to questions by their names."""
+    """Return a function that looks up the answers to tests by their names."""
     return lambda name, _: holds[name]
 
 
 def _of_usual_size(on: Executor, values: Array) -> Array:
-    """Return the values of matrices, those of an extreme size times powers of two.
+    """Return the values of matrices; an extreme size is scaled by a power of two.
 
-    Their products would leave the range of the dtype, or lose digits below its smallest normal
-    number.
+    Without scaling, products would leave the range of the dtype, or lose digits below its smallest
+    normal number.
     """
     host = np.asarray(on.to_host(values))
     low, high = SAFE_SIZES[real_dtype(host.dtype)]
@@ -120,7 +120,7 @@ def _of_usual_size(on: Executor, values: Array) -> Array:
 
 
 def _are_hermitian(A: BatchMatrix) -> Numbers:
-    """Return of each matrix whether ``<u, A v>`` equals ``<A u, v>`` to rounding."""
+    """Return for each matrix whether ``<u, A v>`` equals ``<A u, v>`` to rounding."""
     n, eps = A.shape[0], _rounding(A.dtype)
     u, v = np.random.default_rng(n).uniform(-1, 1, (2, n)).astype(A.dtype)
     with np.errstate(all="ignore"):
@@ -132,7 +132,7 @@ def _are_hermitian(A: BatchMatrix) -> Numbers:
 
 
 def _map_constants_to_zero(A: BatchMatrix) -> Numbers:
-    """Return of each matrix whether ``A @ 1`` is zero, beside the product with random signs."""
+    """Return for each matrix whether ``A @ 1`` is zero, relative to a product with random signs."""
     n, eps = A.shape[0], _rounding(A.dtype)
     signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(A.dtype)
     with np.errstate(all="ignore"):

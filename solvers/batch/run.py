@@ -24,9 +24,9 @@ class BatchRun:
     solver : BatchSolver or BatchDirect
         The solver.
     given : Operands
-        Right-hand sides and starts, which become the solutions.
+        Right-hand sides, and initial guesses, which are overwritten by the solutions.
     notes : list of str
-        Of the result.
+        Notes of the result.
     """
 
     def __init__(self, solver: Any, given: Operands, notes: list[str]) -> None:
@@ -34,7 +34,7 @@ class BatchRun:
         self.verdicts = Verdicts(given.count)
         if given.mask is not None:
             self.verdicts.codes[~np.repeat(given.mask, given.width)] = Stop.SKIPPED
-        #: Reasons of failures, by matrix.
+        #: Reasons of failures, by index of the matrix.
         self.explained: dict[int, str] = {}
 
     def take(self, s: int, found: Result) -> None:
@@ -53,7 +53,7 @@ class BatchRun:
         self.explained[s // self.given.width] = reason
 
     def told(self, began: float) -> BatchResult:
-        """Return the result of all systems, of a solve that began at a time."""
+        """Return the result of all systems, for a solve that started at time ``began``."""
         given, solver = self.given, self.solver
         return BatchResult(
             x=given.shaped(given.x),
@@ -69,7 +69,7 @@ class BatchRun:
 
 
 def replacement(solver: Any, A: BatchMatrix) -> BatchMatrix:
-    """Return a batch that replaces the batch of a solver, on the solver's executor.
+    """Return a new batch for a solver, on the solver's executor.
 
     Raises
     ------

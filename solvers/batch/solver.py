@@ -1,4 +1,4 @@
-"""Krylov solvers of batches: one solver for each system, in one call."""
+"""Krylov batch solvers: one solver for each system, in one call."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: The matrices that are tried in turn until the preconditioner of one can be made.
+#: Try at most this many matrices until the preconditioner of one can be built.
 FIRST = 8
 
 
 class BatchSolver:
-    """A Krylov solver for every system of a batch; ``wl.solvers.Cg(A)`` of a batch makes it.
+    """A Krylov solver for every system of a batch; ``wl.solvers.Cg(A)`` of a batch creates it.
 
     Parameters
     ----------
@@ -52,23 +52,24 @@ class BatchSolver:
     A : BatchMatrix
         Square matrices.
     M : str, Settings, BatchPreconditioner, BatchMatrix, LinOp or callable, optional
-        A name or settings make one preconditioner for each matrix. A batch has an operator for
+        A name or settings create a preconditioner for each matrix. A batch has an operator for
         each. Any other operator serves all systems.
     rtol, atol : float or array, shape batch_shape
-        Tolerances, one for all systems or one for each.
+        Tolerances: one for all systems, or one for each.
     maxiter : int, optional
-        Iterations of each system at most; ``10 n`` by default.
+        Iteration limit of each system; ``10 n`` by default.
     stop : Criterion, optional
-        Replaces the three above.
+        Replaces ``rtol``, ``atol`` and ``maxiter``.
     executor : Executor or str, optional
-        Where the batch goes if it has no home.
+        The executor to which the batch is moved if it has none.
     **options
         The options of the solver.
 
     Notes
     -----
-    Each system is solved as the solver of one matrix solves it, with operations of its own. So its
-    verdict is on its own true residual, and no bit of its solution depends on the other systems.
+    Each system is solved with the same operations as by the solver for one matrix. Hence its
+    verdict is based on its own true residual, and its solution does not depend on the other systems
+    in any bit.
 
     Examples
     --------
@@ -102,13 +103,13 @@ class BatchSolver:
             raise ShapeMismatch(
                 f"{kind.__name__} needs square matrices, got {A.shape[0]}x{A.shape[1]}"
             )
-        Settings(kind, options)  # refuses options that the solver does not have
+        Settings(kind, options)  # raises for options that the solver does not have
         if stop is not None and not isinstance(stop, Criterion):
             raise InvalidArgument(
                 f"stop: expected a criterion such as wl.stop.RelativeResidual(1e-8), got {stop!r}"
             )
         if M is None:
-            M = options.pop("inner", None)  # its other name, in Ir
+            M = options.pop("inner", None)  # the name of M in Ir
         self._given = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "stop": stop, **options}
         if executor is not None and A._follows:
             A = A.to(executor)
@@ -117,7 +118,7 @@ class BatchSolver:
         self.shape, self.batch_shape, self.executor = A.shape, A.batch_shape, A.executor
         self.tolerances = tolerances(A, rtol, atol)
         limit = 10 * max(A.shape[0], 1) if maxiter is None else maxiter
-        criterion(0.0, 0.0, limit)  # refuses an invalid number of iterations
+        criterion(0.0, 0.0, limit)  # raises for an invalid iteration limit
         self.limit = int(limit)
         if isinstance(M, (BatchMatrix, BatchPreconditioner)):
             self._check_batch(M)
@@ -125,7 +126,7 @@ class BatchSolver:
 
     @staticmethod
     def _checked(M: Any, A: BatchMatrix) -> Any:
-        """Return ``M``; one operator for all systems as an operator that fits their matrices."""
+        """Return ``M``; an operator for all systems is converted to match their matrices."""
         for_each = (str, Settings, type, BatchPreconditioner, BatchMatrix)
         if M is None or isinstance(M, for_each) or (callable(M) and not hasattr(M, "shape")):
             return M
@@ -153,7 +154,7 @@ class BatchSolver:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype that real right-hand sides of single precision are solved in."""
+        """The dtype of solves with real single-precision right-hand sides."""
         return self._dtype()
 
     def _dtype(self, *given: Any) -> np.dtype[Any]:
@@ -173,12 +174,12 @@ class BatchSolver:
         return Settings(self.kind, {"M": M, **self._given})
 
     def update(self, A: BatchMatrix | None = None) -> None:
-        """Follow new values of the batch, or take another batch of its pattern.
+        """Update the solver to new values of the batch, or to another batch with its pattern.
 
         Parameters
         ----------
         A : BatchMatrix, optional
-            By default the batch of the solver, with changed values.
+            The new batch; by default, the solver's batch with changed values.
 
         Raises
         ------
@@ -218,7 +219,7 @@ class BatchSolver:
         return self._remade(self.A.astype(dtype), self.M)
 
     def __matmul__(self, b: Any) -> Any:
-        """Return the solutions alone."""
+        """Return the solutions without their verdicts."""
         return self.solve(b).x
 
     def solve(self, b: Any, x0: Any = None, *, mask: Any = None) -> BatchResult:
@@ -229,21 +230,21 @@ class BatchSolver:
         b : array, shape (*batch_shape, n), (*batch_shape, n, k) or (n,)
             Right-hand sides; one of shape ``(n,)`` serves all systems.
         x0 : array of such a shape, optional
-            Starts; zero by default.
+            Initial guesses; zero by default.
         mask : array of bool, shape batch_shape, optional
-            Which systems to solve. The others keep their start, or zero.
+            The systems to solve. The others keep their initial guess, or zero.
 
         Returns
         -------
         BatchResult
-            Solutions, and a verdict for each system. A matrix or a right-hand side that is not
-            finite, or a matrix of which the preconditioner cannot be made, fails its own system
-            alone, and its ``reason`` says why.
+            Solutions, and a verdict for each system. A system fails independently of the others if
+            its matrix or right-hand side is not finite, or if its preconditioner cannot be built;
+            its ``reason`` then says why.
 
         Raises
         ------
         ShapeMismatch, ExecutorMismatch, InvalidArgument
-            If the operands do not fit.
+            If the operands do not match the batch.
         """
         began = time.perf_counter()
         given = operands(self.A, b, x0, mask, self._dtype)
@@ -252,7 +253,7 @@ class BatchSolver:
     # ---- members
 
     def _members(self, dtype: np.dtype[Any]) -> list[Member]:
-        """Return the members for a dtype: this executor's, then its further executors' members."""
+        """Return the members for a dtype: first this executor's, then members of further ones."""
         key = (dtype, self.A._changes if self.A.dtype != dtype or self.A.format != "csr" else 0)
         if key not in self._made:
             self._made = {known: m for known, m in self._made.items() if known[0] != dtype}
@@ -297,10 +298,10 @@ class _Run(BatchRun):
         own = solver.tolerances
         return criterion(float(own.relative[k]), float(own.absolute[k]), solver.limit)
 
-    # ---- all systems by the programs of one
+    # ---- all systems together, by the recorded programs of one
 
     def _together(self) -> bool:
-        """Have the executor solve the systems by recorded programs; False if it cannot."""
+        """Let the executor solve the systems by recorded programs; return False if it cannot."""
         solver, given = self.solver, self.given
         on = solver.executor
         places = self.members[1:]
@@ -343,7 +344,7 @@ class _Run(BatchRun):
             given.forget_solutions()
             return False
         left = systems.verdicts.undecided
-        if left.size:  # they begin anew from their start
+        if left.size:  # they restart from their initial guess
             places_left = on.from_host(left)
             x[places_left] = 0 if start is None else start[places_left]
         if asked is not None:
@@ -352,7 +353,7 @@ class _Run(BatchRun):
         return True
 
     def _programs_of(self, member: Member) -> MemberPrograms | None:
-        """Return the programs of a member, made with the values of a matrix that allows it."""
+        """Return the programs of a member, recorded with the values of a suitable matrix."""
         if member.is_known:
             return member.known
         given = self.given
@@ -361,7 +362,7 @@ class _Run(BatchRun):
             try:
                 member.load(s // given.width, self._stop(s))
             except WollemiError:
-                continue  # the preconditioner of this one cannot be made
+                continue  # its preconditioner cannot be built
             member.is_known, member.known = True, member.programs()
             return member.known
         return None
@@ -369,7 +370,7 @@ class _Run(BatchRun):
     # ---- one system at a time
 
     def _alone(self, s: int) -> None:
-        """Solve one system by the solver of one matrix."""
+        """Solve one system by the solver for one matrix."""
         given, member = self.given, self.members[0]
         try:
             solver = member.load(s // given.width, self._stop(s))
@@ -378,7 +379,7 @@ class _Run(BatchRun):
             return
         try:
             found = solver.solve(given.b[s], given.x[s] if given.started else None)
-        except InvalidCall:  # of a solver's class, with any system
+        except InvalidCall:  # an error of the solver class, for every system
             raise
         except (InvalidArgument, FloatingPointError) as error:
             self.fail(s, Stop.NOT_FINITE, f"not finite: {error}")
@@ -387,7 +388,7 @@ class _Run(BatchRun):
 
 
 def batch_solver(kind: Any, A: Any, *arguments: Any, **options: Any) -> Any:
-    """Return the solver of a class for a batch, or for batches of several patterns."""
+    """Return a solver of this class for a batch, or for batches of several patterns."""
     if isinstance(A, MixedBatch):
         return MixedSolver(lambda batch, **o: kind(batch, **o), A, *arguments, **options)
     where = options.get("executor")

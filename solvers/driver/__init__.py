@@ -1,1 +1,1 @@
-"""The loop that every iterative solve runs, its verdict, its workspace and its result."""
+"""The loop that every iterative solver runs, its verdict, its workspace and its result."""

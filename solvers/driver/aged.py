@@ -1,4 +1,4 @@
-"""A note on a preconditioner that has followed new values and has become poor."""
+"""A note on a preconditioner that has become poor after updates to new values."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ...core.status import Stop
 if TYPE_CHECKING:
     from ..krylov.base import KrylovSolver
 
-#: Iterations count as grown from this multiple of the earlier ones on, and from this many more.
+#: Iterations count as grown if they are at least TIMES the earlier ones, and MORE more.
 TIMES, MORE = 2, 10
 
-#: More iterations than any solve has.
+#: A number of iterations that no solve reaches.
 NEVER_REACHED = 2**62
 
 
 def about_updates(solver: KrylovSolver, stops: Sequence[Stop], count: int) -> list[str]:
     """Return a note if iterations have grown since updates of the preconditioner.
 
-    A solve asks if it has more iterations than the solver expects, and in the first place. The
-    first solves, before any update, say how many are expected.
+    It is called for the first solves, and for solves with more iterations than the solver expects.
+    The first solves, before any update, set the expected number.
 
     Parameters
     ----------
     solver : KrylovSolver
         The solver, with a preconditioner.
     stops : sequence of Stop
-        Why each column ended.
+        The stop of each column.
     count : int
-        Iterations of the solve.
+        Number of iterations of the solve.
     """
     kept = _keeper(solver.M)
     if kept is None:

@@ -1,4 +1,4 @@
-"""Whether a user's class applies the preconditioner that it is given."""
+"""Check that a user's class applies the preconditioner that it is given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..least_squares.base import LeastSquaresSolver
     from .workspace import Workspace
 
-#: Both names of the method that applies an operator.
+#: The names of the methods that apply an operator.
 _NAMES = ("apply_block", "_apply")
 
 
@@ -27,19 +27,19 @@ def applications_required(
     """Require that the first solve in a workspace applies ``work.M`` or its transpose.
 
     A preconditioner that no iteration applies has no effect, and the result would not say so.
-    Classes with an ``iterate`` of wollemi are not checked.
+    Classes with an ``iterate`` of the package are not checked.
 
     Parameters
     ----------
     solver : KrylovSolver or LeastSquaresSolver
-        The method.
+        The solver.
     work : Workspace
-        The arrays of the solve.
+        The workspace of the solve.
 
     Raises
     ------
     InvalidArgument
-        After a solve in which iterations ran and none of its calls applied them.
+        If iterations ran but did not apply the preconditioner.
     """
     kind = type(solver)
     operators = [op for op in (work.M, vars(work).get("M_T")) if op is not None]
@@ -50,7 +50,7 @@ def applications_required(
     try:
         yield
     finally:
-        # of solves that overlap with one M, only the last one watches to its end
+        # if solves with one M overlap, only the last one watches until its end
         complete = [vars(op).get(_NAMES[0]) is watched[id(op)] for op in operators]
         for op in operators:
             for name in _NAMES:
@@ -64,7 +64,7 @@ def applications_required(
 
 
 def _watch(operator: LinOp, work: Workspace) -> Callable[..., None]:
-    """Let applications of an operator be noted in the workspace; return the method for that."""
+    """Record applications of an operator in the workspace; return the recording method."""
     apply = operator._apply
 
     def applied(x: Array, y: Array, alpha: complex, beta: complex) -> None:

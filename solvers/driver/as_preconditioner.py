@@ -1,4 +1,4 @@
-"""The solver's argument M, as an operator."""
+"""Convert the solver's argument ``M`` to an operator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _of_factors(factors: Any, A: LinOp) -> LinOp:
 
 
 def as_preconditioner(M: Any, A: LinOp) -> LinOp:
-    """Return ``M`` as an operator that fits ``A``; a callable becomes one."""
+    """Return ``M`` as an operator that matches ``A``; a callable is wrapped."""
     if callable(M) and not hasattr(M, "shape"):
         M = LinearOperator(A.shape, M, dtype=A.dtype, executor=A.executor)
         M.__dict__["_like"] = A

@@ -1,7 +1,7 @@
-"""Why a solve of a matrix failed that maps constants to zero, or has columns that add up to zero.
+"""Explain failed solves of a matrix that maps constants to zero, or has zero column sums.
 
 Such a matrix is singular: a Laplacian without boundary values, a Markov chain, a graph. If its
-columns add up to zero, each right-hand side with a solution adds up to zero as well.
+columns sum to zero, so does every right-hand side with a solution.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-#: Units of rounding, times the product with random signs, by which a product with ones is zero.
+#: A product with ones counts as zero below this many unit roundoffs, relative to the product with
+#: random signs.
 SLACK = 64.0
 
-#: The part of a right-hand side along the constants from which on it is out of the range.
+#: A right-hand side is outside of the range if its relative component along the constants exceeds
+#: this value.
 OUTSIDE = 1e-6
 
-#: The remedy for a right-hand side without a solution.
+#: The end of the remedy for a right-hand side without a solution.
 LEAST_SQUARES = "gives a least squares solution"
 
 
 def outside_of_range(block: Numbers) -> float:
-    """Return the largest part of columns along the constants, relative to their lengths."""
+    """Return the largest component of columns along the constants, relative to their norms."""
     block = near_one(block.astype(np.complex128 if block.dtype.kind == "c" else np.float64))
     with np.errstate(all="ignore"):
         part = np.abs(block.sum(axis=0)) / (np.linalg.norm(block, axis=0) * block.shape[0] ** 0.5)
@@ -39,7 +41,7 @@ def outside_of_range(block: Numbers) -> float:
 
 
 def maps_constants_to_zero(operator: LinOp) -> bool:
-    """Return whether ``A @ 1`` is zero to rounding, beside the product with random signs."""
+    """Return whether ``A @ 1`` is zero to rounding, relative to a product with random signs."""
     n = operator.shape[0]
     dtype = np.dtype(operator.dtype)
     signs = np.where(np.random.default_rng(n).random(n) < 0.5, -1, 1).astype(dtype)
@@ -66,21 +68,21 @@ def why_unsolved(
     at_limit: bool = False,
     kin: str = "",
 ) -> str | None:
-    """Return why a system has no solution, or a singular matrix; None of other systems.
+    """Return why a system has no solution or a singular matrix; None for other systems.
 
     Parameters
     ----------
     block : callable or None
-        Returns the right-hand sides on the host, shape (n, k); None if they are not at hand.
+        Returns the right-hand sides on the host, shape (n, k); None if they are not available.
     holds : callable
-        Returns whether the operator has a property, by the name of the property and its test.
+        Called with the name of a property and its test; returns whether the operator has it.
     hermitian : bool
         Whether the operator is known to be Hermitian.
     at_limit : bool
-        Whether the solve ended at its number of iterations: where a solution may exist, that is
-        reason enough.
+        Whether the solve ended at its iteration limit. If a solution may exist, the limit is a
+        sufficient reason.
     kin : str
-        Words on another method that takes such systems, such as ``" or minres"``.
+        Text that names another method for such systems, for example ``" or minres"``.
     """
     constants = holds("constants", maps_constants_to_zero)
     columns = constants if hermitian else holds("columns", columns_add_up_to_zero)

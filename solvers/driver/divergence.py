@@ -1,4 +1,4 @@
-"""The end of iterations that diverge: methods without a minimum or a recurrence that ends them."""
+"""End diverging iterations of methods that neither minimize a norm nor detect a breakdown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ...core.status import Stop
 from ...core.step import INDEFINITE
 from .workspace import Workspace
 
-#: The step that halts a column has a code of the device, which these methods need for nothing else.
+#: Steps halt a diverging column with the code of INDEFINITE, which these methods do not need
+#: otherwise.
 MEANS: Mapping[Stop, Stop] = MappingProxyType({Stop.INDEFINITE: Stop.DIVERGED})
 
 
 def allow_growth(work: Workspace) -> None:
-    """Write the growth that residuals may have: 1/eps times the smallest one.
+    """Set the allowed growth of residuals: 1/eps times the smallest one.
 
-    Above it the rounding errors of an iterate exceed the smallest residual, so that no later
-    iteration returns to it.
+    For larger residuals, the rounding errors of the iterate exceed the smallest residual, so that
+    no later iteration returns to it.
     """
     real = real_dtype(work.dtype)
     given = np.full(work.k, 1 / np.finfo(real).eps, real)
@@ -29,5 +30,5 @@ def allow_growth(work: Workspace) -> None:
 
 
 def halt_if_diverged(w: Any, norm: Any) -> None:
-    """Halt a column with a residual of this norm in a step, which has the smallest in ``best``."""
+    """Halt a column in a step if its residual norm exceeds the allowed growth over ``best``."""
     w.halt(INDEFINITE, when=norm > w.growth * w.best)

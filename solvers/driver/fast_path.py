@@ -1,12 +1,12 @@
-"""A solve without watchers: its first cycle runs without reading the device before the end.
+"""Run the first cycle of an unwatched solve without reading from the device before its end.
 
-Most solves are one cycle from zero, and of a few iterations a wait for a device takes longer than
-all that is between two of them. So the right-hand side is measured, the threshold is made, the
-cycle is driven and the true residual is computed in one sequence of launches, and the host reads
-the results at once. Where more is to be done, it goes on from there as ever.
+Most solves are one cycle from a zero guess. For a few iterations, one wait for a device takes
+longer than all computations between two waits. Hence the norm of the right-hand side, the
+threshold, the cycle and the true residual are computed in one sequence of launches, and the host
+reads the results once. If the solve is not finished, it continues as usual.
 
-It is for one column: of a block, columns that end before the first iteration must not make the
-others wait for a second solve.
+This path is for one column: in a block, a column that ends before the first iteration would force a
+second solve on the others.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FirstCycle:
-    """The values that the host has read after an unwatched cycle.
+    """The values that the host read after an unwatched cycle.
 
     Attributes
     ----------
     members : dict
-        The members of the status that :data:`~wollemi.core.status.READ` names; None if Ctrl-C came
-        between.
+        The members of the status that :data:`~wollemi.core.status.READ` names; None after Ctrl-C.
     left : int
-        Iterations that the cycle has left.
+        Number of remaining iterations of the cycle.
     verified : bool
-        Whether the true residual is among the values.
+        Whether the values include the true residual.
     """
 
     members: Members | None
@@ -49,7 +48,7 @@ class FirstCycle:
 
 
 def may_go_straight(solve: Solve) -> bool:
-    """Return whether a solve has no watchers and all that it needs is prepared."""
+    """Return whether a solve has no watchers, and all required data are prepared."""
     solver, work, watchers = solve.solver, solve.work, solve.watchers
     return (
         work.k == 1
@@ -73,8 +72,8 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
     Returns
     -------
     Result, FirstCycle or None
-        The result if the solve is over; the values to continue from; or None if nothing has begun,
-        because the right-hand side needs a closer look.
+        The result of a finished solve; the values to continue from; or None if no cycle was run,
+        because the right-hand side needs checks.
     """
     executor, work, solver = solve.executor, solve.work, solve.solver
     status, linear = work.status, solver._linear
@@ -101,13 +100,13 @@ def go_straight(solve: Solve) -> Result | FirstCycle | None:
         if left and not solver._spares_cycles:
             return FirstCycle(_named(transfer.peek()), left, verified=False)
         executor.copy_into(work.spare, solve.b)
-        # A device may wait for other members of a group from here on: no memory is allocated then.
+        # From here on, a device may wait for other members of a group: no memory is allocated then.
         x = executor.allocate(work.x.shape, work.x.dtype)
         executor.play(work.leaving)
-        # Likely the solution: to ask for its copy takes the host no time while the device works.
+        # Probably the solution: the host enqueues its copy while the device works.
         executor.copy_into(x, work.x)
         if executor.links is not None:
-            executor.links.await_graph()  # it hears of a member that will not answer
+            executor.links.await_graph()  # it detects a member that will not answer
         members = transfer.peek()
     except KeyboardInterrupt:
         return FirstCycle(None, 0, verified=False)
@@ -121,7 +120,7 @@ def _named(members: list[np.ndarray[Any, Any]]) -> Members:
 def _result_if_over(
     solve: Solve, x: Array, members: list[np.ndarray[Any, Any]], left: int
 ) -> Result | FirstCycle | None:
-    """Return the result of a solve of one cycle, if the values say that it is one."""
+    """Return the result of a solve that ended in its first cycle, else None."""
     stop, running, iterations, threshold, first, true, largest, history = members
     solver, linear, real = solve.solver, solve.solver._linear, solve.real
     assert linear is not None
@@ -133,7 +132,7 @@ def _result_if_over(
     if (left and running.item()) or not isfinite(largest.item()) or not isfinite(norm):
         return FirstCycle(_named(members), left, verified=True)
     if met:
-        if norm < LEAST_NORM[real]:  # its squares have lost digits
+        if norm < LEAST_NORM[real]:  # its squares lost digits to underflow
             return FirstCycle(_named(members), left, verified=True)
         final = Stop.CONVERGED
     else:

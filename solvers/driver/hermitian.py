@@ -1,4 +1,4 @@
-"""Why a method has failed: its operator is not Hermitian, or singular."""
+"""Explain failed solves: an operator that is not Hermitian, or singular."""
 
 from __future__ import annotations
 
@@ -23,57 +23,59 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """Whether a matrix has a property, with the version of its values that was asked."""
+    """Whether a matrix has a property, and the version of the values that were tested."""
 
     version: int
     holds: bool
 
 
 class Asymmetry(NamedTuple):
-    """A sentence on an operator that is not Hermitian, and the remedy."""
+    """A message on an operator that is not Hermitian, with the remedy."""
 
     cause: str
     remedy: str
 
     @classmethod
     def of(cls, name: str) -> Asymmetry:
-        """Return the sentence on ``A`` or on ``M``."""
+        """Return the message on ``A`` or on ``M``."""
         another = ", or another M" if name == "M" else ""
         return cls(f"{name} is not Hermitian, as the method needs it", f"use gmres{another}")
 
 
-#: The ends of a solve for which an operator that is not Hermitian may be the reason.
+#: Stops that a non-Hermitian operator may have caused.
 MAY_BE_OF_SYMMETRY = frozenset(
     {Stop.INDEFINITE, Stop.BREAKDOWN, Stop.STAGNATED, Stop.NOT_FINITE, Stop.MAX_ITERATIONS}
 )
 
-#: Iterations before the first question whether the operators keep a residual from falling: as many
-#: as a device runs before the host looks.
+#: Check first after this many iterations whether non-Hermitian operators keep the residual from
+#: falling. A device runs as many iterations before the host reads.
 FIRST_LOOK = 1024
 
-#: The factors by which the second half of all iterations must have brought the smallest norm down,
-#: or the last quarter the median.
+#: A residual falls if the second half of all iterations reduced the smallest norm at least by the
+#: factor FALLS, or the last quarter reduced the median at least by the factor MEDIAN_FALLS.
 FALLS, MEDIAN_FALLS = 0.9, 0.5
 
-#: How much larger than its estimate a true residual is where estimates are of no use.
+#: Estimated residuals are useless if the true residual exceeds them by this factor.
 DRIFT = 2.0
 
-#: The part of ``<v, M v>`` from which on the skew part of an operator is the reason of a failure.
+#: A non-Hermitian operator explains a failure if its skew part exceeds this fraction of
+#: ``<v, M v>``.
 MATERIAL = 0.1
 
-#: Units of rounding, times the root of the rows, by which products of a Hermitian operator differ.
+#: Products of a Hermitian operator agree to this many unit roundoffs, times the square root of the
+#: number of rows.
 SLACK = 64.0
 
 
 def is_hermitian_in_products(operator: LinOp) -> bool:
     """Return whether ``<u, A v>`` equals ``<A u, v>`` to rounding, for two vectors.
 
-    Two products tell it of any operator, also of one without entries.
+    Two products suffice for any operator, also for one without known entries.
     """
     n = operator.shape[0]
     dtype = np.dtype(operator.dtype)
     wide = np.complex128 if dtype.kind == "c" else np.float64
-    # bytes take a twelfth of the time of numbers of 53 random bits, and any dtype holds them
+    # random bytes take a twelfth of the time of random doubles, and any dtype holds them
     drawn = np.frombuffer(np.random.default_rng(n).bytes(2 * n), np.int8).reshape(2, n)
     u, v = drawn.astype(wide) / 128.0
     with np.errstate(all="ignore"):
@@ -89,10 +91,10 @@ def _length(x: Any) -> float:
 
 
 def has_fallen(norms: Sequence[float]) -> bool:
-    """Return whether the norms of iterations come down.
+    """Return whether the norms of iterations fall.
 
     Either the smallest norm of the second half is below that of the first half, or the median of
-    the last quarter is well below that of the quarter before: then norms come down from a hump.
+    the last quarter is well below that of the quarter before it, as after a hump.
     """
     half, quarter = len(norms) // 2, len(norms) // 4
     if min(norms[half:]) <= FALLS * min(norms[:half]):
@@ -104,19 +106,21 @@ def has_fallen(norms: Sequence[float]) -> bool:
 def are_the_reason(
     solver: KrylovSolver, b: np.ndarray[Any, Any], x: np.ndarray[Any, Any], r: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return for which columns operators that are not Hermitian keep the residual from falling.
+    """Return the columns for which non-Hermitian operators keep the residual from falling.
 
-    The methods need ``<M v, A x> = <A M v, x>`` for the residual and ``b`` as ``v``, and
-    ``<M r, b> = <r, M b>``. An operator may differ from a Hermitian one by rounding of its entries,
-    or on vectors that the iteration never meets, as a matrix with rows of boundary values does; the
-    method converges then, and the differences are small beside ``<v, M v>``.
+    The methods require ``<M v, A x> = <A M v, x>`` for ``v`` equal to the residual and to ``b``,
+    and ``<M r, b> = <r, M b>``. An operator may differ from a Hermitian one by rounding errors of
+    its entries, or on vectors that do not occur in the iteration, for example for a matrix with
+    rows of boundary values. The method then converges, and the differences are small relative to
+    ``<v, M v>``.
 
     Parameters
     ----------
     solver : KrylovSolver
         The solver.
     b, x, r : ndarray, shape (n, k)
-        Right-hand sides, iterates and true residuals. ``A`` has the scale of ``b - r`` to ``x``.
+        Right-hand sides, iterates and true residuals. ``A`` has the scale that makes
+        ``b - r = A x``.
     """
     M = solver.M if "M" in solver.HERMITIAN else None
     if M is not None and M.varies:
@@ -147,7 +151,7 @@ def _inner(u: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any, 
 
 
 def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
-    """Return the result of a failed method with the reason that its operators give.
+    """Return the result of a failed solve with an explanation, if its operators give one.
 
     Parameters
     ----------
@@ -156,13 +160,13 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
     b : array, shape (n,) or (n, k)
         Right-hand sides.
     result : Result
-        Its result.
+        The result of the solve.
     """
     stops = MAY_BE_OF_SYMMETRY.intersection(result.stops)
     if not stops or not result.iterations:
         return result
     if solver.partition is not None:
-        return result  # members of a group have rows of their own
+        return result  # members of a group hold different rows
     asymmetries = asymmetries_of(solver)
     why = "; ".join(asymmetries[0]) if asymmetries else _about_constants(solver, b, stops)
     if why is None:
@@ -173,10 +177,10 @@ def explained(solver: KrylovSolver, b: Any, result: Result) -> Result:
 
 
 def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> str | None:
-    """Return why a solve failed of a matrix with constants in its null space.
+    """Return why the solve failed, for a matrix with constants in its null space.
 
-    None of other matrices. Operators without entries are asked where the method needs a Hermitian
-    one: their products may take long, and nothing keeps the answer.
+    None for other matrices. Operators without known entries are tested only if the method needs a
+    Hermitian one: their products may be slow, and the answer is not kept.
     """
     A, hermitian = solver.A, bool(solver.HERMITIAN)
     if not hermitian and not hasattr(A, "_values_version"):
@@ -195,7 +199,7 @@ def _about_constants(solver: KrylovSolver, b: Any, stops: AbstractSet[Stop]) -> 
 
 
 def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
-    """Return the operators that are not Hermitian, of a method that needs it."""
+    """Return messages on the operators that are not Hermitian, although the method needs it."""
     found = []
     for name in solver.HERMITIAN:
         operator = solver.A if name == "A" else solver.M
@@ -210,11 +214,11 @@ def asymmetries_of(solver: KrylovSolver) -> list[Asymmetry]:
 def _holds(
     solver: KrylovSolver, name: str, operator: LinOp, holds: Callable[[LinOp], bool]
 ) -> bool:
-    """Return whether an operator of a solver has a property, kept under a name.
+    """Return whether an operator of a solver has a property; the answer is kept by name.
 
-    Matrices and preconditioners are asked once for each set of values: the two products take longer
-    than a solve of few iterations (27 ms on an H200), and solves that end at their limit are
-    repeated.
+    Matrices and preconditioners are tested once for each set of values: the two products take
+    longer than a solve of few iterations (27 ms on an H200), and solves that end at their limit are
+    often repeated.
     """
     version: int | None = getattr(operator, "_values_version", getattr(operator, "_updates", None))
     if version is None:

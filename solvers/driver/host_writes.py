@@ -1,4 +1,4 @@
-"""Iterations of a user's class that array functions compute, where only operations are recorded."""
+"""Detect iterations of a user's class that use array functions, of which nothing is recorded."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def is_own(kind: type) -> bool:
-    """Return whether a class of solvers has the iteration of a class of wollemi."""
+    """Return whether a solver class uses the ``iterate`` of a class of the package."""
     return is_of_wollemi(kind.iterate)  # type: ignore[attr-defined]
 
 
 def iterate(solver: KrylovSolver, work: Workspace) -> None:
     """Run ``solver.iterate(work)``; if it is recorded, check that no array function writes.
 
-    Operations do nothing while they are recorded. An array that changes then was written by the
-    host, once, and the replayed iterations would go without that. Classes of wollemi are not
-    checked: the check copies all arrays of the workspace.
+    Operations have no effect while they are recorded. If an array changes then, the host wrote it
+    once, and replayed iterations would not write it. Classes of the package are not checked: the
+    check copies all arrays of the workspace.
 
     Raises
     ------
     InvalidArgument
-        If an array of the workspace has changed or was replaced.
+        If an array of the workspace was changed or replaced.
     """
     kind = type(solver)
     if recording() is None or is_own(kind):
@@ -39,7 +39,7 @@ def iterate(solver: KrylovSolver, work: Workspace) -> None:
     arrays = {
         name: array
         for name, array in vars(work).items()
-        if isinstance(array, np.ndarray) and name != "spare"  # another name of one of them
+        if isinstance(array, np.ndarray) and name != "spare"  # an alias of another array
     }
     before = {name: a.tobytes() for name, a in arrays.items()}
     with np.errstate(all="ignore"):  # arrays may hold any numbers

@@ -1,9 +1,11 @@
 """One solve: the host's decisions between two drives of the executor.
 
-:func:`solve` is the entry of solvers. It repeats a failed solve if scaling the operators may help.
-A solve is a row of cycles. Each begins with the true residual, where columns that meet their
-threshold are done; then the solver's recurrence is driven until the status on the device says stop,
-or a watcher on the host has its turn.
+One solve: the host's decisions between two drives of the executor.
+
+:func:`solve` is the entry point of solvers. It repeats a failed solve if scaling the operators may
+help. A solve is a sequence of cycles. Each cycle begins with the true residual, which ends columns
+that meet their threshold. The executor then drives the solver's recurrence until the status on the
+device says stop, or until a watcher on the host is due.
 """
 
 from __future__ import annotations
@@ -52,14 +54,14 @@ if TYPE_CHECKING:
     from ..krylov.base import KrylovSolver
     from .workspace import Workspace
 
-#: Iterations where only the clock sets a limit.
+#: Iteration limit of solves that only a time limit ends.
 UNLIMITED = 2**62
 
 _ASKED = frozenset(map(int, ASKED))
 
 
 def _agreement(solver: KrylovSolver, watchers: SolveWatchers) -> tuple[str, ...]:
-    """Return the values on which all members of a group must agree, since they share sums."""
+    """Return the settings on which all members of a group must agree, since they share sums."""
     called = (watchers.callback is not None, watchers.norm_callback is not None)
     return (
         type(solver).__name__, repr(solver.stop), f"cycle {solver.cycle}", str(solver.dtype),
@@ -70,7 +72,7 @@ def _agreement(solver: KrylovSolver, watchers: SolveWatchers) -> tuple[str, ...]
 class Solve(Verification):
     """One solve: the state of the host between drives.
 
-    Norms and thresholds are in the units of the scaled columns; values for users are not.
+    Norms and thresholds refer to the scaled columns; values for users are unscaled.
     """
 
     def __init__(
@@ -104,13 +106,13 @@ class Solve(Verification):
         self.real = real_dtype(dtype)
         linear = solver._linear
         limit = None if linear is None else linear.iterations
-        #: Iterations at most.
+        #: Iteration limit of the solve.
         self.count = 10 * max(self.work.A.shape[0], 1) if limit is None else limit
-        #: Iterations of the last cycle at most.
+        #: Iteration limit of the last cycle.
         self.length: int | None = None
 
     def _prepare(self) -> None:
-        """Make the state of a solve that the host follows."""
+        """Initialize the state that the host keeps during a solve."""
         k = self.work.k
         self.final = np.zeros(k, np.uint8)
         self.ended, self.running = np.zeros(k, np.uint8), k
@@ -121,9 +123,9 @@ class Solve(Verification):
         self.halt: Stop | None = None
         solver = self.solver
         asks = bool(solver.HERMITIAN) and solver.partition is None and not self.keep_last
-        #: The iterations after which it asks whether the operators are Hermitian.
+        #: Number of iterations after which to check whether the operators are Hermitian.
         self.next_look = FIRST_LOOK if asks else UNLIMITED
-        #: The true norms at the last of these questions.
+        #: The true norms at the last of these checks.
         self.norms_at_look: Numbers | None = None
         self.begun = False
         self.advanced = False
@@ -151,7 +153,7 @@ class Solve(Verification):
         return np.where(self._drop_long_starts(found), self.sides.norm, found)
 
     def _set_limits(self) -> None:
-        """Find the limits of the criteria for these right-hand sides."""
+        """Compute the limits of the criteria for these right-hand sides."""
         sides, work, linear = self.sides, self.work, self.solver._linear
         norms = Norms(sides.norm, self._initial_norms, sides.scale)
         limits = self.solver.stop.limits(norms)
@@ -173,7 +175,7 @@ class Solve(Verification):
     # ---- the cycles
 
     def run(self) -> Result:
-        """Cycle until every column has its verdict."""
+        """Run cycles until every column has its verdict."""
         ahead = None
         if may_go_straight(self):
             with self.executor.uncaptured():
@@ -207,7 +209,7 @@ class Solve(Verification):
         except KeyboardInterrupt:
             interrupted = True
             if self.begun:
-                self._take_norms()  # of the drive that was cut short
+                self._take_norms()  # from the interrupted drive
             self._end(Stop.INTERRUPTED)
         result = self._result()
         finish(result, self.watchers.loggers, self.solver, interrupted)
@@ -218,7 +220,7 @@ class Solve(Verification):
             self._end(self.halt)
 
     def _go_on(self, ahead: FirstCycle) -> None:
-        """Go on after a first cycle, or a part of it, without watchers."""
+        """Continue after a first cycle, or a part of it, that ran unwatched."""
         self.begun = True
         self.norm = self.sides.norm.copy()
         self.best.first = self.norm.copy()
@@ -246,7 +248,7 @@ class Solve(Verification):
         self._rest_of_cycle(left if self.length is None else min(left, self.length))
 
     def _rest_of_cycle(self, left: int) -> None:
-        """Drive a cycle that has begun until it ends, after ``left`` iterations at most."""
+        """Drive a started cycle until it ends, for at most ``left`` iterations."""
         solver, work = self.solver, self.work
         interruption: KeyboardInterrupt | None = None
         try:
@@ -259,7 +261,7 @@ class Solve(Verification):
                     break
         except KeyboardInterrupt as error:
             interruption = error
-        # also on Ctrl-C: the iterate is worth having
+        # also after Ctrl-C: the iterate is a useful result
         self.executor.play(work.ending)
         if interruption is not None:
             raise interruption
@@ -267,10 +269,10 @@ class Solve(Verification):
             self._callback_stops()
 
     def _cycles_unwatched(self) -> bool:
-        """Let the executor run further cycles, if no watcher looks between two of them.
+        """Let the executor run further cycles, if no watcher is due between two of them.
 
-        It stops where a column does, and its statement on a true residual is not the verdict yet.
-        Returns whether any were run.
+        It stops when a column stops; its true residual is not yet the verdict. Returns whether any
+        cycle was run.
         """
         solver, work = self.solver, self.work
         watched = self.watchers.callback is not None or self._periods()
@@ -302,12 +304,12 @@ class Solve(Verification):
         return max(self.iterations.tolist(), default=0)
 
     def _periods(self) -> list[int]:
-        """Return the numbers of iterations between the turns of each watcher."""
+        """Return the period of each watcher, in iterations."""
         periods = self.watchers.periods(self.solver.keeps_iterate)
         return periods if self.period is None else [*periods, self.period]
 
     def _until_looks(self) -> list[int]:
-        """Return how many iterations there are until each looks again."""
+        """Return the number of iterations until each watcher is due."""
         return [period - self._done % period for period in self._periods()]
 
     def _record(self) -> None:
@@ -321,9 +323,9 @@ class Solve(Verification):
         self._tell("iteration", looking, true)
 
     def _take_norms(self, members: Members | None = None) -> None:
-        """Take the norms of the last drive out of the ring, or out of ``members``."""
+        """Read the norms of the last drive from the ring buffer, or from ``members``."""
         status, names = self.work.status, ("iterations", "history", "running", "stop")
-        # All at once, because each wait for a device costs as much as an iteration or two.
+        # one read for all, because each wait for a device costs as much as an iteration or two
         found = status.read_together(*names) if members is None else [members[n] for n in names]
         iterations, ring, running, self.ended = found
         self.running, self.advanced = int(running[0]), False
@@ -339,12 +341,12 @@ class Solve(Verification):
         self.iterations = iterations
 
     def _require_observed(self) -> None:
-        """Raise if iterations ran and none of them told the status a norm.
+        """Raise if iterations ran, but none of them reported a norm to the status.
 
         Raises
         ------
         InvalidArgument
-            If a column runs on after iterations that nothing counted.
+            If a column is still running after iterations that were not counted.
         """
         if RUNNING in self.ended.tolist():
             name = type(self.solver).__name__
@@ -386,10 +388,10 @@ class Solve(Verification):
         )
 
     def _asked_to_stop(self) -> bool:
-        """Ask the callbacks, the criteria, the clock and the true residual whether to go on.
+        """Return whether a callback, a criterion, the clock or the true residual ends the cycle.
 
-        Callbacks see the last iteration too. A column that has met its tolerance by then is a
-        success for every callback: the verdict is that of the true residual.
+        Callbacks also see the last iteration. A column that has met its tolerance by then is solved
+        even if a callback stops: the true residual decides.
         """
         if self.advanced and (
             (self.solver.keeps_iterate and self._callback_stops()) or self._norm_callback_stops()
@@ -416,10 +418,10 @@ class Solve(Verification):
         )
 
     def _fails_by_asymmetry(self) -> bool:
-        """Ask whether the residual does not fall because an operator is not Hermitian.
+        """Return whether the residual stagnates because an operator is not Hermitian.
 
-        The method needs Hermitian ones. It is asked after 1024 iterations, 2048, and so on, and
-        ends where the residual of no column falls.
+        Only methods that need Hermitian operators are checked, after 1024, 2048, ... iterations.
+        The solve ends if the residual of no column falls.
         """
         if self._done < self.next_look:
             return False
@@ -431,7 +433,7 @@ class Solve(Verification):
         residual = self._true_residual()
         before = self.norm if self.norms_at_look is None else self.norms_at_look
         self.norms_at_look = now = norms(self.executor, residual)
-        # one product tells this, and the question after it takes four
+        # this check takes one product, and the next one takes four
         if any(self._has_fallen(c, before, now) for c in running):
             return False
         if not asymmetries_of(self.solver):
@@ -444,7 +446,7 @@ class Solve(Verification):
         return True
 
     def _has_fallen(self, c: int, before: Numbers, now: Numbers) -> bool:
-        """Return whether the residual of a column falls, by true norms where estimates drift."""
+        """Return whether the residual of a column falls; true norms replace useless estimates."""
         told, true = self.history[c], now[c]
         if true > DRIFT * told[-1] * self.sides.scale[c]:
             return bool(true <= FALLS * before[c])
@@ -498,13 +500,13 @@ class Solve(Verification):
         return self.edge.leave(block, self.asked)
 
     def _is_worse(self, c: int) -> bool:
-        """Return whether a column that failed may have had a better iterate than its last one."""
+        """Return whether a failed column may have had a better iterate than the last one."""
         if not isfinite(self.norm[c]):
             return True
         return not self.keep_last and int(self.final[c]) not in _ASKED
 
     def _tell_least_squares(self) -> None:
-        """Name the columns that could fall no further because no solution exists."""
+        """Mark columns as least squares if their residual cannot fall for lack of a solution."""
         stagnated = [c for c, code in enumerate(self.final.tolist()) if code == Stop.STAGNATED]
         if stagnated and not self.keep_last and self.halt is None:
             found = self.solver.least_squares(self.work, self.sides.block, stagnated)
@@ -539,9 +541,9 @@ def solve(
 ) -> Result:
     """Solve ``A x = b`` with a solver; see :meth:`KrylovSolver.solve`.
 
-    With ``keep_last`` the solution is the last iterate, even if the solve failed and began with a
-    smaller residual: a solver that preconditions another is a fixed number of iterations, not a
-    verdict.
+    With ``keep_last``, the solution is the last iterate, even if the solve failed and an earlier
+    residual was smaller. A solver that serves as a preconditioner is a fixed number of iterations,
+    without a verdict.
     """
     links = solver.executor.links
     if links is None and not watchers.loggers:
@@ -551,7 +553,7 @@ def solve(
         return _solved(solver, b, x0, watchers, keep_last)
 
 
-#: Verdicts that an operator of an extreme size may be the reason for.
+#: Stops that an operator of extreme size may have caused.
 MAY_BE_OF_SCALE = frozenset(
     {
         Stop.BREAKDOWN,

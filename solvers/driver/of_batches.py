@@ -1,4 +1,4 @@
-"""Solvers that become solvers of batches, and of one system after the other."""
+"""The solver's side of batches: from a solver to a solver of batches, and repeated solves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class OfBatches:
-    """The part of a solver that batches need."""
+    """The methods of a solver that batches need."""
 
     stop: Criterion
     _scales: dict[str, Any]
@@ -17,13 +17,13 @@ class OfBatches:
 
     @classmethod
     def of_batch(cls, A: Any, *arguments: Any, **options: Any) -> Any:
-        """Return the solver of every matrix of a batch; ``Cg(A)`` of a batch calls it."""
+        """Return a batch solver for every matrix of a batch; ``Cg(A)`` of a batch calls it."""
         from ..batch.solver import batch_solver
 
         return batch_solver(cls, A, *arguments, **options)
 
     def _stop_at(self, stop: Criterion) -> None:
-        """Take another criterion for the next solves, and forget scales of another system."""
+        """Replace the criterion for the next solves, and reset the scales of earlier systems."""
         self.stop = stop
         if self._scales:
             self._scales.clear()

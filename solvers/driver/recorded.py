@@ -1,7 +1,7 @@
-"""A solve with arrays that stay the same, so that a user's CUDA graph may hold it.
+"""A solve on fixed arrays, which a user's CUDA graph can capture.
 
-The host decides nothing: the threshold is made on the device, one cycle runs there until the status
-says stop, and the true residual is computed. The host reads the status when it wants to.
+The host makes no decision: the device computes the threshold, runs one cycle until the status says
+stop, and computes the true residual. The host reads the status only on request.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class RecordedStatus(NamedTuple):
     Attributes
     ----------
     stop : Stop
-        The reason of its end.
+        The reason for its end.
     iterations : int
-        How many iterations ran.
+        Number of iterations.
     residual_norm : float
         The norm of the true residual.
     threshold : float
-        The norm that it was to meet.
+        The upper bound of the norm for convergence.
     """
 
     stop: Stop
@@ -51,25 +51,26 @@ class RecordedStatus(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The reason in a sentence, with the remedy."""
+        """The reason as a sentence, with the remedy."""
         return self.stop.sentence
 
 
 class RecordedSolve:
-    """Solves ``A x = b`` for the numbers that are in ``b`` at present, by launches alone.
+    """Solves ``A x = b`` for the current values of ``b``, by launches alone.
 
-    :meth:`KrylovSolver.recorded` makes it. A call solves and writes ``x``. On ``cuda`` a call
-    while the current stream is captured (``torch.cuda.graph``, ``stream.begin_capture()``) adds the
-    solve to the graph, its loop as a conditional node. A solve is one cycle from zero, without a
-    look at the scale of ``b``; :meth:`status` is the verdict on the last one.
+    :meth:`KrylovSolver.recorded` creates it. A call solves the system and writes ``x``. On
+    ``cuda``, a call while the current stream is captured (``torch.cuda.graph``,
+    ``stream.begin_capture()``) adds the solve to the graph, with its loop as a conditional node. A
+    solve is one cycle from a zero guess, without checks of the scale of ``b``; :meth:`status` is
+    the verdict on the last one.
 
     Parameters
     ----------
     solver : KrylovSolver
-        The method.
+        The solver.
     b, x : array, shape (n,) or (n, 1)
-        The right-hand side and the solution, arrays of the executor; on hosts also dense tensors
-        of other libraries on the CPU, of which the memory is used.
+        The right-hand side and the solution: arrays of the executor, which are used in place; on
+        hosts also dense CPU tensors of other libraries.
     """
 
     def __init__(self, solver: KrylovSolver, b: Any, x: Any) -> None:
@@ -113,7 +114,7 @@ class RecordedSolve:
             "stop": 0, "running": 1, "threshold": 0, "iterations": 0, "norm": 0,
             "relative": linear.relative, "absolute": linear.absolute, "least": low, "most": high,
         }  # fmt: skip
-        #: The values of the status before a solve, which are copied on the device.
+        #: The initial values of the status, which are copied on the device before a solve.
         self._first = [
             (
                 getattr(status, name),
@@ -126,7 +127,7 @@ class RecordedSolve:
         self()
 
     def _require_straight(self) -> None:
-        """Raise if the host has a part in a solve."""
+        """Raise if a solve needs decisions of the host."""
         solver, work = self.solver, self.work
         name = type(solver).__name__
         if not (solver._goes_straight and work.entering.resident):
@@ -142,7 +143,7 @@ class RecordedSolve:
             )
 
     def __call__(self) -> None:
-        """Solve for the numbers in ``b``, or record that where the stream is captured."""
+        """Solve for the values in ``b``, or record the solve if the stream is captured."""
         self.executor.submit(f"{type(self.solver).__name__}.recorded", self, self._run)
 
     def __repr__(self) -> str:
@@ -150,7 +151,7 @@ class RecordedSolve:
         M = f" with {self.solver.M!r}" if self.solver.M is not None else ""
         return f"<recorded {name} for {n} unknowns, {self.work.dtype} on {self.executor.name}{M}>"
 
-    #: Captures ask whether the parts of an operator are prepared; the constructor has run them.
+    #: Captures test whether the parts of an operator are prepared; the constructor has run them.
     resident = False
 
     def _run(self) -> None:
@@ -165,13 +166,13 @@ class RecordedSolve:
         executor.copy_into(self._x, work.x)
 
     def status(self) -> RecordedStatus:
-        """Return the verdict on the last solve, after the work that is submitted."""
+        """Return the verdict on the last solve, after all submitted work."""
         solver = self.solver
         members = dict(zip(READ, self.work.status.read_together(*READ), strict=True))
         begun, norm, threshold = (float(members[n][0]) for n in ("first", "true", "threshold"))
         done, code = int(members["iterations"][0]), int(members["stop"][0])
         real = real_dtype(self.work.dtype)
-        if begun == 0:  # or squares of small numbers are 0
+        if begun == 0:  # or if squares underflow to 0
             is_zero = largest_values(self.executor, self._b)[0] == 0
             stop = Stop.CONVERGED if is_zero and norm == 0 else Stop.OUT_OF_RANGE
         else:

@@ -1,12 +1,13 @@
 """The true residual, with sums in double precision for every dtype of the solve.
 
-In single precision the terms of ``b - A x`` are rounded to 7 digits. Where ``|A| |x|`` is much
-larger than ``|b|``, the rounding error is larger than the tolerance, and a verdict on it would be
-false. So ``x`` and ``b`` are widened, the rows are added up in double precision from the values
-that the matrix has, and the result is rounded once. It is made once in a cycle, not in iterations.
+In single precision, the terms of ``b - A x`` are rounded to 7 digits. If ``|A| |x|`` is much larger
+than ``|b|``, the rounding error exceeds the tolerance, and a verdict based on this residual would
+be wrong. Hence ``x`` and ``b`` are widened, each row is summed in double precision from the stored
+values of the matrix, and the result is rounded once. This is done once per cycle, not in
+iterations.
 
-An operator that is known as a function alone computes in its own dtype. Its verdicts add a bound
-of its rounding, ``eps |A| |x|``.
+An operator that is known only as a function computes in its own dtype. Verdicts on it add a bound
+of the rounding errors, ``eps |A| |x|``.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ if TYPE_CHECKING:
     from ...core.executor import Array
     from ...core.linop import LinOp
 
-#: Products with random vectors that the norm of an operator is estimated by.
+#: Number of products with random vectors for the estimate of an operator's norm.
 PROBES = 4
 
-#: The seed of these vectors.
+#: The seed of these random vectors.
 SEED = 2011
 
 
 class ResidualOfWorkspace:
-    """Makes ``b - A x`` in the arrays of a workspace.
+    """Computes ``b - A x`` in the arrays of a workspace.
 
     Parameters
     ----------
     A : LinOp, shape (m, n)
-        In the dtype of the solve.
+        The operator, in the dtype of the solve.
     rows, length, columns : int
         The local lengths of ``b`` and ``x``, and the number of right-hand sides.
 
     Attributes
     ----------
     operator : LinOp
-        The operator that is applied: ``A`` in double precision where its entries are known, else
+        The operator that is applied: ``A`` in double precision if its entries are known, else
         ``A``.
     is_opaque : bool
-        Whether the residual has the rounding errors of single precision, because ``A`` is known by
-        a function alone.
+        Whether the residual has rounding errors of single precision, because ``A`` is known only as
+        a function.
     """
 
     def __init__(self, A: LinOp, rows: int, length: int, columns: int) -> None:
@@ -66,7 +67,7 @@ class ResidualOfWorkspace:
             self._unit = self.executor.zeros((columns,), np.float64)  # 0 stands for 1
 
     def make(self, x: Array, r: Array) -> None:
-        """Replace ``r``, which is ``b``, by ``b - A x``."""
+        """Replace ``b`` in ``r`` by ``b - A x``."""
         if not self.widens:
             self.operator._apply(x, r, -1.0, 1.0)
             return
@@ -77,7 +78,7 @@ class ResidualOfWorkspace:
         run(precision.lower, self._r, self._unit, r)
 
     def rounding(self, x: Array) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return a bound of the rounding errors of each column, 0 where sums are double."""
+        """Return a bound of the rounding errors of each column; 0 for sums in double precision."""
         if not self.is_opaque:
             return np.zeros(int(x.shape[1]))
         epsilon = float(np.finfo(real_dtype(self.operator.dtype)).eps)
@@ -87,8 +88,8 @@ class ResidualOfWorkspace:
     def _norm(self) -> float:
         """An estimate of the Frobenius norm of an opaque operator, which bounds ``|A| |x|``.
 
-        The square of the norm of its product with a vector of normal numbers has the square of the
-        Frobenius norm as its mean.
+        The squared norm of the product with a standard normal vector has the squared Frobenius norm
+        as its expected value.
         """
         A, executor = self.operator, self.executor
         rank = 0 if executor.links is None else executor.links.rank
@@ -100,7 +101,7 @@ class ResidualOfWorkspace:
 
 
 class NormalResidual(ResidualOfWorkspace):
-    """Also makes ``A^H r`` of the residual that it made last, in the same precision.
+    """Also computes ``A^H r`` from the last residual, in the same precision.
 
     Parameters
     ----------

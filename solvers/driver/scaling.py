@@ -1,8 +1,8 @@
 """Scaling by powers of two: norms, right-hand sides and operators of any size.
 
-Solvers square numbers, and squares leave the range of a dtype long before the numbers do. A power
-of two changes no digit. So a solver computes with numbers near one, and its results are scaled
-back. Only this module does it:
+Solvers square numbers, and squares leave the range of a dtype much earlier than the numbers
+themselves. Scaling by a power of two causes no rounding. Hence a solver computes with numbers near
+one, and its results are scaled back. Only this module does that:
 
 - :func:`norms` and :func:`largest_values` are right for vectors of any size;
 - :class:`RightHandSides` scales the columns of ``b``, and knows the scale of ``x``;
@@ -12,7 +12,7 @@ back. Only this module does it:
 - :func:`scaled_back` returns a result in the units of the user, and names the columns that lost
   digits by that.
 
-Columns and operators of ordinary sizes are left alone: nothing is spent on them.
+Columns and operators of ordinary size are not scaled, at no cost.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Norms of b in between are squared without over- or underflow, residuals far below them included.
+#: Norms of ``b`` in this range need no scaling: their squares, and squares of much smaller
+#: residuals, neither overflow nor underflow.
 SAFE_NORMS = {np.dtype(np.float32): (1e-8, 1e8), np.dtype(np.float64): (1e-100, 1e100)}
 
-#: A sum of squares with a root of at least this has lost no digits to underflow.
+#: A norm of at least this value has lost no digits to underflow in its sum of squares.
 LEAST_NORM = {np.dtype(np.float32): 1e-15, np.dtype(np.float64): 1e-145}
 
-#: Exponents of the largest factor of an operator, such that it and its inverse are numbers.
+#: Largest exponent of an operator's factor of two: the factor and its inverse are representable.
 LARGEST_EXPONENT = {np.dtype(np.float32): 125, np.dtype(np.float64): 1021}
 
-#: The exponent of two, as a scale, with an inverse that is finite too: subnormal numbers ask for
-#: more.
+#: Largest exponent of a column scale with a finite inverse; subnormal numbers would need a larger
+#: one.
 LARGEST_POWER = 1023
 
 
 def column_values(
     executor: Executor, operation: Any, block: Array, value: Array | None = None
 ) -> Numbers:
-    """Return one number a column, computed by an operation such as ``vector.norm``.
+    """Return one number per column, computed by an operation such as ``vector.norm``.
 
-    ``value`` is memory for them on the device, if there is some to spare.
+    ``value`` is optional device memory for the numbers.
     """
     if value is None:
         value = executor.allocate((int(block.shape[1]),), real_dtype(block.dtype))
@@ -61,7 +62,7 @@ def column_values(
 
 
 def indices(columns: Numbers) -> list[int]:
-    """Return the numbers of the columns for which a condition holds."""
+    """Return the indices of the columns for which a condition holds."""
     return [int(c) for c in np.flatnonzero(columns)]
 
 
@@ -74,7 +75,7 @@ def largest_values(executor: Executor, block: Array) -> Numbers:
     """Return the largest absolute value of each column; NaN or Inf if it has one."""
     found = column_values(executor, vector.largest, block)
     if is_complex(block.dtype):
-        # the absolute value of a number with finite parts may not be finite
+        # the absolute value of a complex number with finite parts may overflow
         for c in indices(np.isinf(found)):
             values = np.asarray(executor.to_host(executor.copy(column(block, c))))
             if not executor.agreed(not np.all(np.isfinite(values))):
@@ -83,7 +84,7 @@ def largest_values(executor: Executor, block: Array) -> Numbers:
 
 
 def norms(executor: Executor, block: Array) -> Numbers:
-    """Return the norm of each column, for every range; NaN or Inf if the column has one."""
+    """Return the norm of each column, also for extreme values; NaN or Inf if the column has one."""
     found = column_values(executor, vector.norm, block)
     low = LEAST_NORM[real_dtype(block.dtype)]
     extreme = np.flatnonzero(~((found >= low) & np.isfinite(found)))
@@ -99,48 +100,49 @@ def norms(executor: Executor, block: Array) -> Numbers:
 
 
 def power_of_two(largest: float) -> float:
-    """Return the power of two that brings a positive number near one."""
+    """Return the power of two that scales a positive number near one."""
     power = -np.floor(np.log2(largest))
     return float(2.0 ** np.clip(power, -LARGEST_POWER, LARGEST_POWER))
 
 
 def exponents_of(powers: Numbers) -> Numbers:
-    """Return the exponents of powers of two, as whole numbers."""
+    """Return the exponents of powers of two, as integers."""
     return np.rint(np.log2(powers)).astype(np.int64)
 
 
 def scale_columns(executor: Executor, block: Array, exponents: Numbers) -> None:
-    """Multiply columns by powers of two, of which these are the exponents."""
+    """Multiply columns by the powers of two with these exponents."""
     most = LARGEST_EXPONENT[real_dtype(block.dtype)]
     for c in indices(exponents != 0):
         view, left = column(block, c), int(exponents[c])
-        while left:  # in steps, because the factor itself may be out of the dtype's range
+        while left:  # in steps: the factor itself may be out of range
             step = max(-most, min(most, left))
             executor.run(vector.axpby, view, view, 2.0**step, 0.0)
             left -= step
 
 
-#: Sizes of operators in between need no scaling: products of two and their squares are in range.
+#: Operators of a size in this range need no scaling: products of two sizes, and squares of these
+#: products, are in range.
 SAFE_SIZES = {
     np.dtype(np.float32): (2.0**-20, 2.0**20),
     np.dtype(np.float64): (2.0**-160, 2.0**160),
 }
 
-#: The seed of the vector that operators are measured with.
+#: The seed of the vector that measures the size of operators.
 SEED = 1701
 
 
 def size_of(operator: LinOp) -> float:
-    """Return the size of an operator: the largest number of its product with a fixed vector.
+    """Return the size of an operator: the largest element of its product with a fixed vector.
 
-    The vector has random numbers of sizes between 1/2 and 1, so that the size is that of the
-    largest rows. It is NaN or Inf if the operator has such entries, and 0 if it has none but
-    zeros.
+    The elements of the vector have random absolute values between 1/2 and 1, so that the largest
+    rows determine the size. The size is NaN or Inf if the operator has such entries, and 0 if all
+    its entries are zero.
 
     Parameters
     ----------
     operator : LinOp, shape (m, n)
-        Any operator, also one that a group shares; then all members must ask.
+        Any operator. If a group shares it, all members must call this.
     """
     executor, dtype = operator.executor, operator.dtype
     columns = operator.local_columns
@@ -150,7 +152,7 @@ def size_of(operator: LinOp) -> float:
     y = executor.allocate((operator.local_rows, 1), dtype)
     reach = 2.0 ** (LARGEST_EXPONENT[real_dtype(dtype)] // 2)
     found = 0.0
-    for factor in (1.0, reach, 1 / reach):  # again where the product left the range
+    for factor in (1.0, reach, 1 / reach):  # repeat if the product left the range
         x = executor.copy(executor.from_host((factor * values).astype(dtype)))
         operator._apply(x, y, 1.0, 0.0)
         found = float(largest_values(executor, y)[0]) / factor
@@ -160,9 +162,9 @@ def size_of(operator: LinOp) -> float:
 
 
 def scale_for(operator: LinOp) -> float:
-    """Return the power of two that brings an operator near one; 1.0 if it is near enough.
+    """Return the power of two that scales an operator near one; 1.0 if none is needed.
 
-    An operator of zeros, or with entries that are not finite, is not scaled either.
+    A zero operator, or one with entries that are not finite, is not scaled.
     """
     real = real_dtype(operator.dtype)
     size = size_of(operator)
@@ -174,13 +176,13 @@ def scale_for(operator: LinOp) -> float:
 
 
 class Scales(NamedTuple):
-    """The powers of two that a solver multiplies its operators by.
+    """The powers of two by which a solver multiplies its operators.
 
     Attributes
     ----------
     A, M : float
-        The scales of the operator and of the preconditioner. The preconditioner's does not change
-        the iterates: it is a positive factor of ``M``.
+        The scales of the operator and of the preconditioner. A positive factor of ``M`` does not
+        change the iterates.
     """
 
     A: float = 1.0
@@ -191,31 +193,31 @@ UNSCALED = Scales()
 
 
 def times(factor: float, operator: LinOp) -> LinOp:
-    """Return an operator times a power of two; itself for 1.0. No entry is copied."""
+    """Return an operator times a power of two, without copying entries; itself for 1.0."""
     return operator if factor == 1.0 else Scaled(factor, operator)
 
 
 def near_one(block: Numbers) -> Numbers:
-    """Return arrays of the host times powers of two that bring the largest numbers near one.
+    """Return host arrays, scaled by powers of two so that the largest numbers are near one.
 
     Parameters
     ----------
     block : ndarray, shape (n,) or (n, k)
-        Each column has a power of its own. A column of zeros, or with a number that is not finite,
-        stays as it is.
+        Each column has its own power. A column of zeros, or one with a number that is not finite,
+        is not scaled.
     """
     parts = (block.real, block.imag) if np.iscomplexobj(block) else (block,)
     largest = np.max([np.abs(part).max(axis=0, initial=0.0) for part in parts], axis=0)
     usual = np.isfinite(largest) & (largest > 0)
     exponents = -np.frexp(np.where(usual, largest, 1.0))[1]
-    first = exponents // 2  # in two steps: the power of a subnormal number is out of range
+    first = exponents // 2  # in two steps: the factor of a subnormal number is out of range
     return np.asarray(block * 2.0**first * 2.0 ** (exponents - first))
 
 
 def products_near_one(operator: LinOp, *vectors: Numbers) -> list[Numbers]:
-    """Return products on the host in double precision, by an operator that is scaled if need be.
+    """Return products on the host in double precision; an operator of extreme size is scaled.
 
-    An operator of an extreme size has products that leave the range of its dtype or lose digits.
+    Without scaling, products of such an operator leave the range of its dtype or lose digits.
 
     Parameters
     ----------
@@ -241,7 +243,7 @@ def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[A
     Parameters
     ----------
     executor : Executor
-        Where the block is.
+        The executor of the block.
     block : array, shape (n, k)
         Columns that were multiplied by powers of two; not changed.
     exponents : array of int, shape (k,)
@@ -250,10 +252,10 @@ def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[A
     Returns
     -------
     array, shape (n, k)
-        The columns divided by the powers.
+        The columns, divided by these powers.
     list of int
-        The columns that are beyond the range of the dtype, or lost digits below its smallest normal
-        number: their residuals have to be computed again.
+        The columns that left the range of the dtype, or lost digits below its smallest normal
+        number: their residuals must be recomputed.
     """
     made = executor.copy(block)
     if not np.any(exponents):
@@ -266,33 +268,34 @@ def scaled_back(executor: Executor, block: Array, exponents: Numbers) -> tuple[A
 
 
 class RightHandSides:
-    """The right-hand sides of a solve, scaled where that is needed.
+    """The right-hand sides of a solve, scaled if necessary.
 
     Parameters
     ----------
     executor : Executor
-        Where they are.
+        The executor of the right-hand sides.
     block : array, shape (n, k)
-        As they were given; not changed.
+        The right-hand sides of the caller; not changed.
     spare : real array, shape (k,), optional
         Memory for their norms on the device.
     known : array, shape (k,), optional
-        Their norms, if they were found before and need no scaling.
+        Their norms, if they are already known and need no scaling.
     operator_scale : float
-        The power of two that the operator was multiplied by.
+        The power of two by which the operator was multiplied.
     safe : tuple of float, optional
-        Norms in between are not scaled; :data:`SAFE_NORMS` by default.
+        Columns with norms in this range are not scaled; :data:`SAFE_NORMS` by default.
 
     Attributes
     ----------
     block : array, shape (n, k)
-        The scaled ones.
+        The scaled right-hand sides.
     norm, scale : array, shape (k,)
-        Their norms, and the power of two that each column was multiplied by.
+        The norms of the scaled columns, and the power of two of each column.
     scaled : list of int
         The columns that were scaled.
     solution_exponents : array of int, shape (k,)
-        The columns of ``x`` were multiplied by these powers of two: ``scale / operator_scale``.
+        The exponents of the powers of two by which the columns of ``x`` were multiplied:
+        ``scale / operator_scale``.
 
     Raises
     ------
@@ -334,7 +337,7 @@ class RightHandSides:
 
     @property
     def solution_exponents(self) -> Numbers:
-        """The exponents of the powers of two that the columns of x were multiplied by."""
+        """The exponents of the powers of two by which the columns of x were multiplied."""
         return exponents_of(self.scale) - exponents_of(np.array(self.operator_scale))
 
     def given(self, norm: Numbers) -> Numbers:
@@ -353,10 +356,10 @@ class RightHandSides:
 
 
 class Rescaling:
-    """The part of a solver that stores the factors of its operators."""
+    """Mixin of a solver that stores the scales of its operators."""
 
-    #: Whether the iterates are the same for every positive factor of ``A`` and of ``M``. Operators
-    #: of extreme sizes are scaled where a solve failed.
+    #: Whether the iterates do not depend on positive factors of ``A`` and of ``M``. Then operators
+    #: of extreme size are scaled after a solve has failed.
     RESCALES: ClassVar[bool] = True
 
     A: LinOp
@@ -369,12 +372,12 @@ class Rescaling:
     def rescale(self, work: Workspace) -> bool:
         """Scale operators of extreme sizes, for further solves in the dtype of a workspace.
 
-        Asked after a solve failed; an operator is measured by a product with one vector.
+        Called after a failed solve. One product with a vector measures an operator.
 
         Returns
         -------
         bool
-            Whether the scales are others now, so that the solve is worth repeating.
+            Whether the scales have changed, so that the solve is worth repeating.
         """
         version = int(getattr(self.A, "_values_version", 0))
         if not self.RESCALES or not work.A.shape[0] or work.measured == version:

@@ -1,8 +1,8 @@
 """The verdict on the columns of a solve, the returned solution, and the result.
 
 :class:`Verification` judges columns by the true residual and the end of the cycle.
-:class:`BestIterate` has the solution if the solve failed: the best verified iterate.
-:func:`result_of` makes the result of both.
+:class:`BestIterate` keeps the solution of a failed solve: the best verified iterate.
+:func:`result_of` creates the result from both.
 """
 
 from __future__ import annotations
@@ -31,28 +31,29 @@ Numbers = np.ndarray[Any, Any]
 #: Members of a status, by name.
 Members = dict[str, np.ndarray[Any, Any]]
 
-# Members of an enumeration take a microsecond each to look up, and five to compare an array with.
+# plain integers: the lookup of an enumeration member takes a microsecond, its comparison with an
+# array five
 RUNNING, CONVERGED = int(Stop.RUNNING), int(Stop.CONVERGED)
 
-#: The stops by code: to ask the enumeration takes six times as long.
+#: The stops by code: a lookup in the enumeration takes six times as long.
 STOPS = tuple(Stop(code) for code in range(len(Stop)))
 
 
 class Verification:
-    """The part of a solve that verifies and judges.
+    """The part of a solve that verifies residuals and judges columns.
 
     Attributes
     ----------
     final, ended : array of uint8, shape (k,)
-        Verdicts (:class:`Stop`), RUNNING where there is none yet, and how the last cycle ended.
+        Verdicts (:class:`Stop`), RUNNING without one, and the stops that ended the last cycle.
     norm, threshold : array, shape (k,)
-        Norms of true residuals, and their thresholds, in the units of the scaled columns.
+        Norms of true residuals, and their thresholds, for the scaled columns.
     limit : array, shape (k,)
         The threshold in the precision of the status.
     running : int
-        How many columns have no verdict yet; within a cycle, how many run.
+        Number of columns without a verdict; within a cycle, number of running columns.
     begun : bool
-        Whether the status is that of this solve.
+        Whether the status belongs to this solve.
     """
 
     solver: KrylovSolver
@@ -76,7 +77,7 @@ class Verification:
     tolerated: bool
 
     def _undecided(self) -> list[int]:
-        """Return the numbers of the columns that have no verdict yet."""
+        """Return the indices of the columns without a verdict."""
         return [c for c, code in enumerate(self.final.tolist()) if code == RUNNING]
 
     def _end(self, why: Stop) -> None:
@@ -85,7 +86,7 @@ class Verification:
         self.running = 0
 
     def _verify(self, first: bool = False, members: Members | None = None) -> None:
-        """Compute the true residual, unless ``members`` has it, and decide which columns end."""
+        """Compute the true residual, unless ``members`` has it, and judge the columns."""
         status, before, undecided = self.work.status, self.norm, self._undecided()
         known = first and self._knows_start()
         armed: list[int] | None = None
@@ -117,17 +118,17 @@ class Verification:
             status.arm(self.final, threshold=self.limit)
 
     def _drop_long_starts(self, norm: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Begin at zero where the start is too long for its residual to have a digit of ``b``.
+        """Start from zero if the initial guess is so large that its residual has no digit of ``b``.
 
         Parameters
         ----------
         norm : array, shape (k,)
-            Norms of the residuals of the starts.
+            Residual norms of the initial guesses.
 
         Returns
         -------
         array of bool, shape (k,)
-            The columns that begin at zero now.
+            The columns that now start from zero.
         """
         allowed = self.sides.norm / np.finfo(self.real).eps
         long = ~(norm <= allowed) & (self.sides.norm > 0) & (self.start is not None)
@@ -136,29 +137,29 @@ class Verification:
         return np.asarray(long)
 
     def _arm_first(self, **members: np.ndarray[Any, Any]) -> None:
-        """Set the status values that the steps of the solver read, once for a solve."""
+        """Set the status values that the solver's steps read, once for a solve."""
         none_done = np.zeros(self.work.k, np.int64)
         self.work.status.arm(self.final, threshold=self.limit, iterations=none_done, **members)
         self.begun = True
 
     def _knows_start(self) -> bool:
-        """Return whether the true residual at the start needs no computing.
+        """Return whether the true residual of the initial guess is known without computation.
 
-        That of zero is the right-hand side. A counter of applications of ``A`` counts this one too,
-        and the first solve in a workspace computes it, so that operators prepare their one-time
-        data.
+        For a zero guess, it is the right-hand side. It is computed nevertheless if applications of
+        ``A`` are counted, and in the first solve of a workspace, so that operators prepare their
+        one-time data.
         """
         return self.start is None and self.work.verifying.resident and self.work.applied
 
     def _start_codes(self) -> list[int]:
-        """Return the codes that the steps of a solver would set for a residual of these norms."""
+        """Return the codes that a solver's steps would set for residuals of these norms."""
         met = self.sides.norm.astype(self.real) <= self.limit
         return [CONVERGED if passes else RUNNING for passes in met.tolist()]
 
     def _computed_codes(
         self, first: bool, undecided: list[int]
     ) -> tuple[list[int], list[int], list[float]]:
-        """Compute the true residual; return the codes on the device, and codes and norms."""
+        """Compute the true residual; return the codes as read, corrected codes, and norms."""
         work, status = self.work, self.work.status
         if first:
             self._arm_first()
@@ -174,7 +175,7 @@ class Verification:
         return armed, found, residual
 
     def _read_codes(self, members: Members, undecided: list[int]) -> tuple[list[int], list[float]]:
-        """Return codes and norms of the true residual that a cycle ended with, as read."""
+        """Return codes and norms of the true residual at the end of a cycle, as read."""
         true, met = members["true"], members["true"] <= members["threshold"]
         codes = np.where(met, CONVERGED, RUNNING)
         found: list[int] = np.where(np.isfinite(true), codes, int(Stop.NOT_FINITE)).tolist()
@@ -187,10 +188,10 @@ class Verification:
     def _doubt(
         self, found: list[int], norm: list[float], largest: list[float], undecided: list[int]
     ) -> None:
-        """Check the codes of kernels again where numbers are extreme; correct them in place.
+        """Check the codes of kernels again for extreme values; correct them in place.
 
-        The squares of a tiny residual underflow, and a column of ``A`` without entries does not
-        show the value of ``x`` there.
+        The squares of a tiny residual underflow. If a column of ``A`` has no entries, the residual
+        does not depend on that element of ``x``, which may not be finite.
         """
         self._doubt_rounding(found, norm, undecided)
         for c in undecided:
@@ -201,12 +202,13 @@ class Verification:
             if self.sides.norm[c] > 0:
                 norm[c] = float(norms(self.executor, column(self.work.r, c))[0])
                 if norm[c] > self.threshold[c]:
-                    found[c] = int(Stop.STAGNATED)  # no recurrence can square the rest
+                    found[c] = int(Stop.STAGNATED)  # the rest is too small for any recurrence
 
     def _doubt_rounding(self, found: list[int], norm: list[float], undecided: list[int]) -> None:
-        """Take back a success that the rounding of an opaque operator may have made.
+        """Revoke a success that rounding errors of an opaque operator may have caused.
 
-        The column goes on with a threshold that is lower by the rounding, if that leaves any.
+        The column continues with a threshold that is reduced by the rounding error, if it stays
+        positive.
         """
         claims = [c for c in undecided if found[c] == CONVERGED]
         if not self.work.residual.is_opaque or not claims:
@@ -222,7 +224,7 @@ class Verification:
         return not isfinite(largest_values(self.executor, column(self.work.x, c))[0])
 
     def _how_ended(self, c: int) -> Stop:
-        """Return how the last cycle of a column ended."""
+        """Return the stop that ended the last cycle of a column."""
         seen = self.history[c]
         last = seen[-1] * self.sides.scale[c] if len(seen) > 1 else None
         return ended_by(self.solver, int(self.ended[c]), last, self.real)
@@ -241,9 +243,9 @@ class Verification:
 
 
 def ended_by(solver: KrylovSolver, code: int, last: float | None, real: np.dtype[Any]) -> Stop:
-    """Return how a cycle of a column ended; curvatures that underflow say nothing.
+    """Return the stop of a column's cycle; curvatures that underflow are ignored.
 
-    ``last`` is the norm of its last iteration, of the scaled column, if there was one.
+    ``last`` is the norm of the scaled column in its last iteration, if there was one.
     """
     ended = STOPS[code]
     ended = solver.MEANS.get(ended, ended)
@@ -262,22 +264,22 @@ def verdict(
     counted: bool,
     ends: frozenset[Stop],
 ) -> Stop:
-    """Return the verdict on a column, RUNNING if it deserves another cycle.
+    """Return the verdict on a column; RUNNING if another cycle is worthwhile.
 
     Parameters
     ----------
     found : Stop
-        The code of its true residual.
+        The code of the true residual.
     ended : Stop
-        How its last cycle ended.
+        The stop that ended the last cycle.
     progress : bool
-        Whether that brought the residual down.
+        Whether this cycle reduced the residual.
     exhausted : bool
-        Whether it has done all iterations that there are.
+        Whether the column has reached the iteration limit.
     tolerated, counted : bool
-        Whether the user gave a tolerance, and a number of iterations.
+        Whether the user gave a tolerance, and an iteration limit.
     ends : frozenset of Stop
-        The stops that end a column for good.
+        The stops after which no other cycle follows.
     """
     if found != Stop.RUNNING:
         return found
@@ -293,30 +295,30 @@ def verdict(
 
 
 class BestIterate:
-    """The iterate of the smallest true residual so far, for each column.
+    """The iterate with the smallest true residual so far, for each column.
 
-    The start needs no copy: it was given. Later iterates are copied where a true residual was
-    found to be the smallest; a solve of one cycle makes none.
+    The initial guess is given and needs no copy. Later iterates are copied when their true residual
+    is the smallest so far; a solve of one cycle copies none.
 
     Parameters
     ----------
     work : Workspace
-        Of the solve.
+        The workspace of the solve.
     sides : RightHandSides
-        Which columns are scaled.
+        The right-hand sides with their scales.
     start : array, shape (n, k), or None
-        The start of the solve, in the units of the arguments; None for zeros.
+        The initial guess, in the units of the arguments; None for zeros.
     """
 
     def __init__(self, work: Workspace, sides: RightHandSides, start: Array | None) -> None:
         self.work, self.sides, self.start = work, sides, start
         self.executor = work.executor
-        #: Norms of the residuals of the start; unknown until it is verified.
+        #: Residual norms of the initial guess; infinite until it is verified.
         self.first = np.full(work.k, np.inf)
         self.prepared = False
 
     def prepare(self) -> None:
-        """Have the workspace keep iterates that are better than the start."""
+        """Let the workspace keep iterates that are better than the initial guess."""
         if not self.prepared:
             self.work.make_best()
             best = self.work.best
@@ -324,12 +326,12 @@ class BestIterate:
             self.prepared = True
 
     def keep(self) -> None:
-        """Keep the iterates that were just verified where they are better than ever."""
+        """Keep the iterates that were just verified, for columns with a new smallest residual."""
         self.prepare()
         self.work.keep()
 
     def keep_columns(self, norm: Numbers) -> None:
-        """Keep iterates within a cycle, which have these true norms, where they are the best."""
+        """Keep iterates within a cycle, given their true norms, if they are the best so far."""
         self.prepare()
         work = self.work
         best = np.array(self.executor.to_host(work.best))
@@ -342,7 +344,7 @@ class BestIterate:
             self.executor.copy_into(work.best, best)
 
     def restore(self, columns: list[int], norm: Numbers) -> None:
-        """Put the best iterates into columns of ``x`` that are worse; ``norm`` follows."""
+        """Copy the best iterates to columns of ``x`` that are worse, and update ``norm``."""
         best = self.first
         if self.prepared and columns:
             best = self.executor.to_host(self.work.best).astype(np.float64)
@@ -353,7 +355,7 @@ class BestIterate:
             if known:
                 self._copy(self.work.kept, self.work.x, c)
                 norm[c] = best[c]
-                # a device that runs cycles alone looks at residuals only
+                # a device that runs cycles by itself checks residuals only
                 known = np.isfinite(largest_values(self.executor, column(self.work.x, c))[0])
             if not known:
                 self.restart(self.work.x, c, norm)
@@ -361,7 +363,7 @@ class BestIterate:
                 scale_columns(self.executor, column(self.work.x, c), exponents)
 
     def restart(self, block: Array, c: int, norm: Numbers) -> None:
-        """Store the start into a column, in the units of the arguments; ``norm`` follows."""
+        """Copy the initial guess to a column, in the arguments' units, and update ``norm``."""
         if self.start is None or self.sides.norm[c] == 0:
             self.executor.run(vector.fill, column(block, c), 0.0)
         else:
@@ -369,7 +371,7 @@ class BestIterate:
         norm[c] = self.first[c]
 
     def residual_norms(self) -> Numbers:
-        """Return the norms of the true residual of ``x``, which ``r`` then is; not in a cycle."""
+        """Return the norms of the true residual of ``x``; overwrites ``r``, so not in a cycle."""
         work = self.work
         self.executor.copy_into(work.r, self.sides.block)
         work.residual.make(work.x, work.r)
@@ -383,18 +385,18 @@ class BestIterate:
         norm: Numbers,
         threshold: Numbers,
     ) -> None:
-        """Judge again where the solution in the units of the user is not the one that was judged.
+        """Judge columns again if their solution changed when it was scaled back.
 
         Parameters
         ----------
         solution : array, shape (n, k)
-            The solution in the units of the arguments; columns may become the start.
+            The solution in the units of the arguments; columns may be reset to the initial guess.
         changed : list of int
             The columns that lost digits when they were scaled back.
         final, norm : array, shape (k,)
-            Verdicts and norms of residuals, which belong to ``solution`` afterwards.
+            Verdicts and residual norms, updated for ``solution``.
         threshold : array, shape (k,)
-            The thresholds of the norms.
+            The thresholds of the residual norms.
         """
         if not changed:
             return
@@ -412,7 +414,7 @@ class BestIterate:
                 self.restart(solution, c, norm)
 
     def forget_start(self, c: int) -> None:
-        """Begin a column at zero instead of its start."""
+        """Start a column from zero instead of its initial guess."""
         assert self.start is not None
         self.start = self.executor.copy(self.start)
         for block in (self.start, self.work.x):
@@ -432,20 +434,20 @@ def result_of(
     residuals: Numbers,
     sizes: Numbers,
 ) -> Result:
-    """Return the result of a solve, for one column or several as its user gave them.
+    """Return the result of a solve, in the shape of the user's arguments.
 
     Parameters
     ----------
     solve : Solve
-        The solve that is over.
+        The finished solve.
     x : Array
-        The solution as the user sees it.
+        The solution in the user's array type.
     stops : sequence of Stop, length k
-        Why each column ended.
+        The stop of each column.
     iterations, norms, thresholds : ndarray, shape (k,)
-        Of each column; norms and thresholds in the units of the right-hand side.
+        The values of each column; norms and thresholds in the units of the right-hand side.
     residuals : ndarray, shape (iterations + 1, k)
-        The norms on the way.
+        The norms of all iterations.
     sizes : ndarray, shape (k,)
         The norms of the right-hand sides.
     """
@@ -465,10 +467,10 @@ def made_result(
     threshold: Any,
     size: Any,
 ) -> Result:
-    """Return the result of a solve from values as its user gets them.
+    """Return the result of a solve from values in the user's shape.
 
-    The parameters are those of :func:`result_of`, where a vector is one column: ``residuals`` is a
-    vector then, and ``norm``, ``threshold`` and ``size`` are numbers.
+    The parameters are those of :func:`result_of`. For a vector, ``residuals`` is a vector, and
+    ``norm``, ``threshold`` and ``size`` are numbers.
     """
     solver = solve.solver
     notes, count = solver.notes_of(solver.M), residuals.shape[0] - 1

@@ -1,4 +1,4 @@
-"""Who looks at a solve from the host: callbacks, criteria of a user's own, the clock, loggers."""
+"""Watchers of a solve on the host: callbacks, criteria of users, the clock, loggers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], Any]
 
-#: Iterations between two looks at the clock.
+#: Read the clock once in this many iterations.
 CLOCK_PERIOD = 20
 
 
-#: The operators of a workspace that may be applied: transposes and adjoints are others.
+#: Workspace operators that may be applied; transposes and adjoints are separate operators.
 OPERATORS = ("A", "A_T", "AH", "M", "M_T")
 
 
@@ -61,7 +61,7 @@ class SolveWatchers:
         return time.perf_counter() - self.began
 
     def periods(self, keeps_iterate: bool) -> list[int]:
-        """Return after how many iterations each of them wants to look."""
+        """Return the period of each watcher, in iterations."""
         periods = [int(logger.every) for logger in self.loggers]
         periods += [int(criterion.every) for criterion in self.own]
         if self.norm_callback is not None or (self.callback is not None and keeps_iterate):
@@ -75,11 +75,11 @@ class SolveWatchers:
         return self.seconds is not None and self.elapsed > self.seconds
 
     def looking(self, iteration: int) -> list[Logger]:
-        """Return the loggers that have their turn."""
+        """Return the loggers that are due."""
         return [logger for logger in self.loggers if iteration % logger.every == 0]
 
     def criterion_met(self, state: Callable[[], State], iteration: int) -> bool:
-        """Ask the user's own criteria that have their turn whether the solve is to end."""
+        """Return whether one of the user's criteria that are due ends the solve."""
         return any(
             bool(criterion.done(state()))
             for criterion in self.own
@@ -124,7 +124,7 @@ class SolveWatchers:
 
 @contextmanager
 def memory_events(executor: Executor, loggers: Sequence[Logger]) -> Iterator[None]:
-    """Tell loggers of copies and allocations, if one of them has a method for these."""
+    """Report copies and allocations to loggers that have a method for them."""
     with ExitStack() as stack:
         if listening := listeners(loggers, "copied", "allocated"):
             stack.enter_context(watch(executor, *listening))
@@ -132,7 +132,7 @@ def memory_events(executor: Executor, loggers: Sequence[Logger]) -> Iterator[Non
 
 
 class Reported(LinOp):
-    """An operator that reports each application; a solver applies it while a logger counts."""
+    """An operator that reports each application; a solver uses it while a logger counts."""
 
     def __init__(
         self,
@@ -147,12 +147,12 @@ class Reported(LinOp):
 
     @property
     def resident(self) -> bool:
-        """False: a recorded application would be reported once."""
+        """False: a recorded application would be reported only once."""
         return False
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map."""
+        """Whether applications are not one fixed linear map."""
         return self.operator.varies
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -170,12 +170,12 @@ class Reported(LinOp):
 
 
 def says_stop(answer: Any) -> bool:
-    """Return whether a callback asked to stop: SciPy's may return anything, such as a norm."""
+    """Return whether a callback asked to stop; SciPy's may return any value, such as a norm."""
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
 def finish(result: Result, loggers: Sequence[Logger], solver: object, interrupted: bool) -> None:
-    """Tell loggers of the end of a solve; raise SolveInterrupted if it was interrupted."""
+    """Report the end of a solve to loggers; raise SolveInterrupted if it was interrupted."""
     for logger in loggers:
         logger.finish(result)
     if interrupted:
@@ -186,5 +186,5 @@ def finish(result: Result, loggers: Sequence[Logger], solver: object, interrupte
         )
 
 
-#: The user's ways to end a solve: the current iterate is the requested result.
+#: Stops that the user requested: the current iterate is the requested result.
 ASKED = (Stop.ITERATIONS, Stop.CALLBACK, Stop.CRITERION)

@@ -1,4 +1,4 @@
-"""The arrays that a solver works in, made once and used by every solve."""
+"""The arrays that a solver works in, allocated once and reused by every solve."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """The arrays of one solve of a dtype and a number of columns, as attributes.
+    """The arrays of one solve, as attributes, for a dtype and a number of columns.
 
     Attributes
     ----------
     A, M : LinOp or None
         The operator and the preconditioner in the dtype of the solve.
     A_T, M_T : LinOp or None
-        Their transposes, where a solver has asked for them.
+        Their transposes, if the solver has requested them.
     n, k : int
-        The rows that this executor holds of each vector, and the columns.
+        Number of rows of each vector on this executor, and number of columns.
     room : int
-        Rows after the end of a vector that products of ``A`` use.
+        Extra rows after the end of a vector, for products with ``A``.
     x, r : arrays, shape (n, k)
         The iterate and its residual.
     status : Status
@@ -44,36 +44,36 @@ class Workspace:
     iteration : Iteration
         The loop that the executor drives.
     beginning, ending, verifying : Replay
-        The recordings around a cycle.
+        The recordings before and after a cycle, and of the verification.
     entering, leaving : Replay
-        The recordings around the first cycle of an unwatched solve, without waits.
+        The recordings before and after the first cycle of an unwatched solve, without waits.
     spare : array, shape (n, k)
-        Where ``leaving`` makes the true residual.
+        The array in which ``leaving`` computes the true residual.
     outdated : list
-        The arrays of matrices when their pattern was replaced in place: programs of this workspace
-        may still read them, and are made anew for the next solve.
+        The arrays of matrices with a pattern that was replaced in place. Programs of this workspace
+        may still read them, and are rebuilt for the next solve.
     rebuilds : int
-        How often the solver's operators had been made anew when this was made: after another time
-        its programs are out of date.
+        The number of times that the solver's operators had been rebuilt when this workspace was
+        created. After another rebuild, its programs are out of date.
     scales : Scales
         The factors of ``A`` and ``M``.
     residual : ResidualOfWorkspace
-        Makes true residuals.
+        Computes true residuals.
     measured : int or None
-        The version of the values of ``A`` that were measured after a solve failed.
+        The version of ``A``'s values that were measured after a failed solve.
     applied : bool
-        Whether ``A`` was applied, and so has prepared its one-time data.
+        Whether ``A`` was applied, and thus has prepared its one-time data.
     applies_M : bool
         Whether a solver of a user's class is known to apply ``M``.
     of_batch : bool
-        Whether it is the workspace of one system of a batch. Kernels of batches find the values
-        that differ between systems by the operations on them, so that each is one of its own.
+        Whether it is the workspace of one system of a batch. Kernels of batches identify the values
+        that differ between systems by the operations on them, so that each operation is separate.
     kept, best : arrays, shape (n, k) and (k,)
-        The best iterates that were verified, and the norms of their residuals; made when a solve
-        goes into a second cycle.
+        The best verified iterates, and their residual norms; allocated when a solve starts a second
+        cycle.
     cycles : Cycles
-        For a solver that restarts: the loop that it drives without watchers. Such a solver has the
-        right-hand sides in ``b`` then, and the norms with which the last cycle began in ``begun``.
+        For a restarted solver: the loop over cycles that runs without watchers. It keeps the
+        right-hand sides in ``b``, and the norms at the start of the last cycle in ``begun``.
     """
 
     A: LinOp
@@ -89,7 +89,8 @@ class Workspace:
     leaving: Replay
     cycles: Cycles
     rebuilds: int
-    #: Whether ``M`` or its transpose is a copy of the solver's, and after how many updates.
+    #: Whether ``M`` or its transpose is a copy of the solver's operator, and the number of updates
+    #: at the time of the copy.
     holds_copies: bool
     updates: int
     applied: bool
@@ -127,10 +128,10 @@ class Workspace:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def transpose(self, M: LinOp | None) -> None:
-        """Make ``A_T`` and ``M_T``, the transposes in the dtype of the solve.
+        """Create ``A_T`` and ``M_T``, the transposes in the dtype of the solve.
 
-        They share the values of the operators that they are the transposes of. ``M`` is the
-        solver's, in its own precision.
+        They share the values of the original operators. ``M`` is the solver's, in its own
+        precision.
         """
         self.holds_copies = True
         self.A_T = self.A.T._private()
@@ -141,19 +142,18 @@ class Workspace:
                 operator._apply(self.r, self.x, 1.0, 0.0)  # prepares its one-time data
 
     def row_factors(self) -> Array | None:
-        """Return the numbers that ``M`` multiplies rows by, if a step may do it in its place."""
+        """Return the factors of a diagonal ``M``, if a step may apply them itself."""
         factors = None if self.M is None or self.of_batch else self.M._row_factors
         return factors if factors is not None and factors.dtype == self.dtype else None
 
     def follows(self, M: LinOp | None) -> bool:
-        """Return whether the operators of this workspace have the values of the solver's ``M``."""
+        """Return whether the operators of this workspace have the current values of ``M``."""
         return not self.holds_copies or self.updates == getattr(M, "_updates", 0)
 
     def release(self) -> None:
-        """Free the arrays and the recorded programs at once; the workspace is of no use after it.
+        """Free the arrays and the recorded programs at once; the workspace is unusable afterwards.
 
-        They refer to each other, and the memory of a device must not wait for the garbage
-        collector.
+        They form reference cycles, and device memory must not wait for the garbage collector.
         """
         for value in self.__dict__.values():
             if isinstance(value, (Iteration, Replay, Cycles)):
@@ -167,7 +167,7 @@ class Workspace:
         status_steps.start(self)
 
     def make(self, steps: Steps, without: Sequence[str] = ()) -> None:
-        """Make the arrays that steps name and that are not here yet, some of them left out."""
+        """Allocate the missing arrays that steps name, except ``without``."""
         makers = {
             "vectors": self.vectors,
             "scalars": self.scalars,
@@ -179,18 +179,19 @@ class Workspace:
                 makers[kind](name)
 
     def flags(self, *names: str) -> None:
-        """Make one yes or no per column."""
+        """Allocate one boolean per column."""
         self._make(names, (self.k,), np.uint8)
 
     def verify_all(self) -> None:
-        """Compute and judge the true residual, and find the largest numbers of the iterate."""
+        """Compute and judge the true residual, and find the largest elements of the iterate."""
         self.verify()
         self.executor.run(vector_operations.largest, self.x, self.status.largest)
 
     def enter(self, initialize: Callable[[Workspace], None]) -> None:
-        """Begin a solve at zero with the right-hand sides in ``r``, by the values of the status.
+        """Start a solve from zero with the right-hand sides in ``r``, on the device.
 
-        Its residual, threshold and first verdict are made where they are; then the method begins.
+        Residual, threshold and first verdict are computed from the values of the status; then the
+        method is initialized.
         """
         s = self.status
         self.executor.run(
@@ -200,7 +201,7 @@ class Workspace:
         initialize(self)
 
     def leave(self, finish: Callable[[Workspace], None]) -> None:
-        """Let the method finish, and make the true residual and its norm.
+        """Let the method finish, and compute the true residual and its norm.
 
         The right-hand side is in ``spare``. The status keeps the values of the last iteration.
         """
@@ -216,25 +217,25 @@ class Workspace:
             self.reals("best")
 
     def keep(self) -> None:
-        """Keep the iterates with residuals that were just found to be the smallest."""
+        """Keep the iterates with a new smallest residual."""
         self.executor.run(vector_operations.keep, self.x, self.kept, self.best, self.status)
 
     def vectors(self, *names: str) -> None:
-        """Make blocks of shape (n, k), with the room that products of ``A`` use."""
+        """Allocate blocks of shape (n, k), with the extra rows that products of ``A`` use."""
         for name in names:
             block = zeros_with_room(self.executor, self.n, self.room, self.k, self.dtype)
             setattr(self, name, block)
 
     def scalars(self, *names: str) -> None:
-        """Make one value per column."""
+        """Allocate one value per column."""
         self._make(names, (self.k,), self.dtype)
 
     def reals(self, *names: str) -> None:
-        """Make one real value per column."""
+        """Allocate one real value per column."""
         self._make(names, (self.k,), real_dtype(self.dtype))
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> None:
-        """Make an array of any shape."""
+        """Allocate an array of any shape."""
         self._make((name,), shape, dtype)
 
     def _make(self, names: tuple[str, ...], shape: tuple[int, ...], dtype: Any) -> None:

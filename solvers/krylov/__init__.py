@@ -1,1 +1,1 @@
-"""Krylov solvers of square systems: one file for each method."""
+"""Krylov solvers for square systems: one file for each method."""

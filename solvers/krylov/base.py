@@ -55,88 +55,90 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], Any]
 
-#: Where M may stand, among the names of ``side``.
+#: Allowed values of ``side``: where ``M`` is applied.
 SIDES = ("right", "left")
 
-#: The operations of every loop besides the steps of its method.
+#: The operations of every loop, in addition to the steps of its method.
 LOOPS_RUN = ("status", "vector.enter", "vector.fill", "vector.norm", "vector.largest")
 
 
 class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
     """The base of iterative solvers.
 
-    A subclass has three parts: ``initialize`` sets up the recurrence from the true residual
-    ``work.r``, ``iterate`` is one iteration (operations on arrays of the executor, nothing
-    decided by the host), ``finish`` completes ``work.x``. Around them are *cycles*: the true
-    residual is computed at the start of each, success is claimed only there, and a column with a
-    wrong recurrence goes into another cycle as long as that brings the residual down.
+    A subclass implements three methods: ``initialize`` sets up the recurrence from the true
+    residual ``work.r``, ``iterate`` does one iteration (operations on arrays of the executor,
+    without decisions of the host), ``finish`` completes ``work.x``. They run in *cycles*. Each
+    cycle starts with the true residual, and only this residual decides on success. A column with a
+    wrong recurrence continues with another cycle as long as cycles reduce its residual.
 
-    ``iterate`` applies ``work.M`` where it is not None; a class without a preconditioner says so by
+    ``iterate`` applies ``work.M`` unless it is None; a class without a preconditioner declares
     ``TAKES_M = False``.
 
-    A solver is an operator, ``solver @ b``, and so can precondition another. Made without a matrix,
-    ``Cg(rtol=1e-8)``, it is :class:`wollemi.Settings`; its ``.on(A)`` makes the solver.
+    A solver is an operator, ``solver @ b``, and can therefore precondition another solver. Without
+    a matrix, ``Cg(rtol=1e-8)`` is :class:`wollemi.Settings`; its ``.on(A)`` creates the solver.
 
-    With ``dtype`` a solver computes in that precision: its matrix and right-hand sides are rounded
-    to it, and solutions are of it. So it is an inner solver of a low precision,
+    With ``dtype``, a solver computes in that precision: its matrix and right-hand sides are rounded
+    to it, and its solutions have this dtype. It can serve as an inner solver of low precision,
     ``Ir(A, inner=Cg(rtol=1e-4, dtype="float32"))``.
     """
 
     CALLED = ("allocate", "initialize", "iterate", "begin", "next_cycle", "finish")
 
     SHARED = True
-    #: The key of its name in dictionaries of settings.
+    #: The key of a solver in dictionaries of settings.
     ROLE: ClassVar[str] = "solver"
     _options: dict[str, Any]
-    #: Iterations after which a cycle ends; None if only the status ends it.
+    #: Number of iterations of a cycle; None if only the status ends it.
     cycle: int | None = None
 
-    #: Whether ``work.x`` is the iterate after every iteration; if not, it is at the end of a cycle.
+    #: Whether ``work.x`` is the iterate after every iteration; if not, only at the end of a cycle.
     keeps_iterate: ClassVar[bool] = True
 
-    #: Whether iterations are more than operations of the executor, so that the host drives them.
+    #: Whether the host drives the iterations, because they are more than operations of the
+    #: executor.
     BY_HOST: ClassVar[bool] = False
 
-    #: Whether the method has a preconditioner. A class with False refuses ``M``, and ``wl.solve``
-    #: gives it none; a class with True that never applies ``work.M`` raises in the first solve.
+    #: Whether the method accepts a preconditioner. A class with False refuses ``M``, and
+    #: ``wl.solve`` passes none. A class with True that never applies ``work.M`` raises in the first
+    #: solve.
     TAKES_M: ClassVar[bool] = True
 
-    #: Whether ``M`` may be another operator in every iteration (:attr:`LinOp.varies`).
+    #: Whether ``M`` may be a different operator in every iteration (:attr:`LinOp.varies`).
     FLEXIBLE: ClassVar[bool] = False
 
-    #: The flexible method for the matrices that this one is for.
+    #: The flexible method for the same class of matrices.
     FLEXIBLE_KIN: ClassVar[str] = "Fgmres"
 
-    #: The operators that must be Hermitian: a failed solve says which of them are not.
+    #: The operators that must be Hermitian: a failed solve names the ones that are not.
     HERMITIAN: ClassVar[tuple[str, ...]] = ()
 
-    #: Whether it minimizes the residual of singular systems that have no solution.
+    #: Whether the method minimizes the residual of singular systems without a solution.
     TAKES_SINGULAR: ClassVar[bool] = False
 
-    #: A vector of the workspace that an iteration writes before it reads it: between two iterations
-    #: true residuals are made there. Where it is ``r``, they are made at the end of a cycle alone.
+    #: A workspace vector that each iteration writes before it reads it: true residuals are computed
+    #: in it between two iterations. If it is ``r``, they are computed only at the end of a cycle.
     SPARE: ClassVar[str] = "r"
 
-    #: The stops that end a column for good; other stops lead to another cycle from the current
-    #: iterate.
+    #: The stops after which a column gets no other cycle. Other stops lead to another cycle from
+    #: the current iterate.
     FINAL: ClassVar[frozenset[Stop]] = frozenset({Stop.INDEFINITE})
 
-    #: A cycle that ended early must have brought the true residual down by this factor to be
-    #: followed by another.
+    #: After a cycle that ended early, another one follows only if the first one reduced the true
+    #: residual to this fraction.
     PROGRESS: ClassVar[float] = 0.5
 
-    #: The meaning of a code of steps for this method, where it is not the usual one.
+    #: The meaning of step codes that differ from the default for this method.
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({})
 
-    #: Iterations above which a solve looks whether updates of ``M`` have made it poor.
+    #: A solve with more iterations checks whether updates have made ``M`` poor.
     _expected_iterations: int = 0
 
-    #: Iterations of the first solves, and how often ``M`` had been updated then.
+    #: Iterations of the first solves, and the number of updates of ``M`` at that time.
     _first_iterations: tuple[int, int] | None = None
 
     @classmethod
     def loop_runs(cls) -> tuple[str, ...]:
-        """Return the operations, and groups of them, that a loop runs."""
+        """Return the operations, and groups of operations, that a loop runs."""
         return (cls.__name__.lower(), *LOOPS_RUN)
 
     def __init__(
@@ -189,7 +191,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         self._hermitian: dict[str, Answer] = {}
 
     def _precision_for(self, *dtypes: Any) -> np.dtype[Any]:
-        """Return the dtype that operands of these dtypes are computed in."""
+        """Return the dtype of the computation for operands of these dtypes."""
         if self.asked_dtype is None:
             return common_dtype(*dtypes)
         wide = [np.dtype(np.complex64)] if any(map(is_complex, dtypes)) else []
@@ -199,30 +201,30 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @abstractmethod
     def allocate(self, work: Workspace) -> None:
-        """Make the arrays of the method in ``work``."""
+        """Allocate the arrays of the method in ``work``."""
 
     @abstractmethod
     def initialize(self, work: Workspace) -> None:
-        """Begin a cycle from ``work.x`` and its true residual ``work.r``."""
+        """Start a cycle from ``work.x`` and its true residual ``work.r``."""
 
     @abstractmethod
     def iterate(self, work: Workspace) -> None:
         """Do one iteration."""
 
     def begin(self, work: Workspace) -> None:
-        """Forget the data of an earlier solve in ``work``, before the first cycle."""
+        """Reset the data of an earlier solve in ``work``, before the first cycle."""
 
     def next_cycle(self, work: Workspace) -> int | None:
-        """Return after how many iterations the next cycle of a solve ends; asked once for each."""
+        """Return the number of iterations of the next cycle; called once for each cycle."""
         return self.cycle
 
     def finish(self, work: Workspace) -> None:
         """Complete ``work.x`` at the end of a cycle."""
 
     def least_squares(self, work: Workspace, b: Array, columns: Sequence[int]) -> list[int]:
-        """Return which of the columns, which stagnated, are least squares solutions of ``b``.
+        """Return the stagnated columns that are least squares solutions for ``b``.
 
-        Only methods that can tell do; others leave them stagnated.
+        Methods that cannot decide this return none: the columns stay stagnated.
         """
         return []
 
@@ -230,7 +232,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the system; None elsewhere."""
+        """The distribution of rows, if a group of executors shares the system; else None."""
         return self.A.partition
 
     @property
@@ -240,44 +242,44 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @cached_property
     def _edge(self) -> Edge:
-        """The edge of the operator, where no group shares it."""
+        """The edge of the operator, if no group shares it."""
         return Edge(self)
 
     @cached_property
     def _period(self) -> int | None:
-        """How often the criterion wants the true residual, or None."""
+        """The number of iterations between true residuals that the criterion asks for, or None."""
         return true_residual_period(self.stop)
 
     @cached_property
     def _linear(self) -> Linear | None:
-        """The linear form of the criterion where it needs no norms, or None."""
+        """The linear form of the criterion if it needs no norms, or None."""
         return linear(self.stop)
 
     @cached_property
     def _spares_cycles(self) -> bool:
-        """Whether a cycle may go on after a true residual was made in its middle."""
+        """Whether a cycle may continue after a true residual was computed within it."""
         return self.SPARE != "r" and type(self).finish is KrylovSolver.finish
 
     @cached_property
     def _goes_straight(self) -> bool:
-        """Whether a first cycle needs no look at norms before it, and leaves nothing to take back.
+        """Whether a first cycle can run without checks of norms before it.
 
-        A right-hand side of an extreme norm begins anew.
+        A right-hand side of extreme norm starts again.
         """
         return self._linear is not None and type(self).next_cycle is KrylovSolver.next_cycle
 
     @property
     def _has_numbers_of_A(self) -> bool:
-        """Whether its set-up has numbers of the matrix, apart from its preconditioner.
+        """Whether the set-up depends on the values of the matrix, apart from its preconditioner.
 
-        A user's class with an ``update`` of its own says so by that.
+        A user's class declares this by its own ``update``.
         """
         defined = next(kind for kind in type(self).__mro__ if "update" in vars(kind))
         return not is_of_wollemi(defined)
 
     @property
     def settings(self) -> Settings:
-        """The class and the options that this solver was made with, without the matrix."""
+        """The class and the options of this solver, without the matrix."""
         return settings_of(self)
 
     def _savepoint(self) -> Callable[[], None]:
@@ -285,26 +287,26 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @sets_up
     def update(self, A: Any = None) -> None:
-        """Follow new values of the matrix, with the plans and the set-up of the pattern kept.
+        """Update the solver to new values of the matrix; plans and set-up of the pattern are kept.
 
         Parameters
         ----------
         A : LinOp or matrix, shape (n, n), optional
-            The operator from now on; by default the one that the solver has, with changed values.
-            ``A.update_values(data)`` and ``solver.update()`` keep everything that was recorded;
-            another object has new programs recorded.
+            The new operator; by default, the current one with changed values.
+            ``A.update_values(data)`` and ``solver.update()`` keep all recordings; for another
+            object, programs are recorded again.
 
         Notes
         -----
-        A preconditioner that was made of the matrix, by name, by settings or by hand, follows;
-        one without ``update``, such as a function, stays as it is. Multigrid keeps the levels that
-        the first values led to: where iterations more than double, results have a note that says
-        so, and ``solver.settings.on(A)`` makes the solver and the preconditioner anew.
+        A preconditioner that was built from the matrix, by name, by settings or by hand, is
+        updated; one without ``update``, such as a function, is not changed. Multigrid keeps the
+        levels that it built for the first values. If the iterations more than double, results have
+        a note on this, and ``solver.settings.on(A)`` rebuilds the solver and the preconditioner.
 
         Raises
         ------
         ShapeMismatch, ExecutorMismatch
-            If ``A`` does not fit; nothing is changed then.
+            If ``A`` does not match; the solver is not changed then.
 
         Examples
         --------
@@ -328,7 +330,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         follow = getattr(self.M, "update", None)
         if follow is not None:
             follow(operator)
-        # A workspace with other operators than the solver's holds copies of old values.
+        # a workspace with other operators than the solver's has copies of old values
         in_place = getattr(self.M, "updates_in_place", True)
         if operator is not self.A or self._holds_copies() or not in_place:
             self.A = operator
@@ -345,12 +347,12 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
 
     @property
     def T(self) -> LinOp:
-        """A solver of the same settings for the transpose."""
+        """A solver with the same settings for the transpose."""
         return self._remade(self.A.T, None if self.M is None else self.M.T)
 
     @property
     def H(self) -> LinOp:
-        """A solver of the same settings for the conjugate transpose."""
+        """A solver with the same settings for the conjugate transpose."""
         return self._remade(self.A.H, None if self.M is None else self.M.H)
 
     @checked_keywords()
@@ -371,22 +373,22 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         b : array, shape (n,) or (n, k)
             Right-hand sides; each has its own stopping status.
         x0 : array of the shape of b, optional
-            Where to start; zero by default. It is not changed.
+            Initial guess; zero by default. It is not changed.
         callback : callable, optional
-            Called as ``callback(xk)`` after each iteration (GMRES: each cycle, where there is an
-            ``xk``); returning True ends the solve, anything but a boolean means nothing.
+            Called as ``callback(xk)`` after each iteration (GMRES: each cycle, when ``xk`` exists).
+            The solve ends if it returns True; return values that are not booleans are ignored.
         norm_callback : callable, optional
-            Called with the relative residual norm after each iteration; returning True ends the
-            solve.
+            Called with the relative residual norm after each iteration. The solve ends if it
+            returns True.
         progress : bool
             Whether to show a progress bar.
         loggers : sequence of Logger
-            Who else watches.
+            Further observers of the solve.
 
         Notes
         -----
-        On executors of the host threads may solve with one solver, and anywhere a callback may:
-        solves that overlap work in arrays of their own, which are kept.
+        On executors of the host, several threads may use one solver, and on all executors a
+        callback may: overlapping solves work in separate arrays, which are kept.
 
         Returns
         -------
@@ -396,9 +398,9 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         Raises
         ------
         ShapeMismatch, InvalidArgument
-            If ``b`` or ``x0`` do not fit, or are not finite.
+            If ``b`` or ``x0`` do not match the operator, or are not finite.
         SolveInterrupted
-            On Ctrl-C; has the result so far.
+            On Ctrl-C; its ``result`` is the result so far.
         """
         watching = checked_loggers(loggers)
         if progress:
@@ -409,26 +411,26 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return solve(self, b, x0, SolveWatchers(callback, norm_callback, watching))
 
     def recorded(self, b: Array, *, out: Array) -> RecordedSolve:
-        """Return a solve with fixed arrays, which a CUDA graph may hold.
+        """Return a solve on fixed arrays, which a CUDA graph can capture.
 
         Parameters
         ----------
         b, out : array, shape (n,)
-            The right-hand side and the solution, arrays of the executor in the dtype of the solve;
-            on hosts also tensors on the CPU. Write new numbers into ``b`` in place.
+            The right-hand side and the solution: arrays of the executor in the dtype of the solve,
+            on hosts also CPU tensors. Write new values to ``b`` in place.
 
         Returns
         -------
         RecordedSolve
-            Each call solves from zero; within a capture of the stream it is added to the graph. It
-            has been called once.
+            Each call solves from a zero guess; while the stream is captured, it is added to the
+            graph. The solve has been called once.
 
         Raises
         ------
         UnsupportedOperation
-            If the host has a part in the solve.
+            If the solve needs decisions of the host.
         InvalidArgument
-            If ``b`` or ``out`` is no vector of the executor and the dtype.
+            If ``b`` or ``out`` is not a vector of the executor and the dtype.
 
         Examples
         --------
@@ -444,7 +446,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return RecordedSolve(self, b, out)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        # the given number of iterations: the outer solver judges the result
+        # a fixed number of iterations: the outer solver judges the result
         solution = solve(self, x, None, SolveWatchers(None, None, ()), keep_last=True).x
         self.executor.run(vector.axpby, solution, y, alpha, beta)
 
@@ -484,13 +486,13 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return made
 
     def workspace(self, dtype: Any, columns: int) -> Workspace:
-        """Return the arrays that the next solve of ``columns`` right-hand sides works in."""
+        """Return the arrays for the next solve of ``columns`` right-hand sides."""
         work = self.take_workspace(dtype, columns)
         self.give_back(work)
         return work
 
     def take_workspace(self, dtype: Any, columns: int) -> Workspace:
-        """Return arrays that no other solve uses, new ones if all are in use."""
+        """Return arrays that no other solve uses: new ones if all are in use."""
         self.executor.refuse_host(SOLVES)
         return self._take_workspace(dtype, columns)
 
@@ -498,7 +500,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         free = self._workspaces.setdefault((name_of(np.dtype(dtype)), columns), [])
         while free:
             try:
-                work = free.pop()  # in one step: threads may ask at the same time
+                work = free.pop()  # atomic: several threads may call this
             except IndexError:
                 break
             if work.outdated or work.rebuilds != self._rebuilds_of_operators():
@@ -540,7 +542,7 @@ class KrylovSolver(OfBatches, Rescaling, LinOp, metaclass=Configurable):
         return work
 
     def _restart(self, work: Workspace) -> None:
-        """Begin a cycle from the true residual, with its norms in ``work.begun``."""
+        """Start a cycle from the true residual, and store its norms in ``work.begun``."""
         run, k = self.executor.run, work.k
         run(vector.axpby, work.b, work.r, 1.0, 0.0)
         work.verify()

@@ -9,8 +9,8 @@ from ..driver.workspace import Workspace
 from .base import KrylovSolver
 from .bicgstab import divide_or_halt
 
-#: Names with ``_s`` belong to the shadow system, complex conjugated: then products with the
-#: transpose do, which shares the values of the matrix, and no conjugate transpose is stored.
+#: The suffix ``_s`` marks the complex conjugated shadow system. It uses products with the
+#: transpose, which shares the values of the matrix: no conjugate transpose is stored.
 step = Steps("bicg", vectors="x r r_s z z_s p p_s q q_s", scalars="rho rho_old alpha")
 
 

@@ -96,8 +96,8 @@ def update(w: Workspace) -> None:
     close_iteration(w)
 
 
-#: With ``M`` from the left the recurrence is that of ``M A x = M b``: ``s`` is its residual, and
-#: ``r`` that of the system itself; ``q = A p`` and ``u = A s`` keep it up to date.
+#: With left preconditioning, the recurrence solves ``M A x = M b``: ``s`` is its residual, and
+#: ``r`` the residual of the original system; ``q = A p`` and ``u = A s`` update it.
 left = Steps(
     "bicgstab_left",
     vectors="x r s p v t q u shadow",
@@ -210,7 +210,7 @@ class Bicgstab(KrylovSolver):
         if side not in SIDES:
             raise InvalidArgument(f"side: expected one of {', '.join(SIDES)}, got {side!r}")
         super().__init__(A, M, **settings)
-        #: Where M stands; without M there is no difference.
+        #: The side of ``M``; without ``M``, both are equal.
         self.side = side if self.M is not None else SIDES[0]
 
     def allocate(self, work: Workspace) -> None:

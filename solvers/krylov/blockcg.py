@@ -1,4 +1,4 @@
-"""Block conjugate gradients: right-hand sides that share a Krylov space."""
+"""Block conjugate gradients: several right-hand sides share one Krylov space."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ Small = np.ndarray[Any, Any]
 
 step = Steps("blockcg", vectors="x dx r", reals="curvature")
 
-#: Eigenvalues of a Gram matrix below this share of the largest are rounding error.
+#: Eigenvalues of a Gram matrix below this many unit roundoffs of the largest one are rounding
+#: errors.
 DEFICIENT = 100.0
 
 
-#: Multiplications up to which hosts do without BLAS, since its threads would wait for each other.
+#: Up to this many multiplications, hosts do not call BLAS: its threads would wait for each other.
 SMALL = 2**20
 
 

@@ -116,7 +116,7 @@ class Cg(KrylovSolver):
     SPARE: ClassVar[str] = "q"
     FLEXIBLE_KIN: ClassVar[str] = "Fcg"
     HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
-    #: The steps that subclasses extend by scalars of their own.
+    #: The steps that subclasses extend with their own scalars.
     START: ClassVar[Step] = start
     CURVATURE: ClassVar[Step] = curvature
 

@@ -1,4 +1,4 @@
-"""Chebyshev's iteration: no inner products, given bounds of the spectrum."""
+"""The Chebyshev iteration: no inner products, given bounds of the spectrum."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 step = Steps("chebyshev", vectors="x r z d q", reals="centre half_width rho best growth")
 
-#: Products for the bounds of the spectrum.
+#: Number of products for the estimate of the spectrum.
 STEPS = 20
 
-#: How far beyond the estimate of the largest eigenvalue the interval goes.
+#: Upper end of the interval, as a multiple of the estimated largest eigenvalue.
 MARGIN = 1.05
 
-#: Of the smallest eigenvalue that was found, where the interval begins. The eigenvalues of 20 steps
-#: are too large, and error components below the interval converge slowest of all.
+#: Lower end of the interval, as a multiple of the estimated smallest eigenvalue. Estimates of 20
+#: steps are too large, and error components below the interval converge most slowly.
 BELOW = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Flexible GMRES: the preconditioner may be another one in every iteration."""
+"""Flexible GMRES: the preconditioner may be a different one in every iteration."""
 
 from __future__ import annotations
 

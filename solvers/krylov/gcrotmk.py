@@ -1,4 +1,4 @@
-"""Flexible GMRES that stays orthogonal to the vectors of earlier cycles, or earlier systems."""
+"""Flexible GMRES with a subspace that is kept between cycles, or between systems."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..driver.workspace import Workspace
 from .fgmres import Fgmres
 from .gmres import RESTART
 
-#: ``c`` and ``u`` are the last vectors of C and U, ``t`` and ``w`` the vectors that become them.
+#: ``c`` and ``u`` are the newest vectors of C and U, ``t`` and ``w`` their candidates.
 step = Steps("gcrot", vectors="w t c u", reals="left before", status=False)
 
-#: The remaining part of the length of a vector of ``A U``, after projection, from which it is kept.
+#: Keep a vector of ``A U`` if its norm after projection is at least this fraction of its norm
+#: before.
 KEPT = 1e-10
 
 
@@ -99,9 +100,9 @@ class Gcrotmk(Fgmres):
         if k is not None and (not isinstance(k, (int, np.integer)) or k < 0):
             raise InvalidArgument(f"k: expected an integer of at least 0, got {k!r}")
         super().__init__(A, M, restart=restart, **settings)
-        #: Vectors that are kept.
+        #: Number of vectors that are kept.
         self.outer = min(self.restart if k is None else int(k), self.shape[0])
-        #: Vectors u, of shape (n, k), that a solve begins with, the newest last.
+        #: Vectors u, of shape (n, k), with which a solve starts, the newest last.
         self.given: list[Any] = []
         self.recycle = bool(recycle)
 
@@ -137,7 +138,7 @@ class Gcrotmk(Fgmres):
         # is 0 as long as there is none
         for name in ("last", "place"):
             work.array(name, (1,), np.int64)
-        #: Finished columns are completed too: they all run as far as this one says.
+        #: Status that completes finished columns as well: all of them run as long as it does.
         work.always = Status(work.executor, work.k, work.dtype)
         work.has_outer, work.outer_of = False, None
 

@@ -25,17 +25,17 @@ def checked_restart(restart: Any) -> int:
     return int(restart)
 
 
-#: Iterations of a cycle by default, of all methods that restart: SciPy's 20 stalls on many real
-#: matrices where 30 does not. :mod:`wollemi.linalg` has SciPy's.
+#: Default cycle length of all restarted methods. SciPy's 20 stalls on many real matrices for which
+#: 30 does not. :mod:`wollemi.linalg` uses SciPy's value.
 RESTART = 30
 
-#: How much smaller than its threshold the norm of ``M r``, which stands for that of ``r``, has to
-#: be after a first cycle that was not enough.
+#: If the first cycle was not enough, the norm of ``M r``, which replaces the norm of ``r``, must
+#: fall below the threshold divided by this factor.
 CAUTION = 10.0
 
 step = Steps("gmres_left", vectors="r z", reals="length ratio caution")
 
-#: At the end of a cycle columns that have stopped are completed too.
+#: At the end of a cycle, columns that have stopped are completed as well.
 ending = Steps("gmres_end", vectors="x w", reals="ratio", status=False)
 
 
@@ -144,10 +144,10 @@ class Gmres(KrylovSolver):
         if side not in SIDES:
             raise InvalidArgument(f"side: expected one of {', '.join(SIDES)}, got {side!r}")
         super().__init__(A, M, **settings)
-        #: Where M stands; without M there is no difference.
+        #: The side of ``M``; without ``M``, both are equal.
         self.side = side if self.M is not None else SIDES[0]
         self.restart = checked_restart(restart)
-        #: The name of the dtype that the basis is stored in; None for that of the solver.
+        #: The dtype in which the basis is stored; None for the dtype of the solver.
         self.basis = None if basis is None else name_of(storage_dtype(basis, self.dtype))
         self.cycle = max(min(self.restart, self.shape[0]), 1)
 

@@ -28,16 +28,18 @@ from .bicgstab import divide_or_halt
 
 Ts = TypeVarTuple("Ts")
 
-#: Shadow vectors by default; the steps for this number are built for the host's executors.
+#: Default number of shadow vectors; the steps for this number are compiled for the host's
+#: executors.
 SHADOWS = 4
 
-#: More of them are of no use, and each takes three vectors.
+#: Upper bound of the shadow vectors: more do not help, and each one takes three vectors.
 MOST = 16
 
-#: The cosine between ``t`` and ``r`` below which omega is made larger: section 4.3 of the paper.
+#: Omega is increased if the cosine between ``t`` and ``r`` is below this value: section 4.3 of the
+#: paper.
 ANGLE = 0.7
 
-#: Of the random numbers that the shadow vectors are made of.
+#: The seed of the random shadow vectors.
 SEED = 20110
 
 
@@ -334,7 +336,7 @@ class Idr(KrylovSolver):
             raise InvalidArgument(f"s: expected an integer from 1 to {MOST}, got {s!r}")
         super().__init__(A, M, **settings)
         self.s = int(s)
-        #: The number in use: no more shadow vectors than there are unknowns.
+        #: The number of shadow vectors in use: at most the number of unknowns.
         self.shadows = max(min(self.s, self.shape[0]), 1)
 
     def allocate(self, work: Workspace) -> None:

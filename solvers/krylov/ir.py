@@ -1,4 +1,4 @@
-"""Iterative refinement: Richardson's iteration around a preconditioner or another solver."""
+"""Iterative refinement: the Richardson iteration with a preconditioner or another solver."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 step = Steps("ir", vectors="x r z q", reals="relaxation best growth idle")
 
-#: Corrections without a smaller residual after which a solve ends.
+#: A solve ends after this many corrections without a smaller residual.
 IDLE = 30
 
-#: By how much a residual must be smaller than the smallest one before.
+#: A residual counts as smaller if it is below this multiple of the smallest one before.
 SMALLER = 1 - 2.0**-12
 
-#: A residual that grew by more than this is no plateau: it may fall later.
+#: A residual that grew by more than this factor is no plateau: it may fall later.
 PLATEAU = 16.0
 
 

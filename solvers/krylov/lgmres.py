@@ -1,4 +1,4 @@
-"""GMRES with the corrections of earlier cycles in its space."""
+"""GMRES with the corrections of earlier cycles in its search space."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class Lgmres(Fgmres):
             )
         super().__init__(A, M, restart=restart, **settings)
         self.augmentation = int(augmentation)
-        #: Corrections, of shape (n, k), that a solve begins with, the newest last.
+        #: Corrections, of shape (n, k), with which a solve starts, the newest last.
         self.given: list[Any] = []
-        #: Krylov vectors of a cycle, and its iterations.
+        #: Number of Krylov vectors of a cycle, and its number of iterations.
         self.krylov = int(self.cycle or 1)
         self.cycle = max(min(self.krylov + self.augmentation, self.shape[0]), 1)
 

@@ -30,29 +30,32 @@ from .base import KrylovSolver
 if TYPE_CHECKING:
     from ...core.executor import Array
 
-#: A residual has fallen when it is below this share of its earlier norm.
+#: A residual has fallen if it is below this fraction of an earlier norm.
 FALLEN = 0.99
 
-#: Iterations that it may not have fallen for.
+#: Number of iterations for which the residual may not fall.
 PATIENCE = 20
 
-#: ``|A r|`` is rounding error below this times sqrt(eps) of its factors: 0.04 to 0.7 were reached
-#: on singular matrices of 14 to 3,600 rows, in float32 and float64, before it rose again.
+#: ``|A r|`` is rounding error below this multiple of sqrt(eps) times its factors. On singular
+#: matrices of 14 to 3,600 rows, in float32 and float64, it reached 0.04 to 0.7 before it rose
+#: again.
 ROUNDING = 2
 
-#: A cosine below this times sqrt(eps) leaves the norm of the residual as it is, to rounding; the
-#: cosine before may be larger, because some iterations gain a digit or more.
+#: A cosine below this multiple of sqrt(eps) does not change the norm of the residual, to rounding.
+#: The previous cosine may be larger, because some iterations gain a digit or more.
 QUIET, QUIET_BEFORE = 4, 30
 
-#: ``|A r|`` may fall below this times sqrt(eps) of its factors in one iteration, and rise in the
-#: next; then the cosine is larger, and their product below this times eps.
+#: ``|A r|`` may fall below DEEP times sqrt(eps) of its factors in one iteration and rise in the
+#: next. The cosine is larger then, but their product is below DEEP_PRODUCT times eps.
 DEEP, DEEP_PRODUCT = 1 / 32, 1 / 4
 
-#: The residual that was computed from x is one of least squares where ``|A r|`` is below this times
-#: sqrt(eps) of its factors. It is larger than in the recurrence, by the rounding error of x.
+#: A true residual belongs to a least squares solution if ``|A r|`` is below this multiple of
+#: sqrt(eps) times its factors. It is larger than in the recurrence, because of the rounding error
+#: of x.
 LEAST_SQUARES = 10
 
-#: A residual below this times eps of ``|A| |x|`` is rounding error itself, and says nothing.
+#: A residual below this multiple of eps times ``|A| |x|`` is itself rounding error, and not
+#: conclusive.
 NOISE = 250
 
 #: ``u`` is a Lanczos vector times ``sigma``, ``d`` a direction times ``gamma``; the suffix ``_old``
@@ -253,8 +256,8 @@ class Minres(KrylovSolver):
     HERMITIAN: ClassVar[tuple[str, ...]] = ("A", "M")
     TAKES_SINGULAR: ClassVar[bool] = True
 
-    #: Where the residual of a cycle seems to be that of least squares, another one shows whether it
-    #: falls at all: matrices that are almost singular gain little in each (float32, a power grid).
+    #: If the residual of a cycle seems minimal, another cycle tests whether it falls at all. Almost
+    #: singular matrices gain little in each cycle (float32, a power grid).
     PROGRESS: ClassVar[float] = 0.9
 
     MEANS: ClassVar[Mapping[Stop, Stop]] = MappingProxyType({Stop.BREAKDOWN: Stop.STAGNATED})

@@ -1,4 +1,4 @@
-"""Multigrid cycles as a solver of their own."""
+"""Multigrid cycles as a standalone solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipelined conjugate gradient method: one reduction in an iteration."""
+"""The pipelined conjugate gradient method: one reduction per iteration."""
 
 from __future__ import annotations
 

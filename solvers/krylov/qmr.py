@@ -21,8 +21,8 @@ from ..driver.workspace import Workspace
 from .base import KrylovSolver
 from .bicgstab import divide_or_halt
 
-#: Names with ``_s`` belong to the shadow system, complex conjugated, as in :mod:`.bicg`. ``v`` and
-#: ``v_s`` are the Lanczos vectors before they are normalized, ``t = M v``, ``y_s = M^T v_s``.
+#: The suffix ``_s`` marks the complex conjugated shadow system, as in :mod:`.bicg`. ``v`` and
+#: ``v_s`` are the Lanczos vectors before normalization, ``t = M v``, ``y_s = M^T v_s``.
 step = Steps(
     "qmr",
     vectors="x r v v_s t y_s p p_s q q_s d s",
