@@ -1,4 +1,4 @@
-"""The part that every backend shares: executors, operations, operators, formats, stopping and I/O.
+"""The code that all backends share: executors, operations, operators, formats, stopping and I/O.
 
-Nothing in here knows a backend or a solver; ``tests/core/test_architecture.py`` keeps it so.
+Modules here import no backend and no solver; ``tests/core/test_architecture.py`` checks this.
 """

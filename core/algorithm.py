@@ -1,10 +1,10 @@
-"""Algorithms: the named ways to compute a product, and the rule that chooses one.
+"""Algorithms: the named ways to compute a product, and the rule that chooses one of them.
 
-A backend has a list of algorithms for each product (``csr.spmv``, ``csr.spmm``, ``csr.sddmm``,
-``csr.fusedmm``), in an :class:`AlgorithmTable`. The rule goes through the list in order and takes
-the first that has no objection, a reason to be taken, and can be prepared for the matrix; the last
-of a list suits every matrix. The choice is a :class:`Plan`, which is stored with the matrix.
-``A.plan_for("spmv", kernel="sell")`` asks for an algorithm by its name.
+Each backend has an :class:`AlgorithmTable`: an ordered list of algorithms for each product
+(``csr.spmv``, ``csr.spmm``, ``csr.sddmm``, ``csr.fusedmm``). The rule takes the first algorithm of
+the list that has no objection, gives a reason to be chosen, and can be prepared for the matrix. The
+last algorithm of each list works for every matrix. The choice is a :class:`Plan`, which is stored
+with the matrix. ``A.plan_for("spmv", kernel="sell")`` requests an algorithm by name.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ if TYPE_CHECKING:
     from .calls import ProductCall
     from .executor import Executor
 
-#: The products that have algorithms, by the names that ``A.plan_for`` takes.
+#: The products with several algorithms, by their names in ``A.plan_for``.
 PRODUCTS = ("spmv", "spmm", "sddmm", "fusedmm")
 
-#: The expected speed-up over the best algorithm without a copy from which an algorithm may keep a
-#: copy of the entries.
+#: The rule accepts a plan with a copy of the entries if its expected speed-up over the best
+#: algorithm without a copy is at least this factor.
 LEAST_GAIN = 1.2
-#: Size of a copy relative to the matrix up to which a smaller speed-up suffices.
+#: The rule also accepts a smaller speed-up if the plan takes at most this fraction of the matrix's
+#: bytes.
 SMALL_EXTRA = 0.3
 
 
 def copy_pays(gain: float, extra: float) -> bool:
-    """Return whether the rule may take an algorithm with a copy of the entries in its plan.
+    """Return whether the rule may choose an algorithm that stores a copy of the entries.
 
     Parameters
     ----------
     gain : float
-        How many times as fast as the best algorithm that keeps no copy it is expected to be.
+        Expected speed-up over the best algorithm that keeps no copy.
     extra : float
-        Bytes of its plan, relative to the matrix.
+        Size of the plan divided by the size of the matrix, both in bytes.
     """
     return gain >= LEAST_GAIN or extra <= SMALL_EXTRA
 
 
 class Facts(NamedTuple):
-    """The known properties of a product before its operands.
+    """The properties of a product that are known before its operands.
 
     Attributes
     ----------
     statistics : RowStatistics
-        Of the rows of the sparse matrix.
+        Statistics of the rows of the sparse matrix.
     columns : int
-        Of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm; 1 for spmv.
+        Columns of the dense operand: of ``B`` for spmm, of ``C`` for sddmm and fusedmm; 1 for spmv.
     dtype : str
-        Of values and dense operands, ``"float32"``.
+        The dtype of the values and the dense operands, such as ``"float32"``.
     index_dtype : dtype
-        Of the pattern.
+        The dtype of the indices.
     """
 
     statistics: RowStatistics
@@ -74,20 +75,21 @@ class Facts(NamedTuple):
 
     @property
     def density(self) -> float:
-        """Entries over positions."""
+        """The number of entries divided by the number of positions."""
         s = self.statistics
         return s.nnz / max(s.rows * s.columns, 1)
 
 
 class Estimate(NamedTuple):
-    """The expected cost of a product by one algorithm, from the constants of the device.
+    """The expected cost of a product by one algorithm; its model uses constants of the device.
 
     Attributes
     ----------
     microseconds : float
-        Of a product, launches included.
+        Time of a product in microseconds, launches included.
     nbytes : int or None
-        Bytes that the kernel reads and writes, each array once; None where the model has no bytes.
+        Bytes that the kernel reads and writes, each array counted once; None if the model predicts
+        no bytes.
     """
 
     microseconds: float
@@ -99,9 +101,9 @@ class Estimate(NamedTuple):
 
 
 class Unsuited(Exception):
-    """Raised by ``prepare`` where only the entries of a matrix tell that an algorithm cannot run.
+    """Raised by ``prepare`` if the entries of a matrix show that an algorithm cannot run.
 
-    Its text ends the sentence "spmm cannot run 'dense': ".
+    The message completes the sentence "spmm cannot run 'dense': ".
     """
 
 
@@ -109,35 +111,36 @@ class Algorithm(ABC):
     """One way to compute a product.
 
     ``on`` is the object that a backend passes to its algorithms: the executor, or an adapter around
-    it. The first sentence of the class's docstring is its line in the documentation.
+    it. The documentation lists each algorithm with the first sentence of its class's docstring.
     """
 
-    #: Its name in ``kernel=``.
+    #: The name of the algorithm in ``kernel=``.
     name: ClassVar[str]
-    #: Where it was published, as "Huang et al. (2021)"; empty if it was not.
+    #: The publication, such as "Huang et al. (2021)"; empty if the algorithm was not published.
     source: ClassVar[str] = ""
-    #: Whether it multiplies values that are stored in a lower dtype than is computed in.
+    #: Whether it accepts values that are stored in a lower dtype than the dtype of the computation.
     converts: ClassVar[bool] = False
-    #: Whether its plan holds the entries again, or their columns, or their rows: packed, sorted,
-    #: dense, or one by one. That of a lean matrix does not, unless it is asked for by name; that
-    #: for spmv has a :attr:`reason` only where the copy pays (:func:`copy_pays`).
+    #: Whether its plan contains a copy of the entries, their columns or their rows: packed, sorted,
+    #: dense, or one by one. A lean matrix gets such a plan only if the caller requests the
+    #: algorithm by name. For spmv, the algorithm returns a :attr:`reason` only if the copy pays
+    #: (:func:`copy_pays`).
     copies: ClassVar[bool] = False
-    #: Whether its plan for spmv is all that products with vectors need, so that the arrays of the
-    #: matrix may be given up (``A.plan_only()``): see :meth:`held_alone`.
+    #: Whether products with vectors need only its plan for spmv. The arrays of the matrix can then
+    #: be released (``A.plan_only()``; see :meth:`held_alone`).
     alone: ClassVar[bool] = False
-    #: Whether it multiplies several vectors by its plan alone, with any distance between them;
-    #: otherwise one contiguous vector.
+    #: Whether the plan alone also multiplies blocks of vectors with any row stride. If not, it
+    #: multiplies one contiguous vector.
     alone_in_blocks: ClassVar[bool] = False
-    #: Whether the rule may choose it. Published algorithms that were never the fastest are there
-    #: to be measured against, by name alone.
+    #: Whether the rule may choose it. Published algorithms that were never the fastest can only be
+    #: requested by name; they serve as baselines for measurements.
     by_rule: ClassVar[bool] = True
 
     def objection(self, on: Any, A: Any, facts: Facts) -> str | None:
-        """Return why it cannot run, for an error message that begins with its name, or None."""
+        """Return why it cannot run, or None; error messages put its name before the text."""
         return None
 
     def refusal(self, on: Any, A: Any, facts: Facts) -> str | None:
-        """Return the objection, or that it cannot read values of the dtype they are stored in."""
+        """Return the objection, or that it cannot read values of their storage dtype."""
         if A.storage_dtype != A.dtype and not self.converts:
             return (
                 f"it reads values in the dtype that it computes in, {A.dtype}, and these are "
@@ -147,23 +150,24 @@ class Algorithm(ABC):
 
     @abstractmethod
     def reason(self, on: Any, A: Any, facts: Facts) -> str | None:
-        """Return why the rule should choose it, or None; asked where there is no objection."""
+        """Return why the rule should choose it, or None; called if there is no objection."""
 
     def estimate(self, on: Any, A: Any, facts: Facts) -> Estimate | None:
-        """Return the expected cost of a product, or None where no model of it was fitted."""
+        """Return the expected cost of a product, or None if no cost model was fitted."""
         return None
 
     @abstractmethod
     def prepare(self, on: Any, A: Any, facts: Facts) -> Any:
-        """Return the state of its plan, made once for the matrix.
+        """Return the state of the plan, which is made once for the matrix.
 
-        Plans for spmm, sddmm and fusedmm are shared by all matrices of a pattern: their state must
-        not hold values. The state of a plan for spmv may, if :meth:`update_values` renews it.
+        All matrices of a pattern share the plans for spmm, sddmm and fusedmm: their state must not
+        contain values. The state of a plan for spmv may contain values if :meth:`update_values`
+        renews them.
 
         Raises
         ------
         Unsuited
-            If the entries of the matrix show that it cannot run or would not pay.
+            If the entries of the matrix show that the algorithm cannot run or would not pay.
         """
 
     @abstractmethod
@@ -173,34 +177,32 @@ class Algorithm(ABC):
         Parameters
         ----------
         on : object
-            Of the backend.
+            The object that the backend passes to its algorithms.
         state : object
             The result of :meth:`prepare`.
         call : SpmvCall, SpmmCall, SddmmCall or FusedmmCall
-            The operands by name (:mod:`wollemi.core.calls`), the matrix and the outputs included.
-            Every call must be computed correctly: batches, rows any distance apart, any alpha and
-            beta.
+            The operands by name (:mod:`wollemi.core.calls`), including the matrix and the outputs.
+            The method must support batches, any row stride, and any alpha and beta.
         """
 
     def complete(self, A: Any, state: Any) -> None:
-        """Make the parts of a state that :meth:`prepare` left to later products.
+        """Complete the parts of a state that :meth:`prepare` leaves to later products.
 
-        Called before :meth:`held_alone`.
+        This method is called before :meth:`held_alone`.
         """
         finish = getattr(state, "complete", None)
         if finish is not None:
             finish(A)
 
     def held_alone(self, state: Any) -> Any:
-        """Return the part of a state that products read, without the arrays for new values.
+        """Return the part of a state that products read, without arrays that only new values need.
 
-        Asked of algorithms that are ``alone``: :meth:`run` is then called with a matrix that has
-        no arrays.
+        It is called for algorithms with ``alone``. :meth:`run` then gets a matrix without arrays.
         """
         return state
 
     def update_values(self, A: Any, state: Any) -> None:
-        """Bring the state of a plan in line with new values of the matrix."""
+        """Update the state of a plan to new values of the matrix."""
         refresh = getattr(state, "update_values", None)
         if refresh is not None:
             refresh(A)
@@ -215,26 +217,25 @@ class Algorithm(ABC):
 
 
 class Selection(NamedTuple):
-    """The input of a rule: the object that algorithms are given, and the facts of the product."""
+    """The input of a rule: the object for algorithms, and the facts of the product."""
 
     on: Any
     facts: Facts
 
 
-#: Returns the input of a rule for an executor, a matrix, the columns of the dense operand, and the
-#: dtype of values.
+#: A function that returns the input of a rule. Its arguments are the executor, the matrix, the
+#: number of columns of the dense operand, and the dtype of the values.
 Select: TypeAlias = "Callable[[Any, Any, int, str], Selection]"
 
 
 class AlgorithmTable:
-    """The algorithms of one backend, for each product in the order in which the rule asks them.
+    """The algorithms of one backend: for each product, a list in the order of the rule.
 
     Parameters
     ----------
     backend : str
         The backend of the algorithms.
-    parent : AlgorithmTable, optional
-        Its algorithms come after the table's own: backends that share some algorithms share a
+    A table with algorithms that several backends share; they follow the algorithms of this table.
         parent.
     """
 
@@ -245,7 +246,7 @@ class AlgorithmTable:
         self._select: dict[str, Select] = {}
 
     def register(self, product: str, *algorithms: Algorithm) -> None:
-        """Add algorithms for a product, behind the earlier ones."""
+        """Append algorithms to the list of a product."""
         if product not in PRODUCTS:
             raise ValueError(f"{product!r} has no algorithms, only {', '.join(PRODUCTS)}")
         known = {algorithm.name for algorithm in self.of(product)}
@@ -256,7 +257,7 @@ class AlgorithmTable:
         self._own[product] = (*self._own.get(product, ()), *algorithms)
 
     def select_by(self, product: str, select: Select) -> None:
-        """Set the function that returns the input of the rule for a product."""
+        """Set the function that makes the input of the rule for a product."""
         self._select[product] = select
 
     def selection(
@@ -271,12 +272,12 @@ class AlgorithmTable:
         return Selection(executor, facts_of(A, columns, dtype))
 
     def of(self, product: str) -> tuple[Algorithm, ...]:
-        """Return the algorithms for a product; the rule asks them in this order."""
+        """Return the algorithms for a product, in the order of the rule."""
         inherited = self.parent.of(product) if self.parent is not None else ()
         return (*self._own.get(product, ()), *inherited)
 
     def names(self, product: str) -> tuple[str, ...]:
-        """Return the values of ``kernel=``, ``"auto"`` first."""
+        """Return the allowed values of ``kernel=``; the first is ``"auto"``."""
         return ("auto", *(algorithm.name for algorithm in self.of(product)))
 
     def __iter__(self) -> Iterator[tuple[str, Algorithm]]:
@@ -287,22 +288,22 @@ class AlgorithmTable:
 
 
 class Plan:
-    """The decision for a product with a matrix, and its reason.
+    """The algorithm chosen for a product of a matrix, the reason, and its prepared data.
 
     Attributes
     ----------
     algorithm : Algorithm
-        The algorithm.
+        The chosen algorithm.
     reason : str
-        Why, in one sentence.
+        One sentence that explains the choice.
     statistics : RowStatistics
-        The input of the decision.
+        The row statistics on which the choice is based.
     state : object
-        The algorithm's own: a partition, a packed copy.
+        Data of the algorithm, such as a partition or a packed copy.
     estimate : Estimate or None
-        The expected cost of a product; None where no model of the algorithm was fitted.
+        The expected cost of a product; None if no cost model of the algorithm was fitted.
     prepared : dict
-        The backend's own: results of one product that the next one needs.
+        Data of the backend: results of one product that the next product reuses.
     """
 
     def __init__(
@@ -323,7 +324,7 @@ class Plan:
         self.prepared: dict[Any, Any] = {}
 
     def update_values(self, matrix: Any) -> None:
-        """Bring a packed copy in line with the matrix's new values; the decision stays."""
+        """Update a packed copy to new values of the matrix; the choice stays."""
         self.algorithm.update_values(matrix, self.state)
 
     def __repr__(self) -> str:
@@ -331,7 +332,7 @@ class Plan:
         return f"<Plan {self.kernel}: {self.reason}{expected} ({self.statistics})>"
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: the algorithm, the reason, and the rows of the matrix."""
+        """Return the card for notebooks: the algorithm, the reason, and the row statistics."""
         facts = {
             "algorithm": f"{self.kernel}: {self.algorithm.summary()}",
             "reason": self.reason,
@@ -343,23 +344,23 @@ class Plan:
 
 
 def facts_of(A: Any, columns: int, dtype: str) -> Facts:
-    """Return the properties of a product of ``A`` that algorithms decide by."""
+    """Return the properties of a product of ``A`` that the rule and the algorithms compare."""
     return Facts(A.row_statistics, columns, dtype, np.dtype(A.indices.dtype))
 
 
 class AlgorithmCandidate(NamedTuple):
-    """An algorithm as the rule sees it for one product.
+    """An algorithm, and the rule's view of it for one product.
 
     Attributes
     ----------
     algorithm : Algorithm
         The algorithm.
     refusal : str or None
-        Why it cannot run, or why the rule does not ask it; None if the rule may take it.
+        Why the algorithm cannot run, or why the rule skips it; None if the rule may choose it.
     reason : str or None
-        Why the rule would take it; None if it would not.
+        Why the rule would choose it; None if it would not.
     estimate : Estimate or None
-        The expected cost; None if it cannot run, or where no model of it was fitted.
+        The expected cost; None if it cannot run or if no cost model was fitted.
     """
 
     algorithm: Algorithm
@@ -376,7 +377,7 @@ class AlgorithmCandidate(NamedTuple):
 def considered(
     table: AlgorithmTable, selection: Selection, A: Any, product: str
 ) -> Iterator[AlgorithmCandidate]:
-    """Yield all algorithms for a product, in the order of the rule, as candidates."""
+    """Yield all algorithms for a product as candidates, in the order of the rule."""
     on, facts = selection
     for algorithm in table.of(product):
         if algorithm.copies and A.is_lean:
@@ -395,16 +396,16 @@ def considered(
 def candidates(
     table: AlgorithmTable, selection: Selection, A: Any, product: str
 ) -> Iterator[AlgorithmCandidate]:
-    """Yield the algorithms that the rule would take, best first."""
+    """Yield the algorithms that the rule would choose, best first."""
     return (found for found in considered(table, selection, A, product) if found.reason)
 
 
 def candidates_of(
     A: Any, product: str, columns: int = 1, dtype: str | None = None
 ) -> list[AlgorithmCandidate]:
-    """Return all algorithms for a product of a matrix on its executor, as the rule sees them.
+    """Return all algorithms for a product of a matrix on its executor, as candidates.
 
-    The first candidate with a reason that can be prepared is the plan of the matrix.
+    The plan of the matrix uses the first candidate that has a reason and can be prepared.
 
     Parameters
     ----------
@@ -413,9 +414,9 @@ def candidates_of(
     product : {"spmv", "spmm", "sddmm", "fusedmm"}
         The product.
     columns : int
-        Of the dense operand.
+        Columns of the dense operand.
     dtype : str, optional
-        Of values and dense operands; that of the matrix by default.
+        The dtype of the values and the dense operands; by default, the dtype of the matrix.
 
     Examples
     --------
@@ -436,29 +437,29 @@ def candidates_of(
 def make_plan(
     executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
-    """Return the plan of a product: by the rule, or with the algorithm of a name.
+    """Return the plan of a product: with the named algorithm, or with the choice of the rule.
 
-    This is the kernel of ``csr.plan`` on every backend.
+    All backends use this function as the kernel of ``csr.plan``.
 
     Parameters
     ----------
     executor : Executor
-        Of the matrix.
+        The executor of the matrix.
     A : Csr
         The matrix.
     product : {"spmv", "spmm", "sddmm", "fusedmm"}
         The product.
     columns : int
-        Of the dense operand.
+        Columns of the dense operand.
     kernel : str
         The name of an algorithm, or ``"auto"``.
     dtype : str
-        Of values and dense operands.
+        The dtype of the values and the dense operands.
 
     Raises
     ------
     InvalidArgument
-        If there is no algorithm of that name, or if it cannot run for this matrix.
+        If no algorithm has that name, or if it cannot run for this matrix.
     """
     table = executor.algorithms
     selection = table.selection(executor, A, product, columns, dtype)
@@ -477,8 +478,8 @@ def make_plan(
     choices: Iterable[AlgorithmCandidate] = candidates(table, selection, A, product)
     links = A.executor.links
     if links is not None and links.block:
-        # Sums are to be reproducible: the last algorithm computes the sum of a row in the same way
-        # for any other rows of a member.
+        # Sums must be reproducible. Only the last algorithm computes the sum of a row in an order
+        # that does not depend on the other rows of a member.
         choices = list(choices)[-1:]
     for algorithm, _, reason, expected in choices:
         assert reason is not None
@@ -501,7 +502,7 @@ def _named(table: AlgorithmTable, on: Any, product: str, kernel: str) -> Algorit
 
 
 def multiply(on: Any, call: ProductCall) -> None:
-    """Run a product of a sparse matrix and dense ones by the algorithm of its plan.
+    """Compute a product of a sparse matrix and dense ones with the algorithm of its plan.
 
     Parameters
     ----------

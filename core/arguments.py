@@ -1,9 +1,9 @@
-"""The arguments of a call against the signature of its operation, before a kernel gets them.
+"""Checks of the arguments of a call against the signature of its operation.
 
-Kernels trust their arguments: they read addresses, and a wrong shape reads memory of others.
-wollemi's own calls are right by construction, and entries of ``omp`` look once more. Operations
-that another package declares are checked here on every executor, and so are wollemi's element-wise
-ones on ``reference``, where an author tests first.
+Kernels trust their arguments: they read memory at addresses, so a wrong shape means access out of
+bounds. wollemi's own calls are correct by construction, and the bindings of ``omp`` check them
+again. This module checks operations that other packages declare, on every executor, and wollemi's
+element-wise operations on ``reference``, where authors test first.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ _NUMBERS: dict[str, tuple[type, str]] = {
 
 
 def check_arguments(executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> None:
-    """Raise unless the arguments of a call agree with the operation's signature.
+    """Raise an error unless the arguments of a call agree with the operation's signature.
 
     Raises
     ------
     InvalidCall
-        If there are more or fewer arguments, or one is no array, not contiguous, or read-only.
+        If the number of arguments is wrong, or if an argument is no array, not contiguous, or
+        read-only.
     ExecutorMismatch
-        If an array or a matrix lives elsewhere.
+        If an array or a matrix is on another executor.
     UnsupportedDtype
-        If a dtype is another one.
+        If an argument has another dtype.
     ShapeMismatch
-        If extents of one name differ.
+        If two dimensions of the same name have different extents.
     """
     layout = _layout(executor, operation, arguments)
     seen = _SEEN.setdefault(operation, set())
@@ -67,7 +68,7 @@ def check_arguments(executor: Executor, operation: Operation, arguments: tuple[A
         seen.add(layout)
 
 
-#: The layouts of arguments that were found right, by operation, and how many are kept of each.
+#: The layouts of arguments that passed the check, by operation; at most ``_MOST`` of each.
 _SEEN: dict[Operation, set[tuple[Any, ...] | None]] = {}
 _MOST = 64
 
@@ -75,7 +76,7 @@ _MOST = 64
 def _layout(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
-    """Return all that a check depends on, if the arguments are arrays and real numbers here."""
+    """Return the key of a check, or None unless all arguments are native arrays or numbers."""
     found: list[Any] = []
     owns = executor.owns
     try:
@@ -94,7 +95,7 @@ def _layout(
 
 
 class _Check:
-    """One call in the making: the dtypes and extents that its arguments have shown so far."""
+    """The state of one check: the dtypes and extents that the arguments have fixed so far."""
 
     def __init__(self, executor: Executor, operation: Operation) -> None:
         self.executor, self.operation = executor, operation
@@ -104,7 +105,7 @@ class _Check:
         self.extents: dict[str, tuple[int, str]] = {}
 
     def all(self, arguments: tuple[Any, ...]) -> None:
-        """Check each argument, and then the extents that are sums of others."""
+        """Check each argument, then the extents that are sums of other extents."""
         pairs = list(zip(self.operation.parameters, arguments, strict=True))
         for parameter, argument in pairs:
             if parameter.is_array:
@@ -170,7 +171,7 @@ class _Check:
             )
 
     def _expected(self, parameter: Parameter, got: str) -> tuple[str, ...]:
-        """Return the dtypes that an array may have; the first of a kind fixes the others."""
+        """Return the allowed dtypes of an array; the first array of a type fixes the others."""
         kind = parameter.kind
         if kind in _FIXED:
             return (_FIXED[kind],)

@@ -1,8 +1,8 @@
-"""NumPy's protocols on operators.
+"""NumPy's protocols for operators.
 
-An operator is no array. wollemi answers operators of Python's (``array @ op``, ``2.0 * op``);
-functions of NumPy's, and any conversion of an operator to an array, raise an error that names the
-alternative. Without these answers NumPy goes on with an array of one object.
+An operator is not an array. wollemi implements Python's operators (``array @ op``, ``2.0 * op``).
+NumPy functions, and conversions of an operator to an array, raise an error that names the
+alternative. Without these protocols NumPy would continue with an object array of one element.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from .equivalents import of_function
 from .errors import InvalidArgument, ShapeMismatch, UnsupportedOperand
 
-#: The NumPy functions that an operator answers.
+#: The NumPy functions that operators support.
 _FACTS = (np.shape, np.ndim, np.iscomplexobj, np.isrealobj)
 
-#: NumPy's functions behind operators of Python's: the method of the first operand, and that of the
-#: second where only that is ours.
+#: The ufuncs behind Python's operators: the method of the first operand, and the reflected method
+#: of the second operand for calls with a wollemi operator only there.
 _METHODS = {
     np.matmul: ("__matmul__", "__rmatmul__"),
     np.add: ("__add__", "__radd__"),
@@ -34,15 +34,14 @@ _METHODS = {
     np.conjugate: ("conj", ""),
 }
 
-#: Operators are equal where they are the same object.
+#: Operators compare by identity.
 _COMPARISONS = {np.equal: operator.is_, np.not_equal: operator.is_not}
 
-#: The functions in which SciPy asks whether the other operand of its sparse matrix is an array. An
-#: array of one object means no, and SciPy then leaves the operation to wollemi. It wants an array
-#: of one object for no, and then leaves the operation to us.
+#: The functions in which SciPy tests whether the other operand of its sparse matrix is an array. An
+#: object array of one element means no; SciPy then leaves the operation to wollemi.
 _SCIPY_ASKS = {"_matmul_dispatch", "_rmatmul_dispatch", "_comparison"}
 
-#: NumPy's functions that are methods of matrices.
+#: The NumPy functions that are methods of matrices.
 _OF_MATRICES = {
     **{getattr(np, name): name for name in ("sum", "mean", "max", "min", "nanmax", "nanmin")},
     **{getattr(np, name): name for name in ("argmax", "argmin", "trace", "diagonal", "nonzero")},
@@ -53,11 +52,11 @@ _OF_MATRICES = {
 
 
 class _Ufuncs:
-    """``__array_ufunc__``: None for other libraries, a function for NumPy.
+    """Descriptor of ``__array_ufunc__``: None for other libraries, a function for NumPy.
 
-    CuPy, PyTorch and array classes of Python's leave ``array @ op`` to us where an operator has
-    None. With None, NumPy would refuse ``np.sqrt(op)`` without naming an alternative. It looks at
-    the type.
+    CuPy, PyTorch and Python array classes leave ``array @ op`` to the operator if its attribute is
+    None. With None, NumPy would refuse ``np.sqrt(op)`` without an alternative. NumPy reads the
+    attribute from the type, the other libraries from the instance.
     """
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -85,13 +84,13 @@ def _ufunc(_: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any
         if ufunc in (np.multiply, np.matmul):
             return _multiplied_in_place(ufunc, *inputs)
     ours = next((i for i in inputs if isinstance(i, ArrayProtocol)), None)
-    if ours is None:  # the result was to be written into an operator
+    if ours is None:  # ``out`` is an operator
         raise UnsupportedOperand(f"numpy.{ufunc.__name__} cannot write into an operator")
     raise UnsupportedOperand(_instead(ufunc.__name__, ours))
 
 
 def _is_in_place(inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Return whether a call is ``y += A`` or the like of an array and a matrix."""
+    """Return whether a call is an in-place operation such as ``y += A`` of array and matrix."""
     return (
         {"out"} <= set(options) <= {"out", "axes"}  # y @= A names axes
         and options["out"][0] is inputs[0]
@@ -106,9 +105,9 @@ def _added_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
 
 
 def _multiplied_in_place(ufunc: Any, target: Any, matrix: Any) -> Any:
-    """Return ``y * A``, which is sparse, or ``y @ A``, as SciPy's ``y *= A`` and ``y @= A`` do.
+    """Return the sparse ``y * A``, or ``y @ A``, as SciPy does for ``y *= A`` and ``y @= A``.
 
-    The array gets the entries of a product of its shape.
+    If the product has the shape of the array, the array is overwritten with its entries.
     """
     if ufunc is np.matmul and target.shape[-1] != matrix.shape[0]:
         raise ShapeMismatch(
@@ -131,20 +130,20 @@ def _instead(name: str, op: Any) -> str:
 
 
 def asked_by_scipy(caller: FrameType) -> bool:
-    """Return whether SciPy asks, before it multiplies, if an operand is an array."""
+    """Return whether the caller is SciPy's test for an array before a multiplication."""
     module = str(caller.f_globals.get("__name__"))
     return module.startswith("scipy.sparse.") and caller.f_code.co_name in _SCIPY_ASKS
 
 
 def alone(op: Any) -> np.ndarray[Any, Any]:
-    """Return an array of one object, NumPy's result for an object that is no array."""
+    """Return an object array of one element, as NumPy makes of an object that is no array."""
     array = np.empty((), object)
     array[()] = op
     return array
 
 
 class ArrayProtocol:
-    """The base of operators as NumPy and SciPy meet them."""
+    """The base of operators that implements the protocols of NumPy and SciPy."""
 
     __array_ufunc__ = _Ufuncs()
 
@@ -170,7 +169,7 @@ class ArrayProtocol:
         )
 
     def __format__(self, spec: str) -> str:
-        """Return the text of this operator; in SciPy's messages it names the remedy."""
+        """Return the text of this operator; in SciPy's messages it includes the remedy."""
         shown = super().__format__(spec)
         if str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy.sparse."):
             return f"{shown}; SciPy's functions take A.to_scipy()"

@@ -1,4 +1,4 @@
-"""Passes over arrays of the host that an executor makes with all its threads, not with NumPy."""
+"""Passes over host arrays that an executor runs on all its threads instead of NumPy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class ArrayScans(ABC):
-    """The passes that a backend offers; each returns None where NumPy is as good."""
+    """The passes that a backend implements; each returns None where NumPy is as fast."""
 
     @abstractmethod
     def row_lengths(self, on: Executor, indptr: Array) -> tuple[int, int, int] | None:
-        """Return the sum of squared row lengths, the largest one, and how many are not 0."""
+        """Return the sum of squared row lengths, the largest one, and the nonempty rows."""
 
     @abstractmethod
     def copy_of_indices(self, on: Executor, indices: Array) -> tuple[Array, int] | None:
-        """Return a copy of native indices and the largest one, -1 where one is negative."""
+        """Return a copy of native indices and the largest one, -1 if an index is negative."""

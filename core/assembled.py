@@ -1,4 +1,4 @@
-"""Operators that are made of matrices, and so can become one."""
+"""Operators that consist of matrices, and can be converted to one."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def sum_of_matrices(
 class Assembled(LinOp):
     """An operator with known entries: the identity, permutations, and expressions of matrices.
 
-    Expressions with a :class:`wollemi.core.formats.Matrix` in them are matrices at once. An
-    expression of the identity and of permutations alone stays an operator, until a matrix meets it
-    or :meth:`asformat` asks for one.
+    An expression that contains a :class:`wollemi.core.formats.Matrix` is evaluated to a matrix at
+    once. An expression of identities and permutations alone stays an operator until it is combined
+    with a matrix or :meth:`asformat` converts it.
     """
 
     def _entries(self) -> Csr:
@@ -64,12 +64,12 @@ class Assembled(LinOp):
         """Raise InvalidArgument if a factor of this expression becomes 0 in its dtype."""
 
     def _kept_entries(self) -> Csr:
-        """Return :meth:`_entries` for a conversion, in which no factor may be lost."""
+        """Return :meth:`_entries` for a conversion, which must not lose a factor."""
         self._refuse_lost_factors()
         return self._entries()
 
     def asformat(self, format: str, **options: Any) -> Any:
-        """Return this operator as a matrix in a format, as of :meth:`wollemi.Csr.asformat`.
+        """Return this operator as a matrix in a format; see :meth:`wollemi.Csr.asformat`.
 
         Raises
         ------

@@ -1,9 +1,8 @@
-"""Compiled code on disk: private folders, and entries that are checked before they are loaded.
+"""The disk cache of compiled code: private folders, and entries that are checked at every load.
 
-A user who can write a file that is loaded as code decides the actions of the process, and a file
-that a crash cut short ends it. So every backend keeps its compiled code through a
-:class:`CodeCache`: folders and files that their owner alone can write, and a checksum at the end of
-every entry.
+A user who can write a file that is loaded as code controls the process, and a file that a crash
+truncated crashes it. Therefore every backend stores compiled code in a :class:`CodeCache`: only the
+owner can write its folders and files, and every entry ends with a checksum.
 """
 
 from __future__ import annotations
@@ -24,31 +23,32 @@ from pathlib import Path
 
 from .host import open_checked, user, written_by_others
 
-#: An entry is its content, this, and a SHA-256 of key and content. Loaders of shared libraries read
-#: the parts that the header of a file points to, so that they ignore bytes at its end.
+#: The layout of an entry: its content, this mark, and a SHA-256 of key and content. Loaders of
+#: shared libraries read only the parts that the file header points to, so they ignore the trailing
+#: bytes.
 _MARK = b"wollemi1"
 _TRAILER = len(_MARK) + hashlib.sha256().digest_size
 
-#: Bytes that the entries of one cache may take before the least recently used ones go. All kernels
-#: of one GPU take some 30 MB.
+#: Maximum size of the entries of one cache in bytes; beyond it the least recently used entries are
+#: deleted. All kernels of one GPU take about 30 MB.
 LIMIT = 512 << 20
 
-#: A file that was being written so long ago belongs to a process that died, in seconds.
+#: Age in seconds above which an unfinished file belongs to a process that has died.
 _ABANDONED = 3600.0
 
 _ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
-#: The variables of the environment that name the folder of all caches.
+#: The environment variables that determine the root folder of the caches.
 _NAMING = ("WOLLEMI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
 
-#: Folders that were refused, which is said once.
+#: Refused folders; each is reported once.
 _refused: set[Path] = set()
 
 
 def root() -> Path:
-    """Return the folder of all caches: ``$WOLLEMI_CACHE_DIR``, or ``wollemi`` in the user's own.
+    """Return the root folder: ``$WOLLEMI_CACHE_DIR``, or ``wollemi`` in the user's cache folder.
 
-    Nothing is created or checked.
+    This function neither creates nor checks the folder.
     """
     chosen = os.environ.get("WOLLEMI_CACHE_DIR")
     if chosen:
@@ -58,13 +58,13 @@ def root() -> Path:
 
 
 def require_private_root() -> Path:
-    """Return the folder of :func:`root`, made if need be, that the user alone can write.
+    """Return the folder of :func:`root`, created if needed and checked to be private.
 
     Raises
     ------
     OSError
-        If it is a symbolic link, belongs to another user, can be written by others, or cannot be
-        made; the message says which.
+        If it is a symbolic link, belongs to another user, is writable by others, or cannot be
+        created; the message gives the reason.
     """
     base = root()
     base.parent.mkdir(parents=True, exist_ok=True)
@@ -73,16 +73,16 @@ def require_private_root() -> Path:
 
 
 def private_folder(name: str) -> Path:
-    """Return the folder ``name`` of :func:`root`, made if need be, that the user alone can write.
+    """Return the private folder ``name`` in :func:`root`, created if needed.
 
-    Otherwise it is in a temporary folder of this process, and a ``RuntimeWarning`` says once why:
-    the folder or the one above it is a symbolic link, belongs to another user, can be written by
-    others, or cannot be made.
+    If that folder or its parent is a symbolic link, belongs to another user, is writable by others,
+    or cannot be created, the result is a temporary folder of this process instead. A
+    ``RuntimeWarning`` gives the reason once.
 
     Raises
     ------
     OSError
-        If no temporary folder can be made either.
+        If no temporary folder can be created either.
     """
     base = root()
     try:
@@ -99,7 +99,7 @@ def private_folder(name: str) -> Path:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder unless it is there; raise OSError unless its owner alone can write it."""
+    """Create a folder if it is missing; raise OSError unless only its owner can write it."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     facts = folder.lstat()
@@ -121,13 +121,13 @@ def _make_private(folder: Path) -> None:
 
 
 def _tighten(folder: Path) -> None:
-    """Remove the read permission of others, which an earlier version may have granted."""
+    """Remove the permissions of other users to read, which an earlier version may have set."""
     if user() is not None and folder.lstat().st_mode & _ALL_OF_OTHERS:
         folder.chmod(0o700)
 
 
 def _refuse(folder: Path, error: Exception) -> None:
-    """Use a folder no more, and say why."""
+    """Stop using a folder, and warn with the reason."""
     _refused.add(folder)
     warnings.warn(
         f"compiled code is not kept in {folder}: {error}. It goes to a temporary folder and is "
@@ -139,34 +139,34 @@ def _refuse(folder: Path, error: Exception) -> None:
 
 @cache
 def _temporary() -> Path:
-    """Return a folder that goes when this process ends."""
+    """Return a temporary folder that is removed at the end of this process."""
     folder = Path(tempfile.mkdtemp(prefix="wollemi-"))
     weakref.finalize(_temporary, _remove, folder, os.getpid())
     return folder
 
 
 def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # a forked child must not take it from its parent
+    if os.getpid() == process:  # a forked child must keep it
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class CodeCache:
-    """Compiled code by its key, on disk.
+    """A disk cache of compiled code by keys.
 
-    Entries are written at once (another process sees all of one or nothing), carry a checksum, and
-    are read only if this user owns them, no other user can write them, and the checksum fits. Other
+    Entries are written atomically: another process sees a whole entry or none. An entry is read
+    only if this user owns it, no other user can write it, and its checksum matches. All other
     entries are removed and made again.
 
     Parameters
     ----------
     name : str
-        The folder's name, that of the backend.
+        The name of the folder, which is the name of the backend.
     suffix : str
-        How the files' names end.
+        The suffix of the file names.
     folder : Path, optional
-        A folder to use in place of :func:`private_folder`; it is made if need be.
+        The folder to use instead of :func:`private_folder`; it is created if needed.
     limit : int
-        Bytes that all entries may take; the least recently used ones are removed beyond that.
+        Maximum size of all entries in bytes; beyond it the least recently used entries are removed.
 
     Examples
     --------
@@ -184,18 +184,20 @@ class CodeCache:
     ) -> None:
         self.name, self.suffix, self.limit = name, suffix, limit
         self._folder = folder
-        #: The folder that was checked last, and the variables of the environment that named it.
+        #: The folder that was checked last, and the values of the environment variables at that
+        #: time.
         self._known: tuple[tuple[str | None, ...], Path] | None = None
-        #: Files that were loaded as libraries stay open: the loader knows them by these numbers.
+        #: Descriptors of files that were loaded as libraries. They stay open because the loader
+        #: identifies the libraries by these numbers.
         self._loaded: list[int] = []
 
     def folder(self) -> Path:
-        """Return where the entries are, after making and checking it.
+        """Return the folder of the entries after creating and checking it.
 
         Raises
         ------
         OSError
-            If there is no such folder.
+            If the folder cannot be created.
         """
         found = self._folder
         if found is None:
@@ -207,28 +209,28 @@ class CodeCache:
         return found
 
     def _known_folder(self) -> Path:
-        """Return the folder without another check, if it was checked under the same name.
+        """Return the folder; skip the check if the same folder was checked before.
 
-        A first solve on a GPU reads some hundred entries. Each is checked itself, and only
-        their owner can exchange a folder that was private.
+        The first solve on a GPU reads about a hundred entries. Each entry is checked itself, and
+        only the owner can replace a folder that was private.
         """
         known = self._known
         same = known is not None and known[0] == tuple(map(os.environ.get, _NAMING))
         return known[1] if known is not None and same else self.folder()
 
     def file_name(self, key: str) -> str:
-        """Return the name of an entry's file."""
+        """Return the file name of an entry."""
         return hashlib.sha256(key.encode()).hexdigest() + self.suffix
 
     def get(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Return the entry of a key, made and kept if it is not there.
+        """Return the entry of a key; make and store it if it is missing.
 
         Parameters
         ----------
         key : str
-            All that the content depends on.
+            All inputs that determine the content.
         make : callable
-            Returns the content.
+            Makes and returns the content.
         """
         content = self.load(key)
         if content is None:
@@ -237,7 +239,7 @@ class CodeCache:
         return content
 
     def load(self, key: str) -> bytes | None:
-        """Return the entry of a key, or None if there is none that can be trusted."""
+        """Return the entry of a key, or None if there is no trusted entry."""
         try:
             with self._checked(self._known_folder(), key) as (_, content):
                 return content
@@ -245,12 +247,12 @@ class CodeCache:
             return None
 
     def load_file(self, name: str, expected: str) -> bytes | None:
-        """Return the entry of a file's name, or None if its content has another checksum.
+        """Return the entry with a file name, or None if its content has another checksum.
 
         Parameters
         ----------
         name : str
-            As :meth:`file_name` tells it.
+            A result of :meth:`file_name`.
         expected : str
             The :func:`checksum` of the content.
         """
@@ -262,29 +264,29 @@ class CodeCache:
             return None
 
     def save(self, key: str, content: bytes) -> None:
-        """Keep an entry; if the disk is full, nothing happens."""
+        """Store an entry; errors of the disk are ignored."""
         with suppress(OSError):
             self._write(self.folder(), key, content)
 
     def remove(self, key: str) -> None:
-        """Remove an entry, if it is there."""
+        """Remove an entry if it exists."""
         with suppress(OSError):
             (self.folder() / self.file_name(key)).unlink()
 
     def library(self, key: str, make: Callable[[Path], Path]) -> Path:
-        """Return the path of a shared library, made and kept if it is not there.
+        """Return the path of a shared library; build and store it if it is missing.
 
         Parameters
         ----------
         key : str
-            All that the library depends on.
+            All inputs that determine the library.
         make : callable
-            Builds it in an empty folder that it is given, and returns the path.
+            Builds the library in the empty folder that it gets, and returns the path.
 
         Raises
         ------
         OSError
-            If it cannot be written.
+            If the library cannot be written.
         """
         folder = self.folder()
         try:
@@ -300,12 +302,12 @@ class CodeCache:
         return folder / self.file_name(key)
 
     def load_library(self, key: str, make: Callable[[Path], Path]) -> ctypes.CDLL:
-        """Return a shared library, loaded from the very file that was checked.
+        """Return a loaded shared library; the loader reads the same open file that was checked.
 
         Raises
         ------
         OSError
-            If it cannot be written, or does not load.
+            If the library cannot be written or loaded.
         """
         path = self.library(key, make)
         with self._checked(path.parent, key) as (file, _):
@@ -317,7 +319,7 @@ class CodeCache:
 
     @contextmanager
     def _checked(self, folder: Path, key: str) -> Iterator[tuple[int, bytes]]:
-        """Give the open file and the content of an entry, or raise OSError if it is not right."""
+        """Yield the open file and the content of an entry; raise OSError if it is damaged."""
         path = folder / self.file_name(key)
         with self._opened(path) as (file, whole):
             content = whole[:-_TRAILER]
@@ -329,7 +331,7 @@ class CodeCache:
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        """Give an open file and its bytes, none if others could write it."""
+        """Yield an open file and its bytes; no bytes if others could have written them."""
         file = open_checked(path)
         try:
             whole = b""
@@ -338,13 +340,14 @@ class CodeCache:
                     whole = stream.read()
             if whole:
                 with suppress(OSError):
-                    os.utime(file)  # the least recently used entries go first
+                    os.utime(file)  # marks the entry as recently used
             yield file, whole
         finally:
             os.close(file)
 
     def _write(self, folder: Path, key: str, content: bytes) -> None:
-        # Several processes may make the same: the last one to rename wins, and all are right.
+        # Several processes may write the same entry: the last rename wins, and all contents are
+        # correct.
         file, unfinished = tempfile.mkstemp(dir=folder, suffix=".part")
         try:
             with open(file, "wb") as stream:
@@ -357,7 +360,7 @@ class CodeCache:
         self._trim(folder)
 
     def _trim(self, folder: Path) -> None:
-        """Remove leftovers of crashed processes, and old entries beyond the limit."""
+        """Remove files of crashed processes, and the oldest entries beyond the size limit."""
         entries = []
         for path in folder.iterdir():
             with suppress(OSError):
@@ -379,7 +382,7 @@ class CodeCache:
 
 
 def _is_private(facts: os.stat_result) -> bool:
-    """Return whether a file is one that this user alone can write."""
+    """Return whether only this user can write a regular file."""
     return (
         stat.S_ISREG(facts.st_mode)
         and user() in (None, facts.st_uid)

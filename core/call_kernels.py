@@ -1,4 +1,4 @@
-"""Kernels that take a call as one record, and the operations that declare the operands of each."""
+"""Kernels that get their operands as one record, and the conversions between both forms."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from .executor import Executor
     from .operation import KernelTable, Operation
 
-#: A kernel that takes a record: ``f(executor, call)``.
+#: A kernel that gets a record: ``f(executor, call)``.
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-#: The operations that have a record.
+#: The operations with a record, and its class.
 RECORDS: Mapping[Operation, Any] = {
     matrix.csr_spmv: SpmvCall,
     products.csr_spmm: SpmmCall,
@@ -34,7 +34,7 @@ RECORDS: Mapping[Operation, Any] = {
     masks.fusedmm_softmax_backward: GradientCall,
 }
 
-#: The values of fields that an operation does not declare.
+#: The values of record fields that an operation does not declare.
 _UNDECLARED = {
     "values": None,
     "E": None,
@@ -47,11 +47,11 @@ _UNDECLARED = {
 
 
 def binder(operation: Operation) -> Callable[[tuple[Any, ...]], Any]:
-    """Return the function that turns the arguments of an operation into its record."""
+    """Return the function that converts the arguments of an operation to its record."""
     record = RECORDS[operation]
     declared = tuple(parameter.name for parameter in operation.parameters)
     if declared == record._fields:
-        return partial(tuple.__new__, record)  # half the time of record._make
+        return partial(tuple.__new__, record)  # takes half the time of record._make
     names, absent = (*declared, *_UNDECLARED), tuple(_UNDECLARED.values())
     pick = itemgetter(*(names.index(field) for field in record._fields))
 
@@ -78,13 +78,13 @@ def takes_call(kernel: KernelTable, operation: Operation) -> Callable[[Kernel], 
 
 @cache
 def _declared(operation: Operation) -> itemgetter[Any]:
-    """Return the function that picks the operands of an operation out of its record."""
+    """Return the function that selects the operands of an operation from its record."""
     fields = RECORDS[operation]._fields
     return itemgetter(*(fields.index(parameter.name) for parameter in operation.parameters))
 
 
 def arguments_of(operation: Operation, call: AnyCall) -> tuple[Any, ...]:
-    """Return the operands of a record as the arguments of an operation."""
+    """Return the operands of a record in the order of an operation's arguments."""
     if len(operation.parameters) == len(call):
         return call
     picked: tuple[Any, ...] = _declared(operation)(call)

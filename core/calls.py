@@ -1,11 +1,11 @@
-"""Calls of products: one immutable record for each product, with fields that name its operands.
+"""Calls of products: one immutable record for each product; its fields name the operands.
 
 A public function makes the record, an :class:`~wollemi.core.algorithm.Algorithm` reads it, and the
-launch takes its operands from it by name. The operations declare the same operands, so that
-:mod:`.call_kernels` turns one into the other.
+launch takes its operands from the fields. The operations declare the same operands, so that
+:mod:`.call_kernels` can convert between records and arguments.
 
-The records are named tuples: immutable, without an instance dictionary, and several times as fast
-to make as a frozen data class, which small products would notice.
+The records are named tuples: they are immutable and have no instance dictionary, and creating one
+is several times as fast as creating a frozen data class. For small products the difference matters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .formats.compressed import CompressedRows
     from .formats.mask import Mask
 
-#: The pattern of a call: a matrix, or a mask of intervals.
+#: The type of the pattern of a call: a matrix, or a mask of intervals.
 PatternT = TypeVar("PatternT", bound="Csr | Mask")
 
 
@@ -49,14 +49,14 @@ class SpmvCall(NamedTuple):
 
 
 class SpmmCall(NamedTuple):
-    """``C = alpha A B + beta C`` with ``values`` as the entries of ``A``.
+    """``C = alpha A B + beta C``; ``values`` are the entries of ``A``.
 
     Attributes
     ----------
     A : Csr, shape (m, n)
         The pattern.
     values : array, shape (b, nnz)
-        Its entries, for each block of the batch.
+        Entries of the pattern, for each matrix of the batch.
     B : array, shape (b, n, k)
         The dense operand.
     C : array, shape (b, m, k)
@@ -77,22 +77,22 @@ class SpmmCall(NamedTuple):
 
     @property
     def product(self) -> str:
-        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        """The name of the product in ``A.plan_for``."""
         return "spmm"
 
     @property
     def dense(self) -> Array:
-        """The operand with the columns and dtype of the plan."""
+        """The operand that determines the columns and the dtype of the plan."""
         return self.B
 
     @property
     def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays that differ from call to call."""
+        """The arrays that change from call to call."""
         return self.values, self.B, self.C
 
     @property
     def outputs(self) -> tuple[Array, ...]:
-        """The arrays that the call writes."""
+        """The arrays that the call overwrites."""
         return (self.C,)
 
     @property
@@ -102,7 +102,7 @@ class SpmmCall(NamedTuple):
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
-        """The scalars that a launch depends on."""
+        """The scalars that the launch depends on."""
         return self.alpha, self.beta
 
 
@@ -138,22 +138,22 @@ class SddmmCall(NamedTuple):
 
     @property
     def product(self) -> str:
-        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        """The name of the product in ``A.plan_for``."""
         return "sddmm"
 
     @property
     def dense(self) -> Array:
-        """The operand with the columns and dtype of the plan."""
+        """The operand that determines the columns and the dtype of the plan."""
         return self.C
 
     @property
     def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays that differ from call to call."""
+        """The arrays that change from call to call."""
         return self.values, self.C, self.B, self.S
 
     @property
     def outputs(self) -> tuple[Array, ...]:
-        """The arrays that the call writes."""
+        """The arrays that the call overwrites."""
         return (self.S,)
 
     @property
@@ -163,7 +163,7 @@ class SddmmCall(NamedTuple):
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
-        """The scalars that a launch depends on."""
+        """The scalars that the launch depends on."""
         return self.alpha, self.beta
 
 
@@ -181,11 +181,11 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
     B : array, shape (b, n, k)
         The operand of the columns (keys).
     D : array, shape (b, n, p)
-        The rows that are added up.
+        The rows that are summed.
     E : array, shape (b, m, p)
         The output.
     log_totals : array, shape (b, m), or None
-        A second output of softmax: the logarithm of the sum of powers of each row.
+        Second output of softmax: the logarithm of the sum of exponentials of each row.
     alpha : float
         Factor of the scores.
     edge : {"identity", "sigmoid", "softmax"}
@@ -207,22 +207,22 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
 
     @property
     def product(self) -> str:
-        """The product that has algorithms, as ``A.plan_for`` takes it."""
+        """The name of the product in ``A.plan_for``."""
         return "fusedmm"
 
     @property
     def dense(self) -> Array:
-        """The operand with the columns and dtype of the plan."""
+        """The operand that determines the columns and the dtype of the plan."""
         return self.C
 
     @property
     def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays that differ from call to call."""
+        """The arrays that change from call to call."""
         return self.values, self.C, self.B, self.D, self.E, self.log_totals
 
     @property
     def outputs(self) -> tuple[Array, ...]:
-        """The arrays that the call writes."""
+        """The arrays that the call overwrites."""
         return (self.E,) if self.log_totals is None else (self.E, self.log_totals)
 
     @property
@@ -232,25 +232,25 @@ class FusedmmCall(NamedTuple, Generic[PatternT]):
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
-        """The scalars that a launch depends on."""
+        """The scalars that the launch depends on."""
         return self.alpha, self.edge
 
 
 class TracedCall(NamedTuple, Generic[PatternT]):
-    """``E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j`` with a function f of the user's own.
+    """``E_i = sum_j f(alpha <C_i, B_j> values_ij) D_j`` with a user-defined function f.
 
     Attributes
     ----------
     A, values, C, B, D : Csr or Mask, and arrays
         As in :class:`FusedmmCall`.
     of_rows, of_columns, of_entries : array, shape (b, r, m), (b, c, n), (b, e, nnz), or None
-        Inputs of the function, in the dtype of sums.
+        Inputs of the function, in the dtype of the sums.
     E, log_totals : array, shape (b, m, p) and (b, m)
-        The outputs; the second one is None where it is not asked for.
+        The outputs; ``log_totals`` is None if it was not requested.
     alpha : float
         Factor of the scores.
     function : str
-        The text of the function's program.
+        Text of the traced program of the function.
     kernel : str
         The name of an algorithm, or ``"auto"``.
     """
@@ -271,7 +271,7 @@ class TracedCall(NamedTuple, Generic[PatternT]):
 
     @property
     def dense(self) -> Array:
-        """The operand with the columns and dtype of the plan."""
+        """The operand that determines the columns and the dtype of the plan."""
         return self.C
 
     @property
@@ -281,12 +281,12 @@ class TracedCall(NamedTuple, Generic[PatternT]):
 
     @property
     def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays that differ from call to call."""
+        """The arrays that change from call to call."""
         return self.values, self.C, self.B, self.D, *self.inputs, self.E, self.log_totals
 
     @property
     def outputs(self) -> tuple[Array, ...]:
-        """The arrays that the call writes."""
+        """The arrays that the call overwrites."""
         return (self.E,) if self.log_totals is None else (self.E, self.log_totals)
 
     @property
@@ -296,25 +296,26 @@ class TracedCall(NamedTuple, Generic[PatternT]):
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
-        """The values that a launch depends on."""
+        """The values that the launch depends on."""
         return self.alpha, self.function
 
 
 class GradientCall(NamedTuple, Generic[PatternT]):
-    """The gradients of ``<G, E>`` for the operands of a :class:`FusedmmCall` that gave ``E``.
+    """The gradients of ``<G, E>`` with respect to the operands of the call that computed ``E``.
 
     Attributes
     ----------
     A : Csr or Mask, shape (m, n)
         The pattern.
     values, C, B, D : array
-        As in the call.
+        The operands of that :class:`FusedmmCall`.
     G : array, shape (b, m, p)
         The gradient of ``E``.
     E, log_totals : array or None
-        The outputs of the call with softmax; None where they are not known.
+        The outputs of the softmax call; None if they are not known.
     of_values, of_C, of_B, of_D : array or None
-        The outputs: gradients of values, ``C``, ``B`` and ``D``. None where one is not asked for.
+        The outputs: gradients of values, ``C``, ``B`` and ``D``; None for each that was not
+        requested.
     alpha : float
         Factor of the scores.
     edge : {"identity", "sigmoid", "softmax"}
@@ -341,27 +342,27 @@ class GradientCall(NamedTuple, Generic[PatternT]):
 
     @property
     def dense(self) -> Array:
-        """The operand with the columns and dtype of the plan."""
+        """The operand that determines the columns and the dtype of the plan."""
         return self.C
 
     @property
     def arrays(self) -> tuple[Array | None, ...]:
-        """The arrays that differ from call to call."""
+        """The arrays that change from call to call."""
         made = self.G, self.E, self.log_totals
         return self.values, self.C, self.B, self.D, *made, *self.outputs
 
     @property
     def outputs(self) -> tuple[Array | None, ...]:
-        """The arrays that the call writes; None where one is not asked for."""
+        """The arrays that the call overwrites; None for each that was not requested."""
         return self.of_values, self.of_C, self.of_B, self.of_D
 
     @property
     def factors(self) -> tuple[complex | str, ...]:
-        """The scalars that a launch depends on."""
+        """The scalars that the launch depends on."""
         return self.alpha, self.edge
 
 
-#: A product of a sparse matrix and dense ones.
+#: A record of a product of a sparse matrix and dense ones.
 ProductCall: TypeAlias = SpmmCall | SddmmCall | FusedmmCall
-#: A record.
+#: A record of any call.
 AnyCall: TypeAlias = SpmvCall | ProductCall | TracedCall | GradientCall

@@ -1,10 +1,10 @@
-"""Captures of work by a user: which public calls are recorded, and how others are refused.
+"""Captures by a user: which public calls can be recorded, and how other calls are refused.
 
-A graph (a CUDA graph) records the work that is submitted to a stream and repeats it later, with the
-same kernels on the same memory. Work of the host is not in it. A public call that can be recorded
-says so by :meth:`Executor.submit`; every other call is refused before it submits anything. Within
-such a call, a part that is made once and kept, a plan or a transposed pattern, is refused too: it
-would be filled when the graph is replayed, and used before.
+A graph (a CUDA graph) records the work that is submitted to a stream, and replays it later: the
+same kernels on the same memory. It does not contain work of the host. A public call that can be
+recorded announces this by :meth:`Executor.submit`; every other call is refused before it submits
+work. Within a recorded call, data that are made once and kept (a plan, a transposed pattern) are
+refused too: only the replay would fill them, but later calls would use them before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from .errors import CaptureRefused
 
-#: The groups of operations, and operations, that make kept data: structures and factors.
+#: The operations, and groups of operations, that make data to keep: structures and factors.
 PREPARES = frozenset(
     {
         "coarsen", "facts", "ilu", "isai", "ordering", "parilu", "parilut", "rows", "scan",
@@ -26,7 +26,7 @@ PREPARES = frozenset(
     }
 )  # fmt: skip
 
-#: Reasons for which calls cannot be recorded.
+#: The reasons why calls cannot be recorded.
 ALLOCATES = "it allocates memory that a replay would not allocate"
 COPIES = "it copies an array"
 FROM_HOST = "it copies an array of the host, which a replay would not do"
@@ -50,7 +50,7 @@ _CURRENT = _Current()
 
 @contextmanager
 def recorded_call(name: str) -> Iterator[None]:
-    """Have this thread's work be that of a public call that is recorded."""
+    """Treat this thread's work within the block as a public call that can be recorded."""
     _CURRENT.call = name
     try:
         yield
@@ -59,7 +59,7 @@ def recorded_call(name: str) -> Iterator[None]:
 
 
 def prepares(operation: str) -> bool:
-    """Return whether an operation makes kept data.
+    """Return whether an operation makes data to keep.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def prepares(operation: str) -> bool:
 
 
 def refuse_making(part: str) -> None:
-    """Raise CaptureRefused if this thread's work is recorded: ``part`` would be kept unfilled."""
+    """Raise CaptureRefused if this thread's work is recorded: ``part`` would stay unfilled."""
     if _CURRENT.call is not None:
         raise CaptureRefused(
             f"{_CURRENT.call}: the stream is being captured, and the first call makes objects that "
@@ -80,7 +80,7 @@ def refuse_making(part: str) -> None:
 
 
 def refused(reason: str) -> CaptureRefused:
-    """Return the error of a call that a graph cannot record; the reason is a sentence's end."""
+    """Return the error for a call that a graph cannot record; ``reason`` ends its sentence."""
     name = _CURRENT.call or public_call()
     return CaptureRefused(
         f"{name}: the stream is being captured, and {reason}. Make this call before the capture "
@@ -89,7 +89,7 @@ def refused(reason: str) -> CaptureRefused:
 
 
 def public_call() -> str:
-    """Return the name of the call by which the stack entered this package."""
+    """Return the name of the public call through which the stack entered this package."""
     frame, name = sys._getframe(1), "this call"
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))

@@ -1,4 +1,4 @@
-"""A comparison of an operator's methods with one another, for tests of classes of operators."""
+"""Consistency checks of an operator's methods, for tests of user-defined operator classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .dtypes import is_complex, real_dtype
 from .errors import InvalidArgument, UnsupportedOperation
 from .linop import LinOp
 
-#: Columns of the blocks.
+#: Columns of the test blocks.
 _COLUMNS = 3
 
-#: The other dtype that an operator is cast to.
+#: For each dtype, the dtype of the test of ``astype``.
 _CAST = {
     "float64": "float32",
     "float32": "float64",
@@ -24,29 +24,29 @@ _CAST = {
 
 
 def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
-    """Compare the methods of an operator with one another; raise if they contradict.
+    """Check that the methods of an operator agree with each other; raise an error otherwise.
 
-    The operator is applied to random blocks: with factors, with an output that holds NaN, column by
-    column, to sums, with distances between rows. The transposes are compared with it by inner
-    products, ``<y, A x> = <A.H y, x>``, and ``astype`` with it by a product.
+    The operator is applied to random blocks: with factors, with an output that contains NaN, column
+    by column, to sums, and with strides between rows. Inner products compare the transposes with
+    the operator, ``<y, A x> = <A.H y, x>``; a product checks ``astype``.
 
     Parameters
     ----------
     A : LinOp
         An operator of your own class.
     rtol : float, optional
-        The differences that are allowed, relative to the norms; by default 1,000 roundings.
+        Allowed difference relative to the norms; by default 1,000 units of rounding.
 
     Returns
     -------
     list of str
-        The methods that were compared: ``"apply_block"``, ``"T"``, ``"H"``, ``"astype"``. One that
-        raises UnsupportedOperation is left out.
+        The methods that were checked: ``"apply_block"``, ``"T"``, ``"H"``, ``"astype"``. A method
+        that raises UnsupportedOperation is left out.
 
     Raises
     ------
     InvalidArgument
-        With the method, and both results.
+        If two results differ; the message names the method and gives both results.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def check_operator(A: LinOp, *, rtol: float | None = None) -> list[str]:
 
 
 class _Comparison:
-    """The random operands, and the products that are compared."""
+    """The random operands, and the products to compare."""
 
     def __init__(self, A: LinOp, rtol: float | None) -> None:
         self.A, self.name = A, type(A).__name__
@@ -101,7 +101,7 @@ class _Comparison:
         return executor.to_host(result).copy()
 
     def compare(self, got: Any, expected: Any, what: str, rtol: float | None = None) -> None:
-        """Raise if two results differ."""
+        """Raise an error if two results differ."""
         scale = max(float(np.linalg.norm(expected)), float(np.linalg.norm(self.expected)))
         difference = float(np.linalg.norm(got - expected))
         if not difference <= (rtol or self.rtol) * (scale or 1.0):
@@ -146,7 +146,7 @@ class _Comparison:
         self.compare((back.conj() if name == "H" else back).T @ x, left.T @ self.expected, told)
 
     def cast(self) -> None:
-        """Compare the operator in another dtype with it."""
+        """Compare the operator with the same operator in another dtype."""
         wanted = np.dtype(_CAST[self.A.dtype.name])
         cast = self.A.astype(wanted)
         if cast.dtype != wanted:

@@ -1,4 +1,4 @@
-"""Checksums of arrays that the ranks of a group must have alike."""
+"""Checksums of arrays that must be equal on all ranks of a group."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from .dtypes import is_complex
 
 HostArray = np.ndarray[Any, Any]
 
-#: The differences that rounding makes, relative to the sum of the magnitudes, by bytes of a number.
+#: Allowed relative difference of two checksums by the size of a real number in bytes. It accounts
+#: for rounding, and it is relative to an upper bound of the sum of magnitudes.
 _ROUNDING = {4: 1e-5, 8: 1e-9}
 
-#: Arrays of more rows are compared by this many parts of this many rows.
+#: Arrays with more than ``_PARTS * _ROWS`` rows are compared by ``_PARTS`` samples of ``_ROWS``
+#: rows each.
 _PARTS, _ROWS = 4, 4096
 
 _WIDTH = 1024
@@ -22,17 +24,17 @@ _SCATTERED = np.random.default_rng(27).uniform(0.5, 1.5, _WIDTH)
 
 
 class Checksum(NamedTuple):
-    """A weighted sum of numbers, and the part of it that rounding may change.
+    """A weighted sum of numbers, and the largest difference that rounding can explain.
 
-    Ranks may compute the same vector with other roundings, on other processors or by atomic sums of
-    a GPU. So sums are compared, and not bits.
+    Ranks may compute the same vector with different rounding, on different processors or with
+    atomic sums on a GPU. Therefore ranks compare sums, not bits.
     """
 
     total: float
     rounding: float
 
     def agrees(self, other: Checksum) -> bool:
-        """Return whether arrays may have the same numbers; sums that are not finite may."""
+        """Return whether arrays may have equal numbers; two nonfinite sums count as equal."""
         finite = np.isfinite([self.total, other.total])
         if not finite.all():
             return not finite.any()
@@ -40,10 +42,10 @@ class Checksum(NamedTuple):
 
 
 def compared_parts(array: Any) -> list[Any]:
-    """Return the rows of an array that ranks compare: all of a small one, parts of a large one.
+    """Return the rows of an array to compare: all rows of a small array, samples of a large one.
 
-    Members that hold other matrices or vectors differ nearly everywhere, and a solve may take less
-    time than reading all of a vector.
+    Different matrices or vectors differ nearly everywhere, so samples suffice. A solve may take
+    less time than reading a whole vector.
     """
     rows = int(array.shape[0])
     if rows <= _PARTS * _ROWS:
@@ -53,10 +55,10 @@ def compared_parts(array: Any) -> list[Any]:
 
 
 def checksum(*parts: HostArray) -> Checksum:
-    """Return the checksum of an array of the host, given as :func:`compared_parts`.
+    """Return the checksum of a host array, given as the result of :func:`compared_parts`.
 
-    Every position has a weight of its own in a block of a million numbers, so that an order
-    matters too.
+    Within a block of a million numbers every position has its own weight, so that the checksum
+    depends on the order.
     """
     flat = np.concatenate([np.ascontiguousarray(part).reshape(-1) for part in parts])
     if is_complex(flat.dtype):
@@ -74,7 +76,7 @@ def checksum(*parts: HostArray) -> Checksum:
 
 
 def pattern_checksum(*arrays: HostArray) -> int:
-    """Return one number for the compared parts of arrays of integers: pointers and columns."""
+    """Return one number for the compared parts of integer arrays: row pointers and columns."""
     found = 0
     for array in arrays:
         for part in compared_parts(array):

@@ -1,12 +1,12 @@
-"""Compiled functions of the host as the functions of operators.
+"""Compiled host functions as functions of operators.
 
 A compiled function has the signature ::
 
     void f(const T *x, T *y, int64_t n, int64_t m, void *data)
 
 It sets ``y``, of ``m`` elements, to the image of ``x``, of ``n`` elements. ``T`` is the dtype of
-the operator; a complex number is two real ones. It may be called on any thread, without Python's
-lock.
+the operator; a complex number is a pair of real ones. The function may be called on any thread,
+without Python's global interpreter lock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _OF_CTYPES = type(_PROTOTYPE()).__mro__[1]
 def address_of(function: object) -> int | None:
     """Return the address of a compiled function, or None for any other object.
 
-    Numba's ``cfunc``, functions of cffi and ctypes, and addresses as integers are compiled.
+    Compiled functions are Numba's ``cfunc``, functions of cffi and ctypes, and addresses as
+    integers.
     """
     if isinstance(function, int) and not isinstance(function, bool):
         return function
@@ -42,12 +43,13 @@ def address_of(function: object) -> int | None:
 
 
 def check_compiled(function: object, dtype: np.dtype[Any], name: str) -> None:
-    """Refuse a compiled function that is known to have another signature, or no address.
+    """Raise an error if a compiled function has a wrong signature, or no address.
 
     Raises
     ------
     InvalidArgument
-        If the signature is not that of this module for the dtype. Addresses have none.
+        If the signature differs from the one of this module for the dtype. Addresses have no
+        signature.
     """
     address = address_of(function)
     if address == 0:
@@ -73,7 +75,7 @@ def check_compiled(function: object, dtype: np.dtype[Any], name: str) -> None:
 
 
 def _parameters(function: Any) -> list[str] | None:
-    """Return the types of the parameters of a compiled function, None where they are unknown."""
+    """Return the types of the parameters of a compiled function, or None if they are unknown."""
     if isinstance(function, _OF_CTYPES):
         given = function.argtypes  # type: ignore[attr-defined]
         return None if given is None else [_of_ctypes(one) for one in given]
@@ -114,7 +116,7 @@ def _of_numba(kind: Any) -> str:
 
 
 def data_address(data: object) -> int:
-    """Return the address of the data that a compiled function gets; 0 for None."""
+    """Return the address of the data argument of a compiled function; 0 for None."""
     if data is None:
         return 0
     if isinstance(data, np.ndarray):
@@ -129,7 +131,7 @@ def data_address(data: object) -> int:
 
 
 def call(function: int, x: Numbers, rows: int, data: int) -> Numbers:
-    """Return the image of a vector of the function's dtype."""
+    """Return the image of a vector with the function's dtype."""
     x = np.ascontiguousarray(x)
     y = np.empty(rows, x.dtype)
     _PROTOTYPE(function)(x.ctypes.data, y.ctypes.data, x.size, rows, data or None)

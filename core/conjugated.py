@@ -1,4 +1,4 @@
-"""The conjugate of an operator: how one transpose follows from the other."""
+"""The conjugate of an operator, which derives one transpose from the other."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ class Conjugated(LinOp):
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone: array functions conjugate."""
+        """Whether applying consists of executor operations alone: array functions conjugate."""
         return False
 
     @property
     def varies(self) -> bool:
-        """Whether applying the part is not one fixed linear map."""
+        """Whether the part is not a fixed linear map."""
         return self.part.varies
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        """The partition of the rows if a group of executors shares the operator, or None."""
         return self.part.partition
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of the vectors that the operator is applied to, or None."""
+        """The partition of the rows of the input vectors, or None."""
         return self.part.column_partition
 
     @property
     def local_rows(self) -> int:
-        """The length of this executor's part of the vectors that the operator makes."""
+        """The length of this executor's part of the output vectors."""
         return self.part.local_rows
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -82,7 +82,7 @@ class Conjugated(LinOp):
 
 
 def conjugate_of(part: LinOp) -> LinOp:
-    """Return the operator with the conjugates of the entries of another one; itself if real."""
+    """Return the operator with conjugated entries; a real operator is returned itself."""
     if part.dtype.kind != "c":
         return part
     return part.part if isinstance(part, Conjugated) else Conjugated(part)

@@ -1,4 +1,4 @@
-"""Errors of constructors of solvers and preconditioners, with the remedy."""
+"""Errors of constructors of solvers and preconditioners, each with its remedy."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 from .errors import InvalidArgument, WollemiError
 from .hooks import is_of_wollemi
 
-#: Options that are operands, which errors do not repeat.
+#: Arguments that are operands, not options; errors do not repeat them.
 _OPERANDS = ("A", "M", "executor")
 
-#: An attribute that the constructors of all bases set.
+#: An attribute that is missing if a subclass did not call the constructors of its bases.
 _OF_BASES = "executor"
 
 
 @contextmanager
 def explained(kind: type, options: Mapping[str, Any]) -> Iterator[None]:
-    """Raise InvalidArgument for a class or an option that a constructor cannot work with.
+    """Raise InvalidArgument if a constructor fails because of its class or an option.
 
     Parameters
     ----------
     kind : type
-        The class that an instance is made of.
+        The class of the instance.
     options : mapping
         The named arguments of the call.
 
     Raises
     ------
     InvalidArgument
-        If methods are missing, an attribute is read before it is set, or the constructor raises
-        TypeError with options by name; that error is the cause.
+        If methods are missing, if an attribute is read before it is set, or if the constructor
+        raises TypeError for a named option; that error is the cause.
     """
     if inspect.isabstract(kind):
         missing = ", ".join(sorted(kind.__abstractmethods__))  # type: ignore[attr-defined]
@@ -58,12 +58,12 @@ def explained(kind: type, options: Mapping[str, Any]) -> Iterator[None]:
 
 
 def require_begun(made: Any) -> None:
-    """Raise unless the constructors of the bases were called.
+    """Raise an error unless the constructors of the bases were called.
 
     Raises
     ------
     InvalidArgument
-        With the remedy.
+        If they were not called; the message gives the remedy.
     """
     if not is_of_wollemi(type(made)) and not hasattr(made, _OF_BASES):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Public names with modules that are imported when the names are first used (PEP 562)."""
+"""Public names that are imported from their modules at the first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 def deferred_names(
     package: str, sources: Mapping[str, str], others: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package that imports its names late.
+    """Return ``__getattr__`` and ``__dir__`` for a package that defers imports of its names.
 
     Parameters
     ----------
     package : str
         ``__name__`` of the package.
     sources : mapping
-        By module, relative to the package, the names that come from it, separated by blanks.
-        A name may be that of a submodule; ``""`` is the package itself.
+        For each module, relative to the package, its names separated by blanks. A name may be a
+        submodule; ``""`` is the package itself.
     others : sequence of str
-        Submodules with names that users look for in the package.
+        Submodules that users may look for as names of the package.
 
     Notes
     -----
-    Type checkers and editors do not run this: the package imports the same names under
-    ``if TYPE_CHECKING``. A test compares the two lists.
+    Type checkers and editors do not run this code: the package imports the same names under
+    ``if TYPE_CHECKING``. A test compares both lists.
 
     Examples
     --------

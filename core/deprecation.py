@@ -1,7 +1,7 @@
-"""Deprecated names and parameters still work: they warn, and name the replacement.
+"""Deprecated names and parameters: they still work, and warn with the replacement.
 
-docs/api-stability.md has the rules. :data:`DEPRECATIONS` lists them; a test fails once the version
-of a removal is reached.
+The rules are in docs/api-stability.md. :data:`DEPRECATIONS` lists all of them; a test fails at the
+version in which a name must be removed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .errors import InvalidArgument
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-#: Returns the function that it decorates, with its signature.
+#: A decorator that keeps the signature of the function.
 Decorator = Callable[[Callable[P, R]], Callable[P, R]]
 
 
 @dataclass(frozen=True)
 class Deprecation:
-    """Something that still works and will be removed.
+    """A name or parameter that still works and will be removed.
 
     Attributes
     ----------
     name : str
         The deprecated name, such as ``wl.solve(tol=)``.
     since, removal : str
-        The versions with the first warning and without the name.
+        The first version that warns, and the first version without the name.
     instead : str
         The replacement.
     """
@@ -42,7 +42,7 @@ class Deprecation:
     instead: str
 
     def warn(self, stacklevel: int) -> None:
-        """Warn the caller ``stacklevel`` frames above."""
+        """Warn the caller at stack level ``stacklevel``."""
         warnings.warn(
             f"{self.name} is deprecated since wollemi {self.since} and will be removed in "
             f"{self.removal}: use {self.instead}",
@@ -51,12 +51,12 @@ class Deprecation:
         )
 
 
-#: Everything that is deprecated, in the order of import.
+#: All deprecations in the order of import.
 DEPRECATIONS: list[Deprecation] = []
 
 
 def register_deprecation(name: str, since: str, removal: str, instead: str) -> Deprecation:
-    """List something as deprecated, and return it."""
+    """Add a deprecation to the list, and return it."""
     made = Deprecation(name, since, removal, instead)
     DEPRECATIONS.append(made)
     return made
@@ -65,16 +65,16 @@ def register_deprecation(name: str, since: str, removal: str, instead: str) -> D
 def deprecated(
     *, since: str, removal: str, instead: str, name: str | None = None
 ) -> Decorator[P, R]:
-    """Make a function or method warn when it is called.
+    """Decorate a function or method to warn at each call.
 
     Parameters
     ----------
     since, removal : str
-        The version with the first warning, and the version that has the function no more.
+        The first version that warns, and the first version without the function.
     instead : str
         The replacement.
     name : str, optional
-        Its name for users, if that is not the one of its definition.
+        The public name, if it differs from the name in the definition.
 
     Examples
     --------
@@ -109,19 +109,19 @@ def deprecated(
 
 
 def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Decorator[P, R]:
-    """Accept old names of keyword parameters.
+    """Accept old names of keyword parameters, and warn.
 
     Parameters
     ----------
     since, removal : str
-        The version with the first warning, and the version that has the old names no more.
+        The first version that warns, and the first version without the old names.
     **renamed : str
         The new name for each old name.
 
     Raises
     ------
     InvalidArgument
-        By the decorated function, if a call gives a parameter under both names.
+        Raised by the decorated function if a call gives a parameter under both names.
 
     Examples
     --------
@@ -159,21 +159,21 @@ def renamed_parameters(*, since: str, removal: str, **renamed: str) -> Decorator
 
 
 def named_options(*names: str, kept: int, since: str, removal: str) -> Callable[[F], F]:
-    """Accept options by position that are given by name now.
+    """Accept keyword-only options by position, as earlier versions did, and warn.
 
     Parameters
     ----------
     *names : str
         The options, in the order of the earlier positions.
     kept : int
-        How many arguments are given by position.
+        Number of arguments that remain positional.
     since, removal : str
-        The version with the first warning, and the version that takes names alone.
+        The first version that warns, and the first version that accepts only keywords.
 
     Raises
     ------
     InvalidArgument
-        By the decorated function, if a call gives an option twice, or too many arguments.
+        Raised by the decorated function if a call gives an option twice, or too many arguments.
 
     Examples
     --------
@@ -222,13 +222,13 @@ class OldOptions:
     Parameters
     ----------
     since, removal : str
-        The version with the first warning, and the version that has the old spellings no more.
+        The first version that warns, and the first version without the old spellings.
     positions : sequence of str
-        The options that calls could give by position, by their present names.
+        The present names of the options that calls could give by position.
     kept : int
-        How many arguments are still given by position: the matrix, and more where a class says so.
+        Number of arguments that remain positional: 1 for the matrix, more if a class says so.
     renamed : mapping of str
-        The new name of an option for each old one.
+        The present name of an option for each old name.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class OldOptions:
         self._entries: dict[str, Deprecation] = {}
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Register the old spellings with the name of the class that has them."""
+        """Register the old spellings under the name of the class that has them."""
         if self.positions:
             first = self.positions[0]
             instead = f"{first}=" if len(self.positions) == 1 else f"{first}=, ..."
@@ -260,7 +260,7 @@ class OldOptions:
     def by_name(
         self, kind: type, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of a call with options by their present names, and warn.
+        """Return the arguments of a call with present option names, and warn of old spellings.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class OldOptions:
     def by_present_names(
         self, kind: type, options: Mapping[str, Any], *, stacklevel: int = 3
     ) -> dict[str, Any]:
-        """Return options by their present names, and warn of old ones."""
+        """Return options under their present names, and warn of old names."""
         found = dict(options)
         for old, new in self.renamed.items():
             if old in found:
@@ -303,14 +303,14 @@ class OldOptions:
 def renamed_names(
     module: str, *, since: str, removal: str, renamed: Mapping[str, str]
 ) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a module that still has old names.
+    """Return a ``__getattr__`` for a module that still supports old names.
 
     Parameters
     ----------
     module : str
         ``__name__`` of the module.
     since, removal : str
-        The version with the first warning, and the version that has the old names no more.
+        The first version that warns, and the first version without the old names.
     renamed : mapping of str
         The new name in the same module for each old name.
 

@@ -1,4 +1,4 @@
-"""Objects as people see them: the line that ``print`` shows, and the card of a notebook."""
+"""Display of objects: the line that ``print`` shows, and the card in a notebook."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-#: The characters after which the text of an option is cut.
+#: Maximum number of characters of an option; longer texts are truncated.
 LONGEST_TEXT = 60
 
-#: Width and height of a drawing in a card, and the largest number of points of one line.
+#: Width and height of the plot in a card in pixels, and the maximum number of points of a line.
 WIDTH, HEIGHT, POINTS = 360, 180, 200
 
-#: The largest number of lines of a drawing, and their colours, which repeat.
+#: Maximum number of lines of a plot, and their colours, which repeat.
 MOST_LINES = 12
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 class Described:
-    """The base of operators and solvers: a line with the options, and a card with them.
+    """The base of operators and solvers: a text line and a card, both with the options.
 
-    Classes with options keep the given ones in ``_options``.
+    Subclasses with options store the given options in ``_options``.
     """
 
     shape: tuple[int, int]
@@ -34,7 +34,7 @@ class Described:
         return f"<{called(self)} {rows}x{columns} {self.dtype} on {place}>"
 
     def _facts(self) -> dict[str, str]:
-        """Return the facts of the card by name."""
+        """Return the rows of the card: names and values."""
         rows, columns = self.shape
         facts = {
             "shape": f"{rows:,} x {columns:,}",
@@ -47,12 +47,12 @@ class Described:
         return facts | {f"note {number}": note for number, note in enumerate(notes, 1)}
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: the shape, the executor and the options."""
+        """Return the card for notebooks: the shape, the executor and the options."""
         return side_by_side(facts_table(type(self).__name__, self._facts()))
 
 
 def called(made: Any) -> str:
-    """Return the class of an object with the options that were given, as the call that made it.
+    """Return the call that made an object: its class and the given options.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def short(value: Any) -> str:
 
 
 def facts_table(caption: str, facts: Mapping[str, object]) -> str:
-    """Return a table of HTML with a name and a fact in each row."""
+    """Return an HTML table with a name and a value in each row."""
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(str(fact))}</td></tr>'
@@ -94,7 +94,7 @@ def facts_table(caption: str, facts: Mapping[str, object]) -> str:
 
 
 def rows_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table of HTML with a row of titles."""
+    """Return an HTML table with a header row."""
     titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
@@ -103,7 +103,7 @@ def rows_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object
 
 
 def side_by_side(*parts: str) -> str:
-    """Return a card of HTML made of parts next to each other; "" is left out."""
+    """Return an HTML card with parts next to each other; empty parts are left out."""
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
         f"{''.join(parts)}</div>"
@@ -111,19 +111,19 @@ def side_by_side(*parts: str) -> str:
 
 
 def convergence(residuals: np.ndarray[Any, Any], threshold: float) -> str:
-    """Return a drawing (SVG) of residual norms over iterations, on a logarithmic axis.
+    """Return an SVG plot of residual norms over iterations, with a logarithmic axis.
 
     Parameters
     ----------
     residuals : array, shape (iterations + 1, k)
-        Norms; zeros and NaN are left out.
+        Residual norms; zeros and NaN are left out.
     threshold : float
-        Drawn as a dashed line if it is positive.
+        The position of a dashed line if it is positive.
 
     Returns
     -------
     str
-        "" where fewer than two iterates have a norm.
+        The plot; empty if fewer than two iterates have a norm.
     """
     norms = np.asarray(residuals, np.float64)
     if norms.shape[0] < 2:

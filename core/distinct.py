@@ -1,4 +1,4 @@
-"""The distinct numbers of an array."""
+"""Distinct numbers of an array."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ HostArray = np.ndarray[Any, Any]
 
 
 def distinct(numbers: HostArray) -> HostArray:
-    """Return the distinct numbers of a flat NumPy array in rising order.
+    """Return the distinct numbers of a flat NumPy array in ascending order.
 
-    ``numpy.unique`` makes a table of hashes since NumPy 2.3, which for two million distinct numbers
-    takes 16 times as long as sorting.
+    Since NumPy 2.3 ``numpy.unique`` uses a hash table. For two million distinct numbers this takes
+    16 times as long as sorting.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The dtypes that kernels are made for, and the small questions asked of them."""
+"""The dtypes of kernels, and functions that classify and convert dtypes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .errors import UnsupportedDtype
 from .operation import STORED_UNDER
 
 VALUE_DTYPES = tuple(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
-# The additional dtypes of machine-learning kernels: by name, for NumPy has no bfloat16 of its own.
-# The package ml_dtypes provides arrays of it.
+# The additional dtypes of the machine-learning kernels, by name, because NumPy itself has no
+# bfloat16. Arrays of it need the package ml_dtypes.
 ML_DTYPES = ("float16", "bfloat16")
 INDEX_DTYPES = tuple(np.dtype(t) for t in (np.int32, np.int64))
-#: NumPy's letters for the kinds of dtypes that are numbers.
+#: NumPy's kind codes of numeric dtypes.
 NUMBER_KINDS = "buifc"
-#: The additional dtypes of matrices, which hold them exactly: structure, counts and masks. Products
-#: with floating-point numbers and solvers convert them.
+#: The additional dtypes of matrices, which store such values exactly: structure, counts and masks.
+#: Products with floating-point numbers and solvers convert them.
 EXACT_DTYPES = tuple(
     np.dtype(t)
     for t in (
@@ -34,10 +34,10 @@ EXACT_DTYPES = tuple(
         np.int64,
     )
 )
-#: For the question that every product asks: a set answers sooner than a tuple.
+#: A set for the test of every product: a lookup in a set is faster than in a tuple.
 COMPUTED = frozenset(VALUE_DTYPES)
 
-#: The rules of :func:`numpy.can_cast`.
+#: The values of ``casting`` in :func:`numpy.can_cast`.
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 _REAL: dict[np.dtype[Any], np.dtype[Any]] = {
@@ -53,7 +53,7 @@ def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def is_complex(dtype: DTypeLike) -> bool:
-    """Return whether ``dtype`` is a complex one."""
+    """Return whether ``dtype`` is complex."""
     return np.dtype(dtype).kind == "c"
 
 
@@ -77,23 +77,23 @@ def _bfloat16() -> np.dtype[Any]:
 
 
 def value_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype that values of ``dtype`` are computed in.
+    """Return the dtype in which values of ``dtype`` are computed.
 
-    Booleans and integers become float64, as a division would make them.
+    Booleans and integers become float64, as in a division.
 
     Raises
     ------
     UnsupportedDtype
-        For anything that is not a number, and for precisions without kernels.
+        If the dtype is not numeric, or if no kernels have its precision.
     """
     return _value_dtype(_dtype(dtype))
 
 
-# Every product of a vector asks: a dictionary saves repeated checks.
+# Every product of a vector calls this function; the cache avoids repeated checks.
 @cache
 def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     dtype = dtype.newbyteorder("=")
-    if dtype in VALUE_DTYPES:  # NumPy's own object of it: comparing two objects takes longer
+    if dtype in VALUE_DTYPES:  # return NumPy's own object: it compares faster
         return VALUE_DTYPES[VALUE_DTYPES.index(dtype)]
     if dtype.kind in "bui":
         return np.dtype(np.float64)
@@ -104,10 +104,10 @@ def _value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def stored_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype that a matrix holds values of ``dtype`` in, 16-bit ones included.
+    """Return the dtype in which a matrix stores values of ``dtype``, 16-bit dtypes included.
 
-    Only the machine-learning kernels compute with these: :func:`value_dtype`, used everywhere else,
-    refuses them.
+    Only the machine-learning kernels compute in 16-bit dtypes: :func:`value_dtype`, used everywhere
+    else, refuses them.
     """
     dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else value_dtype(dtype)
@@ -126,10 +126,10 @@ def is_exact(dtype: DTypeLike) -> bool:
 
 
 def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype that a matrix holds values of ``dtype`` in.
+    """Return the dtype in which a matrix stores values of ``dtype``.
 
-    Booleans and integers stay, but uint64 becomes float64, as NumPy has it for sums with int64.
-    Floating-point values become the dtypes of :func:`value_dtype`.
+    Booleans and integers keep their dtype, except that uint64 becomes float64, as in NumPy's sums
+    with int64. Floating-point values get the dtype of :func:`value_dtype`.
 
     Examples
     --------
@@ -142,13 +142,13 @@ def held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def stored_or_held_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the result of :func:`held_dtype`, 16-bit dtypes included."""
+    """Return the result of :func:`held_dtype`, with 16-bit dtypes allowed."""
     dtype = _dtype(dtype)
     return dtype if is_narrow(dtype) else held_dtype(dtype)
 
 
 def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype of an expression of matrices: exact if all of them are.
+    """Return the dtype of an expression of matrices: exact if all operands are exact.
 
     Examples
     --------
@@ -160,21 +160,21 @@ def joint_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
 
 
 def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_dtype) -> Any:
-    """Return the dtype that a caller asks for by name, which must be one that values have.
+    """Return the dtype that a caller requested; raise an error if values cannot have it.
 
-    Operators compute in floating-point numbers. Matrices hold booleans and integers as well.
+    Operators compute in floating-point dtypes. Matrices also store booleans and integers.
 
     Parameters
     ----------
     dtype : dtype
         The requested dtype.
     held : callable
-        The function for the dtype of values: :func:`value_dtype` or :func:`held_dtype`.
+        The function that maps to the dtype of values: :func:`value_dtype` or :func:`held_dtype`.
 
     Raises
     ------
     UnsupportedDtype
-        If values are never of that dtype.
+        If values cannot have that dtype.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def asked_dtype(dtype: DTypeLike, held: Callable[[Any], np.dtype[Any]] = value_d
 
 
 def require_cast(given: DTypeLike, wanted: DTypeLike, casting: Casting) -> None:
-    """Raise UnsupportedDtype unless a rule of NumPy's lets values have another dtype."""
+    """Raise UnsupportedDtype unless NumPy's casting rule allows the conversion."""
     if casting != "unsafe" and not np.can_cast(given, wanted, casting):
         raise UnsupportedDtype(
             f"astype: the rule {casting!r} does not allow {given} to become {wanted}"
@@ -201,7 +201,7 @@ def require_cast(given: DTypeLike, wanted: DTypeLike, casting: Casting) -> None:
 
 
 def double_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype of double precision that is as real or complex as ``dtype``.
+    """Return the double-precision dtype that is real or complex like ``dtype``.
 
     Examples
     --------
@@ -213,21 +213,21 @@ def double_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def storage_dtype(dtype: DTypeLike, computed: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype that values are stored in, for products that are computed in another one.
+    """Return the dtype in which values are stored for products in another dtype.
 
     Parameters
     ----------
     dtype : dtype
-        The requested dtype. With a complex dtype, a real dtype stands for the complex one with such
-        parts: float32 for complex64.
+        The requested dtype. If the products are complex, a real dtype means the complex dtype of
+        that precision: float32 for complex64.
     computed : dtype
-        The dtype of products.
+        The dtype of the products.
 
     Raises
     ------
     UnsupportedDtype
-        If values of ``computed`` are not stored in ``dtype``; the message lists their storage
-        dtypes.
+        If values of ``computed`` cannot be stored in ``dtype``; the message lists the allowed
+        storage dtypes.
 
     Examples
     --------
@@ -250,18 +250,18 @@ def storage_dtype(dtype: DTypeLike, computed: DTypeLike) -> np.dtype[Any]:
 
 
 def may_store(stored: DTypeLike, computed: DTypeLike) -> bool:
-    """Return whether there are products that read ``stored`` and compute in ``computed``."""
+    """Return whether products exist that read ``stored`` and compute in ``computed``."""
     return name_of(np.dtype(stored)) in STORED_UNDER.get(name_of(np.dtype(computed)), ())
 
 
 def is_narrow(dtype: DTypeLike) -> bool:
-    """Return whether a dtype has 16 bits: kept in matrices, but computed with by few kernels."""
+    """Return whether a dtype has 16 bits: matrices can store it, few kernels compute in it."""
     return name_of(np.dtype(dtype)) in ML_DTYPES
 
 
 @cache
 def name_of(dtype: np.dtype[Any]) -> str:
-    """Return the name of a dtype; NumPy takes a microsecond to put it together, each time."""
+    """Return the name of a dtype from a cache; NumPy builds it in a microsecond each time."""
     return dtype.name
 
 
@@ -272,8 +272,8 @@ _MOST_NARROW = int(np.iinfo(np.int32).max)
 def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
     """Return the narrowest index dtype that holds ``largest``, at least as wide as ``dtypes``.
 
-    Only the two index dtypes themselves ask for width: an index array of another integer dtype
-    (uint8, int16, ...) is converted anyway.
+    Only the two index dtypes count as a requested width: index arrays of other integer dtypes
+    (uint8, int16, ...) are converted anyway.
     """
     if largest > _MOST_NARROW or _WIDE in dtypes or any(np.dtype(d) == _WIDE for d in dtypes):
         return _WIDE
@@ -281,9 +281,9 @@ def index_dtype(largest: int, *dtypes: DTypeLike) -> np.dtype[Any]:
 
 
 def common_dtype(*dtypes: DTypeLike) -> np.dtype[Any]:
-    """Return the value dtype that an expression over ``dtypes`` is computed in.
+    """Return the dtype in which an expression of operands with ``dtypes`` is computed.
 
-    Integers that floating-point numbers hold exactly do not widen these, as in NumPy.
+    Integers that a floating-point dtype holds exactly do not widen it, as in NumPy.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Where a user's vectors become the blocks of an operator, and results become the user's again.
+"""Conversions between a user's vectors and the blocks of an operator, in both directions.
 
-On one executor a vector is as long as the operator. Where a group shares the operator, each of its
-members holds a part. A user hands over whole vectors, and gets whole ones, or parts and gets parts.
+On one executor a vector is as long as the operator. If a group shares the operator, each member
+holds a part. A user may pass whole vectors and gets whole results, or pass parts and gets parts.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ if TYPE_CHECKING:
     from .linop import LinOp
 
 
-#: The names of vectors with the rows of an operator; others have its columns.
+#: The names of vectors that are as long as a column of the operator (its output); all other vectors
+#: are inputs.
 _OF_ROWS = ("out", "x0")
 
-#: Vectors that ranks may have different ones of: their values do not change a solution.
+#: Vectors that may differ between ranks, because their values do not change a solution.
 _STARTS = ("out", "x0", "v0", "X")
 
-#: A message of a member about its vectors: the shapes and dtypes, the other values to
-#: agree on, the checksums of whole vectors, and an error.
+#: The message of a member about its vectors: their shapes and dtypes, other values that must be
+#: equal on all members, the checksums of whole vectors, and the text of an error.
 Told = tuple[dict[str, Any], tuple[str, ...], dict[str, Checksum], "str | None"]
 
 
 class Edge:
-    """The edge of an operator on one executor, and on a member within a solve."""
+    """Conversion of vectors for an operator on one executor, or on a member within a solve."""
 
     def __init__(self, operator: LinOp) -> None:
         self.executor: Executor = operator.executor
         self.rows, self.columns = operator.local_rows, operator.local_columns
 
     def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
-        """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays."""
+        """Return blocks of shape (rows, k) or (columns, k) for vectors; None stays None."""
         return [
             None if array is None else as_block(self.executor, array, self._length(name), name)
             for name, array in given.items()
@@ -49,27 +50,27 @@ class Edge:
         return self.rows if name in _OF_ROWS else self.columns
 
     def taken(self, array: Any, name: str) -> Array:
-        """Return the block of one vector, as :meth:`enter` does for several."""
+        """Return the block of one vector, converted as in :meth:`enter`."""
         return as_block(self.executor, array, self._length(name), name)
 
     def again(self, array: Any) -> Array:
-        """Return the block of a vector of the kind that entered before."""
+        """Return the block of a vector of the same kind as an earlier one."""
         return as_block(self.executor, array, self.rows, "x")
 
     def leave(self, block: Array, given: Any) -> Any:
-        """Return a block with the dimensions and the home of the argument."""
+        """Return a block with the dimensions and the location of the argument ``given``."""
         return like(self.executor, block, given)
 
 
 class GroupEdge(Edge):
-    """The edge of an operator that a group shares, seen by one member.
+    """Conversion of vectors for an operator that a group shares, on one member.
 
-    The arguments of the members are compared in one message, and the members raise together.
+    The members exchange their arguments in one message, and raise errors together.
 
     Parameters
     ----------
     operator : LinOp
-        Has partitions of its rows and columns.
+        An operator with partitions of its rows and columns.
     """
 
     def __init__(self, operator: LinOp) -> None:
@@ -81,12 +82,12 @@ class GroupEdge(Edge):
         self.whole = False
 
     def enter(self, about: tuple[str, ...] = (), **given: Any) -> list[Array | None]:
-        """Return this member's blocks of vectors, each whole or this member's part.
+        """Return this member's blocks of vectors, which are whole or this member's parts.
 
         Parameters
         ----------
         about : tuple of str
-            The other values that the members must agree on, such as the solver and its tolerance.
+            Other values that must be equal on all members, such as the solver and its tolerance.
         **given
             The vectors by name; ``out`` and ``x0`` have the rows of the operator, others its
             columns.
@@ -98,7 +99,7 @@ class GroupEdge(Edge):
             for name, array in given.items():
                 arrays[name] = None if array is None else _taken(self.executor, array, name)
             sums = self._checksums(arrays)
-        except Exception as raised:  # the other members must hear of any error
+        except Exception as raised:  # report any error to the other members
             error = raised
         found = {name: _described(array) for name, array in arrays.items()}
         told = self.links.all((found, about, sums, None if error is None else _named(error)))
@@ -112,7 +113,7 @@ class GroupEdge(Edge):
     def _checksums(self, arrays: dict[str, Any]) -> dict[str, Checksum]:
         """Return the checksums of vectors that may be whole.
 
-        The members of one process are given the same vectors, and need none.
+        Members of one process get the same vectors and need no checksums.
         """
         found: dict[str, Checksum] = {}
         if self.links.one_process or self.links.size == 1:
@@ -145,7 +146,7 @@ class GroupEdge(Edge):
                 _agree([sums.get(name) for _, _, sums, _ in told], name)
 
     def _is_whole(self, name: str, found: list[Any]) -> bool | None:
-        """Return whether the members gave whole vectors; None where both are the same."""
+        """Return whether the vectors are whole; None if whole vectors and parts are the same."""
         if found[0] == (None, None):
             return None
         partition = self.partition if name in _OF_ROWS else self.of_input
@@ -169,11 +170,11 @@ class GroupEdge(Edge):
         return as_block(self.executor, array, partition.count(rank), name)
 
     def again(self, array: Any) -> Array:
-        """Return this member's block of a vector of the kind that entered before."""
+        """Return this member's block of a vector of the same kind as an earlier one."""
         return self._block("out", _taken(self.executor, array, "x"))
 
     def leave(self, block: Array, given: Any) -> Any:
-        """Return a block, made whole if whole ones had entered."""
+        """Return a block; gather it to a whole vector if whole vectors had entered."""
         if not self.whole:
             return like(self.executor, block, given)
         stacked = self.links.gathered(np.asarray(self.executor.to_host(block)))
@@ -183,7 +184,7 @@ class GroupEdge(Edge):
 
 
 def edge_of(operator: LinOp) -> Edge:
-    """Return the edge of an operator for users."""
+    """Return the conversion of vectors for an operator."""
     return Edge(operator) if operator.partition is None else GroupEdge(operator)
 
 
@@ -218,7 +219,7 @@ def _applied(
 
 
 def _taken(executor: Executor, array: Any, name: str) -> Any:
-    """Return a user's array as NumPy's if it is the host's, of which a member copies its part."""
+    """Return a user's array, as a NumPy array if it is on the host; members copy their parts."""
     if executor.owns(array) or not is_host(array):
         return native(executor, array, name)
     host = np.asarray(plain(array, name))
@@ -237,7 +238,7 @@ def _described(array: Any) -> tuple[Any, Any]:
 
 
 def _same(told: list[tuple[str, ...]], label: str) -> None:
-    """Raise unless all members have told the same values; the message has the different ones."""
+    """Raise an error with the different values unless all members sent the same values."""
     if all(values == told[0] for values in told):
         return
     if len({len(values) for values in told}) == 1:
@@ -248,7 +249,7 @@ def _same(told: list[tuple[str, ...]], label: str) -> None:
 
 
 def _agree(sums: list[Checksum | None], name: str) -> None:
-    """Raise unless all members have the same whole vector."""
+    """Raise an error unless all members have the same whole vector."""
     differing = [r for r, one in enumerate(sums) if one and sums[0] and not one.agrees(sums[0])]
     if differing:
         raise GroupMismatch(

@@ -1,4 +1,4 @@
-"""Energy counters of devices, and the energy of a piece of a program."""
+"""Energy counters of devices, and the energy of a block of code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .errors import UnsupportedOperation
 if TYPE_CHECKING:
     from .executor import Executor
 
-#: Where Linux has the energy counters of processor packages.
+#: The folder in which Linux provides the energy counters of processor packages.
 POWERCAP = Path("/sys/class/powercap")
 
 
 @dataclass(frozen=True)
 class EnergyCounter:
-    """A counter of the energy that a device has used.
+    """A counter of the energy that a device has consumed.
 
     Attributes
     ----------
@@ -27,8 +27,7 @@ class EnergyCounter:
         Its name: ``NVML``, ``RAPL``.
     joules : callable
         Returns the counter in joules.
-    wraps_at : float
-        Joules at which it begins again at 0; infinite if it does not.
+    Value in joules at which the counter restarts at 0; infinite if it does not.
     """
 
     source: str
@@ -38,7 +37,7 @@ class EnergyCounter:
 
 @dataclass
 class Energy:
-    """The energy of a device within a block.
+    """The energy that a device consumes during a block of code.
 
     Attributes
     ----------
@@ -67,12 +66,12 @@ class Energy:
 
 
 class EnergyMeasurement:
-    """Reads the counter of an executor's device at the ends of a block.
+    """Reads the counter of an executor's device at both ends of a block.
 
     Parameters
     ----------
     executor : Executor
-        The counter of its device is read.
+        The executor of the device.
 
     Raises
     ------
@@ -94,7 +93,7 @@ class EnergyMeasurement:
         self._began, self._first = time.perf_counter(), counter.joules()
 
     def end(self) -> None:
-        """Wait for the device, and complete :attr:`energy`."""
+        """Wait for the device, then set :attr:`energy`."""
         self._executor.synchronize()
         used = self._counter.joules() - self._first
         self.energy.joules = used if used >= 0 else used + self._counter.wraps_at
@@ -102,7 +101,7 @@ class EnergyMeasurement:
 
 
 def package_counter(folder: Path = POWERCAP) -> EnergyCounter | None:
-    """Return the counter of all processor packages, or None if Linux has none or hides it."""
+    """Return the counter of all processor packages, or None if Linux has no readable one."""
     packages = sorted(folder.glob("intel-rapl:?"))
     try:
         limits = [_microjoules(package / "max_energy_range_uj") for package in packages]

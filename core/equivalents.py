@@ -1,8 +1,8 @@
-"""The replacements of other libraries' functions and names, for messages of errors."""
+"""The wollemi replacements of names in other libraries, for error messages."""
 
 from __future__ import annotations
 
-#: By the names of NumPy's functions.
+#: The replacements of NumPy functions, by name.
 OF_FUNCTIONS = {
     "norm": "wl.linalg.norm(A)",
     "sum": "A.sum()",
@@ -63,7 +63,7 @@ OF_FUNCTIONS = {
     "size": "A.nnz, or A.shape",
 }
 
-#: By the names of functions and classes of SciPy's modules, and of other libraries.
+#: The replacements of functions and classes of SciPy and other libraries, by name.
 OF_NAMES = {
     "csr_matrix": "wl.Csr(S)",
     "csr_array": "wl.Csr(S)",
@@ -115,7 +115,7 @@ OF_NAMES = {
     ),
 }
 
-#: By the names of attributes of SciPy's and CuPy's matrices.
+#: The replacements of attributes of SciPy's and CuPy's matrices, by name.
 OF_ATTRIBUTES = {
     "getrow": "A[i:i + 1], or A[i] for a sparse vector",
     "getcol": "A[:, j:j + 1], or A[:, j] for a sparse vector",
@@ -146,7 +146,7 @@ OF_ATTRIBUTES = {
     "iloc": "A[rows, columns]",
 }
 
-#: By the names of methods of other libraries' preconditioners, and of hierarchies.
+#: The replacements of methods of preconditioners and hierarchies in other libraries, by name.
 OF_PRECONDITIONERS = {
     "solve": "wl.solvers.Cg(A, M).solve(b), or wl.solve(A, b, M=M); one application is M @ b",
     "psolve": "M @ b",
@@ -162,7 +162,7 @@ OF_HIERARCHIES = {
     "cycle_complexity": "M.report(), which has the complexities of operators and grids",
 }
 
-#: By the names of PyAMG's parameters without a counterpart of one name: how to get the same.
+#: How to get the effect of PyAMG parameters that have no single counterpart, by name.
 OF_HIERARCHY_OPTIONS = {
     "max_levels": "coarse_rows= ends the coarsening: the rows of the coarsest level",
     "CF": 'kind="classical" chooses coarse rows by PMIS',
@@ -176,15 +176,15 @@ OF_HIERARCHY_OPTIONS = {
 
 
 def of_function(name: str) -> str:
-    """Return the words of a message that name the replacement of a function, or nothing."""
+    """Return the sentence of a message that names the replacement of a function, or ""."""
     return f"write {OF_FUNCTIONS[name]}; " if name in OF_FUNCTIONS else ""
 
 
 def of_name(name: str) -> str:
-    """Return the words of a message that name the replacement of a name, or nothing."""
+    """Return the sentence of a message that names the replacement of a name, or ""."""
     return f"; write {OF_NAMES[name]}" if name in OF_NAMES else ""
 
 
 def of_attribute(name: str) -> str:
-    """Return the words of a message that name the replacement of an attribute, or nothing."""
+    """Return the sentence of a message that names the replacement of an attribute, or ""."""
     return f"; write {OF_ATTRIBUTES[name]}" if name in OF_ATTRIBUTES else ""

@@ -1,47 +1,47 @@
-"""Every error that wollemi raises on purpose.
+"""All errors that wollemi raises on purpose.
 
 Messages state the input, the expectation and the remedy.
 """
 
 
 class WollemiError(Exception):
-    """The base of all errors of this package."""
+    """The base class of all errors of this package."""
 
 
 class InvalidMatrix(WollemiError, ValueError):
-    """Arrays or a file that do not describe a matrix; the message names the position."""
+    """Arrays or a file do not describe a valid matrix; the message names the position."""
 
 
 class InvalidArgument(WollemiError, ValueError):
-    """An argument that the call does not accept."""
+    """The call does not accept an argument."""
 
 
 class NothingToAverage(InvalidArgument, ZeroDivisionError):
-    """A mean of no entries, along an axis of length 0."""
+    """A mean of no entries was requested, along an axis of length 0."""
 
 
 class InvalidCall(InvalidArgument):
-    """Arguments of an operation of an executor that do not agree with its signature."""
+    """The arguments of an executor's operation do not agree with its signature."""
 
 
 class FixedAttribute(InvalidArgument, AttributeError):
-    """An attribute of an operator that keeps its value; the message names the alternative."""
+    """An attribute of an operator cannot be changed; the message names the alternative."""
 
 
 class InvalidIndex(InvalidArgument, IndexError):
-    """A key in ``A[key]`` that names no entries, rows or columns."""
+    """A key in ``A[key]`` selects no entries, rows or columns."""
 
 
 class IndexOutOfRange(InvalidIndex):
-    """A row or column that the matrix does not have."""
+    """A row or column number is outside of the matrix."""
 
 
 class ShapeMismatch(WollemiError, ValueError):
-    """Operands with shapes that do not fit together."""
+    """The shapes of operands do not fit together."""
 
 
 class GroupMismatch(WollemiError, ValueError):
-    """Members of a group that were given different things; the message names the members."""
+    """Members of a group got different arguments; the message names the members."""
 
 
 class MemberFailed(WollemiError, RuntimeError):
@@ -49,23 +49,23 @@ class MemberFailed(WollemiError, RuntimeError):
 
 
 class UnsupportedDtype(WollemiError, TypeError, ValueError):
-    """A dtype that no kernel is made for; SciPy raises ValueError for one that it does not hold."""
+    """No kernel supports a dtype; it is a ValueError too, as in SciPy for unsupported dtypes."""
 
 
 class NoNumbers(InvalidArgument, UnsupportedDtype):
-    """An array of texts, dates, objects or records, where numbers are expected."""
+    """An array holds texts, dates, objects or records instead of numbers."""
 
 
 class UnsupportedOperand(WollemiError, TypeError):
-    """Something that an operator of Python's, or a function of NumPy's, has no meaning for here."""
+    """A Python operator or a NumPy function has no meaning for an operand."""
 
 
 class UnsupportedOperation(WollemiError, NotImplementedError):
-    """An operation that the executor at hand has no kernel for."""
+    """The executor has no kernel for an operation."""
 
 
 class ArraysGivenUp(UnsupportedOperation, AttributeError):
-    """A method that needs the arrays of a matrix without arrays (``A.plan_only()``).
+    """A method needs the arrays of a matrix that has released them (``A.plan_only()``).
 
     It is an AttributeError too, so that ``hasattr`` is False for unsupported methods of the matrix.
     """
@@ -76,44 +76,44 @@ class ArraysGivenUp(UnsupportedOperation, AttributeError):
 
 
 class ExecutorMismatch(WollemiError, ValueError):
-    """Operands that live on different executors; nothing is copied between devices silently."""
+    """Operands are on different executors; wollemi copies nothing between devices silently."""
 
 
 class ExecutorUnavailable(WollemiError, RuntimeError):
-    """An executor that is not available; the message says why and how to install it."""
+    """An executor is not available; the message gives the reason and how to install it."""
 
 
 class MissingPackage(WollemiError, ImportError):
-    """A package that is optional and is not installed; the message says how to install it."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 class MissingFile(WollemiError, FileNotFoundError):
-    """A file is not there, or the folder that a file goes to."""
+    """A file, or the folder of an output file, does not exist."""
 
 
 class DeviceError(WollemiError, RuntimeError):
-    """A device that failed while it worked: lost, asynchronous error, launch failure."""
+    """A device failed during work: it was lost, a launch failed, or an asynchronous error."""
 
 
 class CaptureRefused(WollemiError, RuntimeError):
-    """A call that a graph of the device cannot record; nothing of it was recorded."""
+    """A graph of the device cannot record a call; nothing of the call was recorded."""
 
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
-    """An allocation beyond the executor's memory."""
+    """An allocation does not fit into the executor's memory."""
 
 
 class KernelCompileError(WollemiError, RuntimeError):
-    """A kernel source that the run-time compiler refused; the message holds its log."""
+    """The run-time compiler rejected a kernel source; the message contains its log."""
 
 
 class NotConverged(WollemiError, RuntimeError):
-    """Eigenvalues or singular values that were asked for and did not converge.
+    """Some of the requested eigenvalues or singular values did not converge.
 
     Attributes
     ----------
     result : EigenResult or SingularResult
-        The result so far: all pairs with their residuals and a verdict each.
+        The result so far: all pairs, each with its residual and its verdict.
     """
 
     def __init__(self, message: str, result: object) -> None:
@@ -125,7 +125,7 @@ class NotConverged(WollemiError, RuntimeError):
 
 
 class SolveInterrupted(WollemiError, KeyboardInterrupt):
-    """Ctrl-C during a solve.
+    """Ctrl-C interrupted a solve.
 
     Attributes
     ----------
@@ -142,4 +142,4 @@ class SolveInterrupted(WollemiError, KeyboardInterrupt):
 
 
 class SystemNotSolved(WollemiError, RuntimeError):
-    """A system was not solved to its tolerance, and its solution is differentiated."""
+    """A gradient needs the solution of a system that was not solved to its tolerance."""

@@ -1,4 +1,4 @@
-"""Events of executors and solves for watchers, besides the residuals."""
+"""Events of executors and solves that watchers receive, in addition to residuals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of an array.
+    """An array was copied.
 
     Attributes
     ----------
     source, target : str
         Names of executors, or ``"host"`` for NumPy arrays of a caller.
     nbytes : int
-        Its size.
+        Size of the array in bytes.
     """
 
     source: str
@@ -35,14 +35,14 @@ class Copy:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Memory for an array.
+    """Memory was allocated for an array.
 
     Attributes
     ----------
     executor : str
-        Where it is.
+        Name of the executor.
     nbytes : int
-        Its size.
+        Size of the array in bytes.
     """
 
     executor: str
@@ -51,16 +51,16 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Application:
-    """A product with an operator of a solve.
+    """An operator of a solve was applied.
 
     Attributes
     ----------
     operator : {"A", "A_T", "AH", "M", "M_T"}
         The operator, its transpose or its adjoint, or the preconditioner or its transpose.
     columns : int
-        Vectors that it was applied to at once.
+        Number of vectors in this application.
     count : int
-        How often it has been applied in this solve, this time included.
+        Number of applications in this solve, including this one.
     """
 
     operator: str
@@ -69,13 +69,13 @@ class Application:
 
 
 class Watchers:
-    """The watchers of all executors.
+    """All registered watchers of executors.
 
     Attributes
     ----------
     active : tuple of (str, Logger)
-        The names of watched executors, each with a watcher: equal executors have the same watchers.
-        The tuple is replaced as a whole, so that threads read it without a lock.
+        Pairs of the name of a watched executor and a watcher. Equal executors share their watchers.
+        Each change replaces the tuple, so that threads read it without a lock.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Watchers:
             self.active = (*self.active, *pairs)
 
     def remove(self, pairs: list[tuple[str, Any]]) -> None:
-        """Remove these watchers, and none that is equal to one of them."""
+        """Remove exactly these watcher objects, not watchers that are equal to them."""
         with self._changing:
             left = list(self.active)
             for pair in pairs:
@@ -100,7 +100,7 @@ WATCHERS = Watchers()
 
 
 class _Inside(threading.local):
-    """Whether a thread is within a reported method, which may be made of others."""
+    """Whether a thread is inside a reported method; nested calls are not reported."""
 
     now = False
 
@@ -109,15 +109,15 @@ _INSIDE = _Inside()
 
 
 def reports_memory(kind: type[Executor]) -> None:
-    """Make the memory methods that a class of executors defines report to watchers.
+    """Make the memory methods that an executor class defines report to watchers.
 
-    Executors call it once for each class. Without watchers a method costs one more call.
+    Each executor class calls this function once. Without watchers it costs one additional call.
     """
     _report(kind, _EVENTS, lambda executor: executor)
 
 
 def reports_copies(kind: type[Transfer]) -> None:
-    """Do so for the methods of a class of transfers."""
+    """Make the methods of a transfer class report to watchers."""
     _report(kind, _EVENTS_OF_TRANSFERS, lambda transfer: transfer.executor)
 
 
@@ -135,7 +135,7 @@ def _report(
 def _reporting(
     method: Any, events: Any, operands: int, executor_of: Callable[[Any], Executor]
 ) -> Any:
-    """Return a method that reports; without watchers it is one call more, with no tuple to make."""
+    """Return a method that reports; without watchers it adds one call and builds no tuple."""
 
     def watched(owner: Any, *arguments: Any) -> Any:
         if _INSIDE.now:
@@ -219,8 +219,8 @@ def _copied(source: str, target: str, result: Array, array: Array) -> list[Any]:
     return [Copy(source, target, int(result.nbytes))]
 
 
-#: The functions that return the events of a call, and the operands of the call, by the names of
-#: methods of executors.
+#: For each method of executors: the function that returns the events of a call, and the number of
+#: operands of the method.
 _EVENTS: dict[str, tuple[Callable[..., list[Any]], int]] = {
     "allocate": (_allocate, 2),
     "zeros": (_allocate, 2),
@@ -230,10 +230,10 @@ _EVENTS: dict[str, tuple[Callable[..., list[Any]], int]] = {
     "copy_into": (_copy_into, 2),
 }
 
-#: Any number of operands.
+#: The method takes any number of operands.
 _ANY = -1
 
-#: The same for methods of transfers.
+#: For each method of transfers: the same pair.
 _EVENTS_OF_TRANSFERS: dict[str, tuple[Callable[..., list[Any]], int]] = {
     "write": (_written, _ANY),
     "read": (_read, 0),
@@ -242,25 +242,25 @@ _EVENTS_OF_TRANSFERS: dict[str, tuple[Callable[..., list[Any]], int]] = {
 
 
 def _ignore(event: object) -> None:
-    """Nothing: this watcher has no method for it."""
+    """Ignore an event for which the watcher has no method."""
 
 
 @contextmanager
 def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
-    """Tell watchers of an executor's copies and allocations within a ``with`` block.
+    """Report an executor's copies and allocations to watchers within a ``with`` block.
 
     Parameters
     ----------
     executor : Executor or str
-        The executor; its copies and allocations are reported from every thread.
+        The executor; copies and allocations of all threads are reported.
     watchers : Logger
-        Their methods ``copied`` and ``allocated`` are called, with a :class:`Copy` and an
+        Their methods ``copied`` and ``allocated`` are called with a :class:`Copy` and an
         :class:`Allocation`.
 
     Notes
     -----
-    On CPUs NumPy arrays are native: an array that is used in place was not copied and is not
-    reported. Memory that a library allocates inside a kernel is not seen.
+    On CPUs NumPy arrays are native: an array that is used in place is not copied and not reported.
+    Memory that a library allocates inside a kernel is not reported either.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def watch(executor: Executor | str, *watchers: Any) -> Iterator[None]:
 
 
 def listeners(loggers: Sequence[Any], *events: str) -> list[Any]:
-    """Return the members of ``loggers`` that have a method of their own for one of the events."""
+    """Return the loggers that override the method of at least one of the events."""
     from .loggers import Logger
 
     return [

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
 
-Array = Any  # the native array of some executor: numpy.ndarray, cupy.ndarray, ...
+Array = Any  # a native array of an executor: numpy.ndarray, cupy.ndarray, ...
 HostArray = np.ndarray[Any, Any]
 
 
-#: The block of work of executors without captures: it does nothing.
+#: The context of executors without captures: it does nothing.
 _UNCAPTURED = nullcontext()
 
 
@@ -53,12 +53,12 @@ class Executor(SolvesSystems, OldTransfers, ABC):
     pickle as their name.
     """
 
-    #: The kernels of its backend.
+    #: The kernels of the backend.
     kernels: ClassVar[KernelTable]
-    #: The algorithms of its backend, for the products that have several.
+    #: The algorithms of the backend, for products that have several.
     algorithms: ClassVar[AlgorithmTable] = AlgorithmTable("core")
 
-    #: The libraries of the device's vendor that work on its arrays, where they are installed.
+    #: The installed vendor libraries that work on the executor's arrays.
     vendor_libraries: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -66,7 +66,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         reports_memory(cls)
 
     has_double: bool = True  #: whether it computes in double precision
-    #: Whether functions of its arrays take subnormal numbers of single precision for zeros.
+    #: Whether array functions flush subnormal single-precision numbers to zero.
     flushes_subnormals: bool = False
 
     # ---- identity
@@ -74,11 +74,11 @@ class Executor(SolvesSystems, OldTransfers, ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name that :func:`wollemi.executor` makes an equal executor from, ``omp:4``."""
+        """The name, such as ``omp:4``; :func:`wollemi.executor` accepts it."""
 
     @property
     def backend(self) -> str:
-        """The backend's name, ``omp``; the column of the support matrix."""
+        """The name of the backend, such as ``omp``; it is a column of the support matrix."""
         return self.kernels.backend
 
     @property
@@ -88,12 +88,12 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     @property
     def device_key(self) -> tuple[str, str]:
-        """The kind and the name of the device in files of constants; no name: nothing is fitted."""
+        """The kind and name of the device in files of constants; no name: no fitted ones."""
         return "cpu", ""
 
     @property
     def constants(self) -> DeviceConstants:
-        """The constants of the device that selection rules and cost models compare with."""
+        """The constants of the device for selection rules and cost models."""
         return constants_of(*self.device_key)
 
     def __eq__(self, other: object) -> bool:
@@ -109,41 +109,41 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     @property
     def full_name(self) -> str:
-        """The name, with the number that it has in its group: ``omp:4 (member 1 of 3)``."""
+        """The name, followed by the member number in a group: ``omp:4 (member 1 of 3)``."""
         if self.links is None:
             return self.name
         return f"{self.name} (member {self.links.rank} of {self.links.size})"
 
     def as_member(self, links: Links | None) -> Self:
-        """Return this executor as a member of a group, or alone: the same memory and kernels."""
+        """Return this executor as a member of a group, or alone; memory and kernels stay."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.links = links
         return made
 
     def brought(self, source: Executor, array: Array) -> Array:
-        """Return an array of another executor here; itself where both have the same memory."""
+        """Return another executor's array on this one; itself if both share their memory."""
         return array if source.name == self.name else self.from_host(source.to_host(array))
 
     def make_current(self) -> None:
-        """Make the device the current one of the calling thread, which stays with it."""
+        """Make the device of this executor the current device of the calling thread."""
 
     def link(
         self, members: list[Executor], stage: Any, kind: str | None = None
     ) -> Sequence[Links] | None:
         """Return links between executors of this kind on their devices, or None.
 
-        Called for the first of the members that one process drives, which meet at ``stage``.
-        ``kind`` names the links that are wanted; None asks for the fastest. The default knows none:
-        the host makes the totals.
+        This method is called on the first of the members that one process drives; they meet at
+        ``stage``. ``kind`` names the requested links; None requests the fastest. The default has
+        none: the host makes the totals.
         """
         return None
 
     def link_ranks(self, host: RankLinks) -> Links | None:
         """Return links of this executor with executors of other processes, or None.
 
-        All ranks of ``host``, which carries messages of their hosts, call this. The default knows
-        none: the host makes the totals.
+        All ranks of ``host``, which carries the messages between their hosts, call this method. The
+        default has none: the host makes the totals.
         """
         return None
 
@@ -167,7 +167,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     @abstractmethod
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized, C-contiguous native array."""
+        """Return an uninitialized C-contiguous native array."""
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return a C-contiguous native array of zeros."""
@@ -177,24 +177,24 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     @abstractmethod
     def from_host(self, array: np.ndarray) -> Array:
-        """Return a native array with the contents of ``array``; it may share memory."""
+        """Return a native array with the contents of ``array``; they may share memory."""
 
     @abstractmethod
     def to_host(self, array: Array) -> np.ndarray:
-        """Return a NumPy array with the contents of a native one; it may share memory."""
+        """Return a NumPy array with the contents of a native array; they may share memory."""
 
-    #: The class of copies of several arrays between this memory and the host's.
+    #: The class that copies several arrays at once between this memory and the host.
     transfer_type: ClassVar[type[Transfer]] = Transfer
 
     def transfer(self, *arrays: Array, written: Sequence[Array] = ()) -> Transfer:
-        """Return an object that copies contiguous arrays to the host, or from it, together.
+        """Return an object that copies several contiguous arrays to or from the host at once.
 
         Parameters
         ----------
         *arrays : array
             The arrays that :meth:`Transfer.read` reads.
         written : sequence of arrays
-            Small ones that :meth:`Transfer.write` overwrites.
+            Small arrays that :meth:`Transfer.write` overwrites.
 
         Examples
         --------
@@ -208,30 +208,30 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         return self.transfer_type(self, arrays, written)
 
     def state_bytes(self, state: object) -> int:
-        """Return the bytes of the state of a plan that is an object of this executor's own."""
+        """Return the bytes of a plan's state if it is an object of this executor's class."""
         return 0
 
     def text_entries(
         self, text: bytes, shape: tuple[int, int], row: Array, col: Array, values: Array
     ) -> int | None:
-        """Read lines of a Matrix Market file, each a row, a column and perhaps numbers of a value.
+        """Read entries from lines of a Matrix Market file: row, column and the numbers of a value.
 
         Parameters
         ----------
         text : bytes
             Whole lines.
         shape : tuple of int
-            Of the matrix.
+            Shape of the matrix.
         row, col : array of int32 or int64, shape (n,)
-            Take the positions, numbered from 0.
+            Overwritten with the positions, numbered from 0.
         values : array of float64 or int64, shape (n * w,)
-            Takes the ``w`` numbers of each entry.
+            Overwritten with the ``w`` numbers of each entry.
 
         Returns
         -------
         int or None
-            How many entries were read; None if a line is not plain, if there are more than ``n``,
-            or if this executor has no reader, as by default.
+            Number of entries read. None if a line has another form, if there are more than ``n``
+            entries, or if this executor has no reader; the default has none.
         """
         return None
 
@@ -245,39 +245,39 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
     @abstractmethod
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is native to this executor and lives here."""
+        """Return whether ``array`` is native to this executor and in its memory."""
 
     def adopt(self, array: object) -> Array | None:
-        """Return another library's array of this device as a native one without a copy, or None.
+        """Return another library's array on this device as a native array without a copy, or None.
 
-        The default knows no other library.
+        The default supports no other library.
         """
         return None
 
     def on_stream(self, address: int) -> AbstractContextManager[Any]:
-        """Return a context in which work goes to the stream with this handle, of a library's.
+        """Return a context that submits work to another library's stream, given by its handle.
 
         The default has no streams.
         """
         return nullcontext()
 
     def synchronize(self) -> None:
-        """Wait for all work that was submitted."""
+        """Wait for all submitted work."""
 
     # ---- work
 
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation`` on native arguments.
 
-        While this thread records a program, it is written down instead.
+        While this thread records a program, the operation is recorded instead.
 
         Raises
         ------
         UnsupportedOperation
-            If this executor has no kernel for it.
+            If this executor has no kernel for the operation.
         WollemiError
-            If the operation is another package's and the arguments do not agree with its signature;
-            nothing was launched then.
+            If another package declared the operation and the arguments do not agree with its
+            signature; nothing was launched then.
         """
         if operation.checked or (self.checks_calls and operation.over is not None):
             check_arguments(self, operation, arguments)
@@ -296,24 +296,25 @@ class Executor(SolvesSystems, OldTransfers, ABC):
             return self._observer(self, operation, kernel, arguments)
         return self.perform(operation, kernel, *arguments)
 
-    #: Whether calls of wollemi's own element-wise operations compare their arguments with the
-    #: signatures too.
+    #: Whether calls of wollemi's own element-wise operations also compare their arguments with the
+    #: signatures.
     checks_calls: ClassVar[bool] = False
 
-    #: Whether launches of a product are kept, so that :meth:`run_repeatably` may return them.
+    #: Whether launches of products are kept, so that :meth:`run_repeatably` can return them.
     keeps_launches: bool = False
 
-    #: Passes over arrays of the host by all threads; None where NumPy makes them.
+    #: Passes over host arrays that use all threads; None if NumPy makes them.
     scans: ArrayScans | None = None
 
     def goes_straight(self) -> bool:
-        """Return whether nothing in this thread needs to know of a kept launch that is repeated.
+        """Return whether a kept launch may be repeated without informing other parts.
 
-        Recordings, captures, profilers and groups do. The default has no such launches.
+        Recordings, captures, profilers and groups must be informed of launches. The default keeps
+        no launches.
         """
         return False
 
-    #: Bytes: the result of an operation may depend on the remainders of addresses.
+    #: Alignment in bytes: the result of an operation may depend on addresses modulo this number.
     alignment: int = 16
 
     def run_repeatably(
@@ -321,8 +322,8 @@ class Executor(SolvesSystems, OldTransfers, ABC):
     ) -> Callable[[Sequence[int]], None] | None:
         """Run an operation, and return a function that repeats it on other arrays, or None.
 
-        An executor may offer that because a small product is over sooner than all that leads to
-        it. The default offers none.
+        Executors can offer this because a small product takes less time than the code before its
+        launch. The default offers none.
 
         Parameters
         ----------
@@ -331,20 +332,21 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         arguments : sequence
             Its arguments.
         arrays : sequence of array or None
-            The indices of the arguments that will be replaced.
+            The indices of the arguments that the repetition replaces.
 
         Returns
         -------
         callable or None
-            It takes the addresses of other arrays in the order of ``arrays``, 0 for None. These
-            must be where ``arrays`` are, and be like them in dtypes, shapes, distances, which of
-            them are the same, and the remainders of their addresses by :attr:`alignment`.
+            The function takes the addresses of other arrays in the order of ``arrays``, 0 for None.
+            The other arrays must be in the same memory and have the same dtypes, shapes and
+            strides. They must coincide with each other where the first arrays do, and their
+            addresses must have the same remainders modulo :attr:`alignment`.
         """
         self.run(operation, *arguments)
         return None
 
     def foreign_handlers(self) -> Handlers | None:
-        """Return functions that compiled programs of XLA call.
+        """Return functions that compiled XLA programs call.
 
         The default has none: such programs call Python instead.
         """
@@ -359,7 +361,7 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         kernel: str,
         order: Array | None = None,
     ) -> ForeignProduct | None:
-        """Return the key of a product for a handler of a compiled program, or None.
+        """Return the key by which a compiled program's handler finds a product, or None.
 
         The default offers none.
 
@@ -370,13 +372,13 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         A : Csr
             The pattern.
         columns : int
-            Of the dense operand.
+            Columns of the dense operand.
         dtype : dtype
-            Of the operands.
+            The dtype of the operands.
         kernel : str
             The name of an algorithm, or ``"auto"``.
         order : array, optional
-            Where the entries of ``A``, a transpose, are among the values of the operand.
+            The positions of the entries among the values of the operand, if ``A`` is a transpose.
         """
         return None
 
@@ -385,29 +387,29 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         shapes: Sequence[ArrayShape],
         work: Callable[[Any, Sequence[Array]], Sequence[Step]],
     ) -> ForeignProduct | None:
-        """Return the key of work on arrays of a device for a compiled program, or None.
+        """Return the key by which a compiled program runs work on device arrays, or None.
 
         The default offers none.
 
         Parameters
         ----------
         shapes : sequence of ArrayShape
-            Of the operands and of the result, which are contiguous.
+            Shapes of the operands and of the result, which are contiguous.
         work : callable
-            ``work(executor, arrays)`` returns the steps that compute the result, for native arrays
+            ``work(executor, arrays)`` returns the steps that compute the result from native arrays
             of an executor of this kind.
         """
         return None
 
     def takes_function(self, operator: LinearOperator) -> bool:
-        """Return whether recorded loops call the function of an operator made with ``capture``.
+        """Return whether recorded loops can call an operator's function, made with ``capture``.
 
-        The default has none that do: the host calls the function.
+        By default they cannot: the host calls the function.
 
         Raises
         ------
         InvalidArgument
-            If the loops of this executor cannot call a function of this kind.
+            If the recorded loops of this executor cannot call a function of this kind.
         """
         return False
 
@@ -419,63 +421,63 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         Parameters
         ----------
         name : str
-            The call, as error messages name it.
+            The name of the call in error messages.
         kept : object
-            The matrix or operator: its memory must live as long as a graph that has the call.
+            The matrix or operator; its memory must live as long as a graph that contains the call.
         """
         return function(*operands)
 
     def refuse_capture(self, reason: str) -> None:
-        """Raise CaptureRefused if a user's capture runs and no call that can be recorded has begun.
+        """Raise CaptureRefused if a user's capture runs outside of a call that can be recorded.
 
-        ``reason`` is the end of a sentence. The default has no captures.
+        ``reason`` completes a sentence. The default has no captures.
         """
 
     def refuse_host(self, reason: str) -> None:
-        """Raise CaptureRefused if a user's capture runs: the host does not take part in a replay.
+        """Raise CaptureRefused if a user's capture runs: a replay does not involve the host.
 
-        ``reason`` is the end of a sentence. The default has no captures.
+        ``reason`` completes a sentence. The default has no captures.
         """
 
     def compile_ahead(
         self, operations: Iterable[str], dtype: DTypeLike, index: DTypeLike = np.int32
     ) -> None:
-        """Begin to compile programs for the next calls, where kernels are compiled at run time.
+        """Start to compile programs for the next calls, if kernels are compiled at run time.
 
-        The default does nothing. Who is about to run many operations one after the other names
-        them, so that they are compiled side by side.
+        The default does nothing. A caller that will run many operations in sequence names them, so
+        that they are compiled in parallel.
 
         Parameters
         ----------
         operations : iterable of str
-            Names of operations, ``"csr.transpose"``, and of groups of them, ``"coarsen"``.
+            Names of operations, such as ``"csr.transpose"``, and of groups, such as ``"coarsen"``.
         dtype, index : dtype
-            The dtypes of values and of indices.
+            The dtypes of values and indices.
         """
 
     @cached_property
     def array_type(self) -> type:
-        """The class of native arrays; the default is NumPy's."""
+        """The class of native arrays; NumPy's by default."""
         return np.ndarray
 
     def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
-        """Return the product of a matrix by rows and a vector in a vector, or None.
+        """Return the product of a CSR matrix and a vector, or None if there is no fast way.
 
-        It is in ``out``, or in a new vector where that is None.
+        The result is in ``out``, or in a new vector if ``out`` is None.
 
-        An executor may offer one call for operands that need no conversion, because products of
-        small matrices take less than looking at operands one after the other. The default offers
-        none. It is not asked while a program is recorded.
+        An executor can offer a single call for operands that need no conversion, because the
+        product of a small matrix takes less time than checks of its operands. The default offers
+        none. It is not called while a program is recorded.
         """
         return None
 
     def perform(self, operation: Operation, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel of ``operation``; on a member of a group, sums go over the group."""
+        """Call a kernel of ``operation``; on a member of a group, sum over the group."""
         if makes_totals(self.links, operation):
             return self._run_on_member(operation, arguments, kernel)
         return kernel(self, *arguments)
 
-    #: The totals of the group that this executor is a member of; None for one alone.
+    #: The links to the other members of the group, which make totals; None outside of groups.
     links: Links | None = None
 
     def _run_on_member(
@@ -484,15 +486,15 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         run_on_member(self, operation, arguments, kernel)
 
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
-        """Make a total; where work is recorded, as a part of it."""
+        """Make a total; if work is recorded, record the total with it."""
         function(array)
 
     def agreed(self, answer: bool) -> bool:
-        """Return an answer of the host; on a member of a group, whether any member says yes."""
+        """Return an answer of the host; in a group, whether any member answers yes."""
         return bool(answer) if self.links is None else self.links.any(answer)
 
     def slots(self, operation: Operation, arguments: tuple[Any, ...]) -> Array:
-        """Return memory for the sums of an operation."""
+        """Return memory for the partial sums of an operation."""
         shape, dtype = shape_of_slots(operation, arguments)
         return self.allocate(shape, dtype)
 
@@ -506,32 +508,32 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         program.append(Call(operation, arguments))
 
     def record(self, body: Callable[[], None]) -> Program:
-        """Return the operations that ``body`` runs here, none of them run.
+        """Return the operations that ``body`` would run here; none of them is run.
 
-        Plans of matrices and other objects that are made once exist afterwards.
+        Plans of matrices and other objects that are made once exist after the call.
         """
         return record(self, body).prepared()
 
     def address(self, array: Array) -> int:
-        """Return where a native array begins; the default knows NumPy's."""
+        """Return the address of a native array; the default supports NumPy arrays."""
         return int(array.__array_interface__["data"][0])
 
     def call(self, what: str, function: Callable[[*Ts], R], *operands: *Ts) -> R:
-        """Call a function of a library that works on the current device: make that this one.
+        """Call a library function that works on the current device, after selecting this device.
 
-        ``what`` names it where memory runs out or the device fails.
+        ``what`` names the call in errors about exhausted memory or a failed device.
         """
         return function(*operands)
 
     def give_back(self, work: str, function: Callable[[*Ts], object], *operands: *Ts) -> None:
-        """Free resources of a library, at a time when the device takes such calls.
+        """Free resources of a library at a time when the device accepts such calls.
 
         Parameters
         ----------
         work : str
-            What fails, in the message of an error.
+            The failing action in the message of an error.
         function : callable
-            It frees them; finalizers may pass it in any thread, at any time.
+            Frees the resources; finalizers may pass it in any thread, at any time.
         operands
             Its arguments.
         """
@@ -541,20 +543,20 @@ class Executor(SolvesSystems, OldTransfers, ABC):
         self.call(work, function, *operands)
 
     def release_idle_memory(self) -> None:
-        """Give memory back to the system that is kept for later allocations."""
+        """Return memory that is cached for later allocations to the system."""
 
     def stream_address(self) -> int:
-        """Return the handle of the stream that work is submitted to, 0 where there are none."""
+        """Return the handle of the current stream, or 0 without streams."""
         return 0
 
     def supports(self, operation: Operation) -> bool:
-        """Return whether there is a kernel for ``operation``, or for all that it is made of."""
+        """Return whether there is a kernel for ``operation``, or kernels for all its parts."""
         return self.kernels.has(operation)
 
     def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+        """Run ``iteration`` until no column of its status runs, at most ``limit`` times.
 
-        The plain loop of the host: every other way of driving must be told from it by speed alone.
+        This is the plain host loop: every other way of driving may differ from it only in speed.
         """
         status = iteration.status
         alone = self.links if self.links is not None and self.links.alone else None
@@ -566,42 +568,42 @@ class Executor(SolvesSystems, OldTransfers, ABC):
                 alone.check()
 
     def recordable_loop(self, iteration: Iteration) -> RecordableLoop:
-        """Return a loop that a user's graph may hold, if this executor has graphs."""
+        """Return a loop that a user's graph can contain, if this executor has graphs."""
         return DrivenLoop(self, iteration)
 
     def drive_cycles(self, cycles: Cycles, limit: int) -> bool:
-        """Run whole cycles until a column stops, or ``limit`` times, if that can be done unwatched.
+        """Run whole cycles until a column stops, at most ``limit`` times, if the device can.
 
         Returns
         -------
         bool
-            Whether any were run. If not, as here, the host goes from one to the next itself.
+            Whether cycles were run. By default none are: the host then drives each cycle itself.
         """
         return False
 
     def uncaptured(self) -> AbstractContextManager[None]:
-        """Return a block of work in which no capture begins; captures are looked for before it.
+        """Return a context in which no capture begins; a running capture is detected before it.
 
         The default has no captures.
         """
         return _UNCAPTURED
 
     def energy_counter(self) -> EnergyCounter | None:
-        """Return the counter of the energy that the device uses, or None if it has none here.
+        """Return the counter of the energy that the device consumes, or None without one.
 
         The default has none.
         """
         return None
 
     def play(self, replay: Replay) -> None:
-        """Run a replay without a loop of its own, perhaps from a recording."""
+        """Run a replay that has no loop of its own, possibly from a recording."""
         replay.body()
 
-    _observer: Callable[..., Any] | None = None  # set by the profiler while it watches
+    _observer: Callable[..., Any] | None = None  # set by the profiler while it is active
 
     @property
     def observed(self) -> bool:
-        """Whether a profiler watches: iterations then run operation by operation."""
+        """Whether a profiler is active: iterations then run operation by operation."""
         return self._observer is not None
 
     def _unsupported(self, operation: Operation) -> str:
@@ -618,12 +620,12 @@ class Executor(SolvesSystems, OldTransfers, ABC):
 
 
 def same_executor(label: str, *placed: Any) -> Executor:
-    """Return the one executor of ``placed`` (things with ``.executor``).
+    """Return the one executor of ``placed`` (objects with ``.executor``).
 
     Raises
     ------
     ExecutorMismatch
-        If they live on different ones.
+        If the objects are on different executors.
     """
     first: Executor = placed[0].executor
     for other in placed[1:]:
@@ -636,19 +638,19 @@ def same_executor(label: str, *placed: Any) -> Executor:
 
 
 def brought_together(label: str, *operands: Any) -> tuple[Any, ...]:
-    """Return operators on the one executor where they meet.
+    """Return the operators on one common executor.
 
-    An object made of the host's data without ``executor=`` has no home. It follows operands with a
-    home; among operators without a home the first stays on its executor.
+    An object that was made of host data without ``executor=`` has no fixed executor. It moves to
+    the executor of operands that have one; if no operator has one, the first stays where it is.
 
     Raises
     ------
     ExecutorMismatch
-        If operators have different homes.
+        If operators are fixed to different executors.
     """
     first = operands[0]
     if all(other.executor is first.executor for other in operands[1:]):
-        return operands  # most often, and soonest told
+        return operands  # the most frequent case, and the fastest test
     place = next((op for op in operands if not op._follows), first).executor
     moved = tuple(op.to(place) if op._follows and op.executor != place else op for op in operands)
     same_executor(label, *moved)

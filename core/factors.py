@@ -1,4 +1,4 @@
-"""The numbers that operands are multiplied by."""
+"""Scalar factors of operands."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from .errors import InvalidArgument, UnsupportedDtype
 
-#: The types of most arguments and results: a set answers sooner than a base class.
+#: The types of most arguments and results: a set lookup is faster than a test of the base class.
 PLAIN = frozenset({int, float, complex})
 
 
 def number(value: Any, label: str) -> Any:
-    """Return a number, an array's scalar or a fraction included, as one of Python's own.
+    """Return a number as a Python number; array scalars and fractions are converted.
 
     Raises
     ------
     InvalidArgument
-        If it is no number.
+        If ``value`` is not a number.
 
     Examples
     --------
@@ -32,18 +32,18 @@ def number(value: Any, label: str) -> Any:
         value = value.item()
     if isinstance(value, (int, float, complex)):
         return value
-    if isinstance(value, Number):  # fractions and the like make objects of arrays
+    if isinstance(value, Number):  # with fractions NumPy would make object arrays
         return float(value)  # type: ignore[arg-type]
     raise InvalidArgument(f"{label}: expected a number, got {value!r}")
 
 
 def real_number(value: Any, label: str, operation: str) -> float:
-    """Return the result of :func:`number`, for an operation of real numbers.
+    """Return the result of :func:`number`, for operations that need a real number.
 
     Raises
     ------
     UnsupportedDtype
-        If it is complex.
+        If ``value`` is complex.
     """
     if type(value) is float:  # the most frequent type first
         return value

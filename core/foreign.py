@@ -1,4 +1,4 @@
-"""Products that compiled programs of other libraries call without Python."""
+"""Products that compiled programs of other libraries run without Python."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class ForeignProduct:
-    """A pattern with the plan of a product, as a handler of a compiled program finds it.
+    """A pattern with the plan of a product, as a compiled program's handler finds it.
 
     Attributes
     ----------
     name : int
-        The number by which a program names it, in this process alone.
+        The number by which a program refers to it, valid in this process only.
     owner : object
-        Keeps it; a program must keep this.
+        The object that keeps it alive; a program must keep a reference to the owner.
     """
 
     name: int
     owner: object
 
 
-#: The requirement of a handler on a pattern, besides the plans of ``spmm``, ``sddmm`` and
-#: ``fusedmm``: whole rows.
+#: The name of a handler's requirement on a pattern, in addition to the plans of ``spmm``, ``sddmm``
+#: and ``fusedmm``: whole rows.
 WHOLE_ROWS = "whole rows"
 
 
 class ArrayShape(NamedTuple):
-    """The shape and the dtype of an array; every call has its address."""
+    """The shape and the dtype of an array; each call passes the address."""
 
     shape: tuple[int, ...]
     dtype: Any
 
 
-#: Work on arrays; it returns whether launches of kernels are all that it did, so that they can be
-#: repeated without it.
+#: A function that works on arrays. It returns whether it only launched kernels, so that the
+#: launches can be repeated without calling it.
 Step = Callable[[], bool]
 
 
 class Handlers(NamedTuple):
-    """Functions that compiled programs of XLA call.
+    """Functions that compiled XLA programs call.
 
     Attributes
     ----------
     functions : mapping
-        By name, a mapping of stages of XLA's interface to capsules.
+        For each name, a mapping from stages of XLA's interface to capsules.
     state : mapping
-        The type of the objects that executables keep: capsules of its number and of its functions.
+        The type of the objects that executables keep: capsules of the type's number and functions.
     """
 
     functions: Mapping[str, Mapping[str, object]]

@@ -1,7 +1,7 @@
-"""Methods that a subclass defines under a public name, and wollemi calls under another one.
+"""Methods that subclasses define under a public name, and wollemi calls under a private one.
 
-wollemi's own classes have a leading underscore in these names, so that they do not appear among the
-methods for users. Both names are the same method in every class.
+In wollemi's own classes these names have a leading underscore, so that they do not appear among the
+methods for users. In every class both names refer to the same method.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from .errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: From the warning up to the statement of the class: ``__init_subclass__``, and ABCMeta's
+#: Stack frames from the warning to the class statement: ``__init_subclass__``, and ABCMeta's
 #: ``__new__``.
 _TO_CLASS_STATEMENT = 3
 
 
 def required(hook: F) -> F:
-    """Mark a hook that a class must define before it has instances.
+    """Mark a hook that a class must define before it can have instances.
 
-    ``abstractmethod`` would ask type checkers for the public name, which wollemi's own classes
+    ``abstractmethod`` would make type checkers require the public name, which wollemi's own classes
     leave to :class:`Hooked`.
     """
     hook.__isabstractmethod__ = True  # type: ignore[attr-defined]
@@ -36,9 +36,9 @@ class Hook(NamedTuple):
     Attributes
     ----------
     private : str
-        The name that wollemi calls.
+        The name by which wollemi calls it.
     old : Deprecation
-        The warning for classes of other packages that define the private name.
+        The deprecation warning for classes of other packages that define the private name.
     """
 
     private: str
@@ -46,7 +46,7 @@ class Hook(NamedTuple):
 
 
 def hook(kind: str, private: str, public: str) -> Hook:
-    """Return the record of a hook of a class: its private name has a deprecation."""
+    """Return a hook of a class; its private name is registered as deprecated."""
     name = f"{kind}.{private} as a method of your class"
     return Hook(private, register_deprecation(name, "0.3", "0.5", public))
 
@@ -57,12 +57,13 @@ class Hooked:
     Attributes
     ----------
     HOOKS : mapping
-        The hooks that a class adds to its bases' hooks, by public name.
+        The hooks that a class adds to the hooks of its bases, by public name.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {}
 
-    #: The methods that a class adds which its subclasses define and wollemi calls by this name.
+    #: The methods that subclasses define and wollemi calls under the same name, as far as this
+    #: class adds them.
     CALLED: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -81,17 +82,17 @@ class Hooked:
 
 
 def is_of_wollemi(defined: type | Callable[..., Any]) -> bool:
-    """Return whether a class or a function is defined in the package, and not by its user."""
+    """Return whether this package defines a class or function, rather than its user."""
     return defined.__module__.partition(".")[0] == "wollemi"
 
 
 def _check_signature(cls: type, name: str, of_base: Callable[..., Any]) -> None:
-    """Raise unless a hook takes the arguments that it is called with.
+    """Raise an error unless a hook accepts the arguments of its calls.
 
     Raises
     ------
     InvalidArgument
-        With both signatures.
+        If it does not; the message gives both signatures.
     """
     own = vars(cls)[name]
     if not inspect.isfunction(own):
@@ -108,7 +109,7 @@ def _check_signature(cls: type, name: str, of_base: Callable[..., Any]) -> None:
 
 
 def _tie(cls: type, public: str, private: str) -> None:
-    """Give a class the nearest definition of a hook under both names."""
+    """Bind the nearest definition of a hook in a class to both names."""
     both = (public, private)
     for base in cls.__mro__:
         found = [vars(base)[name] for name in both if name in vars(base)]

@@ -1,7 +1,7 @@
-"""The resources of the host: processor, cores, memory and the user, on every platform.
+"""Resources of the host on every platform: processor, cores, memory and user.
 
-Linux alone has control groups and ``/proc``. Windows has no user numbers, and Pyodide neither
-threads nor a count of pages. Each function here has an answer where the system gives none.
+Only Linux has control groups and ``/proc``. Windows has no user IDs, and Pyodide has neither
+threads nor a page count. Each function here also works where the system gives no answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-#: The limit of a container, and its used memory: of cgroups 2 and 1.
+#: Files with the memory limit and the used memory of a container, of cgroups 2 and 1.
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -21,14 +21,14 @@ _CGROUPS = (
     ),
 )
 
-#: The bytes of a process where the system does not say: the address space of Pyodide.
+#: Assumed memory of a process in bytes if the system does not tell: Pyodide's address space.
 _UNKNOWN_MEMORY = 4 << 30
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use, at least 1."""
+    """Return the number of cores available to this process, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
@@ -47,7 +47,7 @@ def cpu_name() -> str:
 
 
 def memory() -> int | None:
-    """Return the bytes of memory of this machine, or None if it does not say."""
+    """Return the memory of this machine in bytes, or None if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -55,7 +55,7 @@ def memory() -> int | None:
 
 
 def available_memory() -> int:
-    """Return the bytes of memory that this process could still have."""
+    """Return the memory in bytes that this process can still allocate."""
     found = memory() or _UNKNOWN_MEMORY
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -68,31 +68,31 @@ def available_memory() -> int:
 
 
 def user() -> int | None:
-    """Return the number of the user that this process runs as, or None where users have none."""
+    """Return the ID of the user that runs this process, or None if the system has no users."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
 def written_by_others(facts: os.stat_result) -> bool:
     """Return whether other users can write a file or folder.
 
-    The bits of a mode say so on POSIX. On Windows they say nothing about other users: the folders
-    below a user's home are closed to them by default.
+    On POSIX the mode bits tell. On Windows they say nothing about other users: by default other
+    users cannot access the folders in a user's home.
     """
     return user() is not None and bool(facts.st_mode & _WRITABLE_BY_OTHERS)
 
 
 def open_checked(path: Path) -> int:
-    """Open a file for reading and return its descriptor; links and pipes are not followed on POSIX.
+    """Open a file for reading and return its descriptor; on POSIX, refuse links and pipes.
 
     Raises
     ------
     OSError
-        If there is no such file, or if it is a symbolic link.
+        If the file does not exist, or if it is a symbolic link.
     """
     if path.is_symlink():
         raise OSError(f"{path} is a symbolic link")
     flags = os.O_RDONLY
-    # Not blocking: a pipe may have replaced the file. O_BINARY exists on Windows alone.
+    # Do not block: a pipe may have replaced the file. Only Windows has O_BINARY.
     for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
         flags |= getattr(os, name, 0)
     return os.open(path, flags)

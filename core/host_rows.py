@@ -1,4 +1,4 @@
-"""Reductions of the entries of rows in host memory."""
+"""Reductions over the entries of rows in host memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Numbers = np.ndarray[Any, Any]
 
 
 def reduced_rows(reduce: np.ufunc, values: Numbers, indptr: Numbers) -> Numbers:
-    """Return the reduction of the values of each row, 0 of an empty one.
+    """Return the reduction of the values of each row; 0 for empty rows.
 
     Parameters
     ----------
     reduce : numpy.ufunc
-        ``np.add`` or ``np.maximum``, for example.
+        The reduction, for example ``np.add`` or ``np.maximum``.
     values : array, shape (nnz,)
-        The values of all rows, one row after the other.
+        Values of all rows, row by row.
     indptr : array of int, shape (n + 1,)
-        Where rows begin.
+        Start of each row, and the number of values.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def reduced_rows(reduce: np.ufunc, values: Numbers, indptr: Numbers) -> Numbers:
     array([3., 0., 4.])
     """
     found = np.zeros(indptr.size - 1, values.dtype)
-    filled = np.flatnonzero(np.diff(indptr))  # reduceat gives empty rows the next value
+    filled = np.flatnonzero(np.diff(indptr))  # reduceat would give empty rows the next value
     if filled.size:
         found[filled] = reduce.reduceat(values, indptr[filled])
     return found

@@ -1,4 +1,4 @@
-"""A set of objects by their identity, which keeps none of them alive."""
+"""A set of objects by identity that does not keep the objects alive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class WeakIdentitySet(Generic[V]):
-    """Objects that may define ``==`` in any way: two of them are the same if they are one object.
+    """A set in which two objects are equal only if they are the same object, whatever ``==`` does.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class WeakIdentitySet(Generic[V]):
             self.add(item)
 
     def add(self, item: V) -> None:
-        """Add an object; it leaves the set when it is freed."""
+        """Add an object; it is removed from the set when it is freed."""
         key, references = id(item), self._references
 
         def forget(dead: ref[V]) -> None:
@@ -37,11 +37,11 @@ class WeakIdentitySet(Generic[V]):
         references[key] = ref(item, forget)
 
     def discard(self, item: V) -> None:
-        """Take an object out, if it is there."""
+        """Remove an object if it is in the set."""
         self._references.pop(id(item), None)
 
     def __iter__(self) -> Iterator[V]:
-        """Return the objects that are alive."""
+        """Iterate over the objects that are still alive."""
         alive = (reference() for reference in list(self._references.values()))
         return iter([item for item in alive if item is not None])
 

@@ -1,7 +1,7 @@
 """Matrices and vectors in files.
 
-Matrix Market, Harwell-Boeing and Rutherford-Boeing, SciPy's .npz, NumPy's .npy, MATLAB's .mat, the
-DLMC's .smtx, and plain text for vectors and dense matrices.
+The formats are Matrix Market, Harwell-Boeing and Rutherford-Boeing, SciPy's .npz, NumPy's .npy,
+MATLAB's .mat, the DLMC's .smtx, and plain text for vectors and dense matrices.
 
 The parsing is SciPy's and NumPy's. This module finds the format of a file, reads it in pieces of
 bounded size, checks announced sizes before memory is allocated, and turns every failure into an

@@ -1,4 +1,4 @@
-"""One iteration of a solver as something an executor can drive."""
+"""An iteration of a solver in a form that executors can drive."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .status import Status
 
 @dataclass(eq=False)
 class Iteration:
-    """A straight line of operations that is run again and again.
+    """A sequence of operations without branches that is run repeatedly.
 
     Parameters
     ----------
     body : callable
-        Runs one iteration through ``executor.run``: the same operations on the same arrays each
-        time.
+        Runs one iteration through ``executor.run``: each time the same operations on the same
+        arrays.
     status : Status
-        Which columns are running; the last operation that observes a residual updates it.
+        The running columns; the last operation that observes a residual updates it.
     resident : bool
-        Whether ``body`` makes nothing but executor operations. If not (a user's Python callable
-        is in it), it can be neither recorded nor captured, and the host drives it.
+        Whether ``body`` consists of executor operations alone. If not (for example, if it calls a
+        user's Python function), it cannot be recorded or captured, and the host drives it.
     program : object
-        The executor's recording of ``body``, kept here so that it lives as long as the arrays.
+        The executor's recording of ``body``, stored here so that it lives as long as the arrays.
     batch : int
-        Iterations that the one member of a group drives between two looks for Ctrl-C.
+        For the only member of a group: iterations between two checks for Ctrl-C.
     """
 
     body: Callable[[], None]
@@ -38,12 +38,12 @@ class Iteration:
 
 @dataclass(eq=False)
 class Replay:
-    """Operations that are run now and then, the same on the same arrays each time.
+    """Operations that are run occasionally, always the same on the same arrays.
 
     Parameters
     ----------
     body : callable
-        Runs them through ``executor.run``.
+        Runs the operations through ``executor.run``.
     resident : bool
         As for :class:`Iteration`.
     program : object
@@ -57,12 +57,12 @@ class Replay:
 
 @dataclass(eq=False)
 class Cycles:
-    """Cycles of a solver that restarts, one after the other as long as no column stops.
+    """Cycles of a restarted solver, run one after the other until a column stops.
 
     Parameters
     ----------
     before : Replay
-        Makes the true residual, judges it and begins a cycle.
+        Computes and checks the true residual, and begins a cycle.
     iteration : Iteration
         The repeated part of a cycle.
     after : Replay
@@ -70,7 +70,7 @@ class Cycles:
     length : int
         Iterations of a cycle.
     program : object
-        The executor's programs for them.
+        The executor's programs for the cycles.
     """
 
     before: Replay
@@ -81,5 +81,5 @@ class Cycles:
 
     @property
     def resident(self) -> bool:
-        """Whether nothing but executor operations is in them."""
+        """Whether the cycles consist of executor operations alone."""
         return self.before.resident and self.iteration.resident and self.after.resident

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-#: Literals and numbers come first: ``//`` within a string and the apostrophe of ``1'000`` begin
-#: neither a comment nor a character.
+#: Literals and numbers are matched first, because ``//`` within a string does not begin a comment,
+#: and the apostrophe of ``1'000`` does not begin a character.
 _TOKEN = re.compile(
     r"""
       (?P<literal> R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
@@ -26,13 +26,14 @@ _TOKEN = re.compile(
 )
 
 
-#: The directives and comments of text without literals, and the signs of other text: quotation
-#: marks, comments between marks, lines that go on, an apostrophe before a comment.
+#: ``_LINE`` and ``_REST`` match directives and comments in text without literals. ``_OTHER``
+#: detects text that needs the tokenizer: quotation marks, block comments, continued lines, and an
+#: apostrophe before a comment.
 _LINE = re.compile(r"^[ \t]*#[ \t]*line\b[^\n]*", re.MULTILINE)
 _REST = re.compile(r"//[^\n]*")
 _OTHER = re.compile(r'"|/\*|\\\n|\'[^\n]*//')
 
-#: The beginning of a part of a program: that is where another file begins or goes on.
+#: The beginning of a part of a program: at each directive the compiler enters or returns to a file.
 _PART = "\n#line "
 
 
@@ -49,17 +50,18 @@ def without_comments(text: str) -> str:
     >>> without_comments('int a;  // a count\n\n#line 7 "b.hpp"\nint b = 1; /* one */\n')
     'int a;\nint b = 1;'
     """
-    # an expression that finds the directives takes as long as all else for a program seen before
+    # Splitting is fast: a regular expression for the directives would dominate the time of a cached
+    # program.
     first, *others = text.split(_PART)
     parts = [first, *[_PART[1:] + part for part in others]]
     files = [_tokens(part + "\n") for part in parts[:-1]] + [_tokens(parts[-1])]
-    if not all(file.ends for file in files):  # a comment or a literal goes on behind a directive
+    if not all(file.ends for file in files):  # a comment or literal spans a directive
         return _tokens(text).text
     return "\n".join(file.text for file in files if file.text)
 
 
 class _Tokens(NamedTuple):
-    """Text without comments, and whether no comment or literal goes on behind its end."""
+    """Text without comments, and whether every comment and literal ends within the text."""
 
     text: str
     ends: bool
@@ -79,7 +81,7 @@ def _full_lines(text: str) -> str:
 
 
 def _tokens_of_any(text: str) -> _Tokens:
-    """Return the same of text with literals or comments of any kind."""
+    """Return the same for text with any kinds of literals and comments."""
     kept, code, end = "", "", 0
     for found in _TOKEN.finditer(text):
         between, end = text[end : found.start()], found.end()

@@ -1,4 +1,4 @@
-"""Sums, products and scalings of operators, evaluated when they are applied."""
+"""Lazy sums, products and scalings of operators, evaluated when they are applied."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Temporary:
-    """Blocks that a composed operator keeps between applications, by their number of columns.
+    """Temporary blocks that a composed operator reuses, by their number of columns.
 
-    Each is handed to one application at a time: threads may apply an operator together.
+    Only one application uses a block at a time, because several threads may apply an operator.
     """
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class Temporary:
     def block(
         self, executor: Executor, rows: int, columns: int, dtype: np.dtype[Any], room: int = 0
     ) -> Iterator[Array]:
-        """Lend a block of shape (rows, columns) within a ``with`` block; its contents are any.
+        """Lend a block of shape (rows, columns) in a ``with`` block; its contents are arbitrary.
 
-        ``room`` is that of the operator that is applied to the block, always the same.
+        ``room`` is the attribute of the operator that is applied to the block, and never changes.
         """
         free = self._free.setdefault(columns, [])
         try:
@@ -61,7 +61,7 @@ class Temporary:
 
 
 class _Composed(Assembled):
-    """The common base of sums, products and scalings: parts on one executor."""
+    """The common base of sums, products and scalings; all parts are on one executor."""
 
     _kept: ClassVar[dict[str, str]] = FACTS
 
@@ -74,27 +74,27 @@ class _Composed(Assembled):
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        """The partition of the rows if a group of executors shares the operator, or None."""
         return self.parts[0].partition
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of the vectors that the operator is applied to, or None."""
+        """The partition of the rows of the input vectors, or None."""
         return self.parts[-1].column_partition
 
     @property
     def local_rows(self) -> int:
-        """The length of this executor's part of the vectors that the operator makes."""
+        """The length of this executor's part of the output vectors."""
         return self.parts[0].local_rows
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
+        """Whether applying consists of executor operations alone."""
         return all(part.resident for part in self.parts)
 
     @property
     def varies(self) -> bool:
-        """Whether applying a part is not one fixed linear map."""
+        """Whether a part is not a fixed linear map."""
         return any(part.varies for part in self.parts)
 
     @property
@@ -155,7 +155,7 @@ class _Composed(Assembled):
 
 
 class Sum(_Composed):
-    """The lazy sum of operators of one shape."""
+    """The lazy sum of operators of the same shape."""
 
     def __init__(self, *parts: LinOp) -> None:
         if len({part.shape for part in parts}) != 1:
@@ -223,9 +223,10 @@ class Product(_Composed):
 class Scaled(_Composed):
     """An operator times a number.
 
-    The factor keeps all its digits for every dtype: a wider operand meets it unrounded. A factor of
-    an extreme size scales an operator of the opposite size, with products that leave the range of
-    the dtype or lose digits below its smallest normal number. So the operand takes a half of it.
+    The factor is stored with all its digits: a wider operand is multiplied by the unrounded factor.
+    If an extreme factor scales an operator of the opposite magnitude, products can overflow, or
+    underflow and lose digits. Therefore a part of the factor is applied to the operand before the
+    product.
     """
 
     def __init__(self, factor: Any, part: LinOp) -> None:
@@ -254,7 +255,7 @@ class Scaled(_Composed):
             self._refuse()
 
     def _sizes(self) -> tuple[float, float]:
-        """Return the sizes of the real and the imaginary part of the factor."""
+        """Return the magnitudes of the real and the imaginary part of the factor."""
         return abs(self.factor.real), abs(self.factor.imag)
 
     def _refuse(self) -> None:
@@ -285,10 +286,10 @@ class Scaled(_Composed):
 
 
 def _first_half(size: float, dtype: np.dtype[Any]) -> float:
-    """Return the power of two that an operand is multiplied by before a product.
+    """Return the power of two by which an operand is multiplied before a product.
 
-    It is the root of a factor of this size if the factor, without the root, may be beyond half of
-    the exponents of the dtype; else 1.
+    If the factor may exceed half of the exponent range of the dtype, the result is the square root
+    of its magnitude, rounded to a power of two; otherwise it is 1.
     """
     if not 0 < size < np.inf:
         return 1.0

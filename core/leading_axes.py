@@ -1,4 +1,4 @@
-"""Vectors and blocks with leading axes, as the operators of SciPy 1.18 take them."""
+"""Vectors and blocks with leading axes, as operators of SciPy 1.18 accept them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .errors import ShapeMismatch
 
 
 def over_vectors(function: Callable[[Any], Any], x: Any, length: int) -> Any:
-    """Return the images of vectors along the last axis.
+    """Return the images of the vectors along the last axis.
 
     Parameters
     ----------
     function : callable
-        Maps a vector, and a block of columns.
+        Maps a vector, or a block of columns.
     x : array, shape (n,), (n, k) or (..., n)
-        A block of columns is an array of two dimensions with a last axis of another length, and
-        every array of shape (n, 1).
+        A two-dimensional array is a block of columns if its last axis has another length than
+        ``n``, or if its shape is (n, 1).
     length : int
         n.
 
@@ -42,7 +42,7 @@ def over_vectors(function: Callable[[Any], Any], x: Any, length: int) -> Any:
 
 
 def over_blocks(function: Callable[[Any], Any], x: Any, length: int) -> Any:
-    """Return the images of blocks of columns, shape (..., n, k), as one block.
+    """Return the images of blocks of columns, shape (..., n, k), computed as one block.
 
     Examples
     --------

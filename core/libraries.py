@@ -1,8 +1,8 @@
-"""Operands of other libraries: parts of the package register handlers, and the core asks these.
+"""Operands of other libraries: parts of the package register handlers, and the core calls them.
 
-The core imports no other library and no part of wollemi for one. ``wollemi/_operand_handlers.py``
-registers functions that import the handlers. They are called when the first operand of a kind
-arrives.
+The core imports no other library, and no part of wollemi for a library.
+``wollemi/_operand_handlers.py`` registers functions that import the handlers; they are called at
+the first operand of a kind.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from .linop import LinOp
 
     class MatrixHandler(Protocol):
-        """Sparse matrices of another library."""
+        """Handler of another library's sparse matrices."""
 
         def matrix_from(self, arg: Any, executor: Executor | str | None, copy: bool, /) -> Matrix:
-            """Return an object of the library as a matrix; ``copy`` forbids shared memory."""
+            """Convert an object of the library to a matrix; ``copy`` forbids shared memory."""
 
     class OperatorHandler(Protocol):
-        """Operators and matrices of all libraries."""
+        """Handler of operators and matrices of all libraries."""
 
         def operator_beside(self, executor: Executor, other: Any, /) -> LinOp | None:
-            """Return an object as an operator, on ``executor`` if it is the host's, or None."""
+            """Convert an object to an operator, on ``executor`` if it is the host's, or None."""
 
     class RanksHandler(Protocol):
-        """Groups of the processes of another library."""
+        """Handler of groups of another library's processes."""
 
         def group_of(
             self, process_group: Any, executor: Executor | str | None, reproducible: bool, /
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
             """Return the ranks of a process group as a group."""
 
     class BatchHandler(Protocol):
-        """Arrays with leading axes, which make batches of matrices."""
+        """Handler of arrays with leading axes, which make batches of matrices."""
 
         def is_batch_of(self, format: str, arg: Any, /) -> bool:
             """Return whether a constructor's argument is a batch."""
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
             executor: Executor | str | None = None,
             **options: Any,
         ) -> Any:
-            """Return the batch of an argument in a format."""
+            """Convert an argument to a batch in a format."""
 
     class GraphHandler(MatrixHandler, Protocol):
-        """Graphs and lists of edges."""
+        """Handler of graphs and lists of edges."""
 
         def matrix_of(self, graph: Any, sources: int, /) -> Any:
-            """Return the matrix of a product with a graph, and other operands unchanged."""
+            """Return the matrix of a product with a graph; other operands are unchanged."""
 
     class PatternOfTensors(Protocol):
-        """A pattern in tensors."""
+        """A pattern stored in tensors."""
 
         @property
         def shape(self) -> tuple[int, int]:
@@ -78,17 +78,17 @@ if TYPE_CHECKING:
             """The column of each entry."""
 
     class TensorHandler(MatrixHandler, Protocol):
-        """Tensors of PyTorch: products with gradients."""
+        """Handler of PyTorch tensors: products with gradients."""
 
         @property
         def Pattern(self) -> type:
-            """The class of patterns in tensors."""
+            """The class of patterns stored in tensors."""
 
         def spmm_again(self, A: Any, B: Any, alpha: Any, beta: Any, /) -> Any:
-            """Return ``A @ B`` by the launches of an earlier product, or None."""
+            """Return ``A @ B`` by repeating the launches of an earlier product, or None."""
 
         def spmm_traced(self, A: Any, B: Any, alpha: Any, beta: Any, /) -> Any:
-            """Return ``A @ B`` for PyTorch's compiler, or None."""
+            """Return ``A @ B`` as PyTorch's compiler can trace it, or None."""
 
         def spmm_anew(
             self, A: Any, B: Any, out: Any, alpha: Any, beta: Any, values: Any, kernel: str, /
@@ -98,29 +98,29 @@ if TYPE_CHECKING:
         def sddmm(
             self, A: Any, C: Any, B: Any, /, *, alpha: Any, use_values: bool, kernel: str
         ) -> Any:
-            """Return the products of rows on a pattern."""
+            """Return the inner products of rows at the positions of a pattern."""
 
         def fusedmm(
             self, A: Any, C: Any, B: Any, D: Any, /, *, edge: Any, alpha: Any, use_values: bool,
             kernel: str, return_lse: bool,
         ) -> Any:  # fmt: skip
-            """Return products of rows on a pattern, a function of each, times a dense matrix."""
+            """Return a function of sampled inner products, multiplied by a dense matrix."""
 
         def tensor_of(self, array: Array, /) -> Any:
             """Return a native array as a tensor."""
 
         def numpy_of(self, tensor: Any, /) -> Any:
-            """Return a tensor of the host as an array of NumPy."""
+            """Return a host tensor as a NumPy array."""
 
 
-#: By the function that recognizes an operand, the function that imports its handler.
+#: For each function that recognizes operands of a kind: the function that imports the handler.
 _MATRICES: dict[Callable[[Any], bool], Callable[[], MatrixHandler]] = {}
 _OPERATORS: dict[str, Callable[[], OperatorHandler]] = {}
 _RANKS: dict[str, Callable[[], RanksHandler]] = {}
 _BATCHES: dict[str, Callable[[], BatchHandler]] = {}
 _GRAPHS: dict[str, Callable[[], GraphHandler]] = {}
 _TENSORS: dict[str, Callable[[], TensorHandler]] = {}
-#: The handler of tensors once it is imported: looked up in each product.
+#: The handler of tensors after its import; every product reads it.
 _LOADED: dict[str, TensorHandler] = {}
 
 
@@ -130,7 +130,7 @@ def register_matrices(recognizes: Callable[[Any], bool], load: Callable[[], Matr
     Parameters
     ----------
     recognizes : callable
-        Whether an object is of this kind, by its attributes alone.
+        Returns whether an object is of this kind, by its attributes alone.
     load : callable
         Imports the handler.
     """
@@ -138,7 +138,7 @@ def register_matrices(recognizes: Callable[[Any], bool], load: Callable[[], Matr
 
 
 def matrix_handler(operand: Any) -> MatrixHandler | None:
-    """Return the handler of a sparse matrix of another library, or None."""
+    """Return the handler for a sparse matrix of another library, or None."""
     for recognizes, load in _MATRICES.items():
         if recognizes(operand):
             return load()
@@ -197,7 +197,7 @@ def register_tensors(load: Callable[[], TensorHandler]) -> None:
 
 
 def set_tensor_handler(handler: TensorHandler) -> None:
-    """Note the handler of tensors; its package calls this when it is imported."""
+    """Store the handler of tensors; its package calls this function when it is imported."""
     _LOADED["tensors"] = handler
 
 
@@ -208,5 +208,5 @@ def tensor_handler() -> TensorHandler:
 
 
 def loaded_tensor_handler() -> TensorHandler | None:
-    """Return the handler of tensors, or None if no tensor has been an operand so far."""
+    """Return the handler of tensors, or None if there was no tensor operand so far."""
     return _LOADED.get("tensors")

@@ -1,9 +1,9 @@
-"""The links of the members of a group of executors: totals of sums.
+"""Links between the members of a group of executors, which make totals of sums.
 
-A member of a group runs every operation on its own rows. Where an operation adds up over rows, the
-total over the group stands between its two halves: the *visit* of the elements and the *finish* of
-each column. ``executor.links`` makes the totals; it is None for an executor that is alone, and then
-both halves are one kernel.
+A member of a group runs each operation on its own rows. An operation that sums over rows has two
+halves, with the total over the group between them: the *visit* of the elements and the *finish* of
+each column. ``executor.links`` makes the totals; it is None for an executor outside of groups,
+where one kernel does both halves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .operation import Operation
 
 
-#: A member, and the first and last number of a part of an array.
+#: A part of an array at another member: the member's rank, and the first and last index.
 Part = tuple[int, int, int]
 
 
@@ -36,11 +36,11 @@ class Move(NamedTuple):
     Attributes
     ----------
     arrays : sequence of array
-        Flat arrays of the member, of the same dtypes on all members.
+        Flat arrays of the member, with the same dtypes on all members.
     sends : sequence of (int, int, int)
-        The other member, and the first and last number of its part of every array.
+        The rank of the receiver, and the first and last index of the sent part of every array.
     receives : sequence of (int, int, int)
-        The other member, and where its part is in the results, which have no gaps.
+        The rank of the sender, and the position of its part in the results, which have no gaps.
     """
 
     arrays: Sequence[Array]
@@ -49,32 +49,32 @@ class Move(NamedTuple):
 
 
 class Links(ABC):
-    """Totals over a group, seen by one of its members.
+    """The totals over a group, as one of its members makes them.
 
-    All members call the same methods in the same order, and all get the same bits.
+    All members call the same methods in the same order, and get bitwise equal results.
 
     Attributes
     ----------
     rank, size : int
-        Which member this is, and how many there are.
+        Number of this member, and number of members.
     one_process : bool
-        Whether the members are threads of one process: an object that they hand over is shared.
+        Whether the members are threads of one process; an object that they send is then shared.
     alone : bool
-        Whether this member is the whole group and its own sums are the totals. Operations then run
-        as on an executor without links.
+        Whether this member is the whole group, so that its own sums are the totals. Operations then
+        run as on an executor without links.
     on_device : bool
-        Whether all of it is work on the stream of a device. Otherwise the host takes part, and
-        loops that a device runs by itself are driven by the host instead.
+        Whether all communication is work on a device stream. If not, the host takes part, and it
+        drives loops that a device would otherwise run alone.
     fuses : bool
-        Whether kernels meet the other members: the kernel that finishes a sum makes the total, and
-        :meth:`push` stores rows at other members.
+        Whether kernels communicate with the other members: the kernel that finishes a sum makes the
+        total, and :meth:`push` stores rows at other members.
     graph_runs : bool
-        Whether a graph of the device's, with totals in it, may still run: set by executors.
+        Whether a device graph that contains totals may still run; executors set this.
     reason : str
-        Why the members have no faster links, where that is known.
+        Why the members have no faster links, if that is known.
     block : int
-        Rows of a block with sums that are formed first, at fixed positions of the whole vectors; 0
-        where each member adds up its rows as its executor does.
+        Rows of a block. Partial sums of blocks at fixed positions of the whole vectors are made
+        first. With 0, each member sums its rows in the order of its executor.
     """
 
     rank: int = 0
@@ -88,57 +88,57 @@ class Links(ABC):
     graph_runs: bool = False
 
     def records(self, function: Any) -> bool:
-        """Return whether a function is a method of these links that puts native steps on tapes."""
+        """Return whether a function is a method of these links that records native steps."""
         return False
 
     def run(self, executor: Executor, operation: Operation, arguments: tuple[Any, ...]) -> bool:
-        """Run an operation with the totals of all members in its kernel.
+        """Run an operation whose kernel makes the totals over all members.
 
         Returns
         -------
         bool
-            Whether it ran. If not, the halves of the operation and its totals are run instead.
+            Whether the operation ran. If not, its halves and totals are run separately.
         """
         return False
 
     def record_for(self, operation: Operation, arguments: tuple[Any, ...]) -> Array | None:
-        """Return the memory by which the kernel of an operation meets the other members.
+        """Return the memory by which an operation's kernel communicates with other members.
 
-        None says that its totals are made after the visit of the elements.
+        None means that the totals are made after the visit of the elements.
         """
         return None
 
     def programs(self, operation: Operation, arguments: tuple[Any, ...]) -> Iterable[Any]:
-        """Return the programs of kernels that only members of a group run, for compilers."""
+        """Return the programs of kernels that only groups run, so that they can be compiled."""
         return ()
 
     @abstractmethod
     def sum(self, array: Array) -> None:
-        """Replace a real array of this member by the sum over all members."""
+        """Overwrite a real array of this member with the sum over all members."""
 
     @abstractmethod
     def largest(self, array: Array) -> None:
-        """Replace a real array by the element-wise maximum; NaN where any is NaN."""
+        """Overwrite a real array with the element-wise maximum; NaN where any element is NaN."""
 
     @abstractmethod
     def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
+        """Overwrite a real array with the square root of the sum of squares."""
 
     def all(self, thing: Any) -> list[Any]:
-        """Return the small objects of the host that the members hand over, in order of ranks."""
+        """Return the small host objects that the members pass, in the order of ranks."""
         return [thing]
 
     def alltoall(self, things: Sequence[Any]) -> list[Any]:
-        """Send ``things[r]`` to member ``r``; return the objects sent to this one."""
+        """Send ``things[r]`` to member ``r``; return the objects sent to this member."""
         return [things[0]]
 
     def swap(self, moves: Sequence[Move]) -> list[list[Array]]:
-        """Send parts of arrays to other members, in one message; all members have as many moves.
+        """Send parts of arrays in one message; all members pass the same number of moves.
 
         Returns
         -------
         list of list of array
-            For each move, the parts that the others send to this member of each of its arrays.
+            For each move and each of its arrays: the parts that the other members sent to this one.
         """
         sent: list[Any] = [[None] * len(moves) for _ in range(self.size)]
         for at, move in enumerate(moves):
@@ -154,61 +154,61 @@ class Links(ABC):
         ]
 
     def any(self, answer: bool) -> bool:
-        """Return whether a member says yes."""
+        """Return whether any member answers yes."""
         return any(self.all(bool(answer)))
 
     def gathered(self, blocks: Array) -> Array:
-        """Return the rows of the NumPy arrays of all members, one below the other."""
+        """Return the rows of the NumPy arrays of all members, in the order of ranks."""
         return np.concatenate(self.all(blocks))
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt on all members if one of them was asked to stop."""
+        """Raise KeyboardInterrupt on all members if one of them was interrupted."""
         return None
 
     def await_graph(self) -> None:
-        """Wait for a graph of the device's, where a failed member would make it wait for ever."""
+        """Wait for a device graph that would wait forever if a member failed."""
         return None
 
     def begin_program(self) -> None:
-        """Make ready for a program that the members are about to run."""
+        """Prepare for a program that the members will run."""
         return None
 
     def end_program(self, ended: bool) -> None:
-        """Clear up after a program; ``ended`` says whether all members came to its end."""
+        """Clean up after a program; ``ended`` says whether all members completed it."""
         return None
 
     def guarded(self) -> AbstractContextManager[None]:
-        """Return a context in which the other members hear of it if this one fails."""
+        """Return a context that tells the other members if this one fails."""
         return nullcontext()
 
     def send(self, halo: Any, ghosts: Array, packed: Array) -> None:
-        """Send the packed rows of a vector that other members need; may return before they go.
+        """Send the packed rows of a vector that other members need; may return before arrival.
 
-        :meth:`receive` stores the rows of the others in ``ghosts``.
+        :meth:`receive` stores the rows from the others in ``ghosts``.
         """
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
     def exchange(self, halo: Any, x: Array, ghosts: Array) -> Any:
-        """Return how the kernel of a product does the work of :meth:`push`; all members ask."""
+        """Return how a product's kernel can do :meth:`push` itself; all members call this."""
         raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
 
     def push(self, halo: Any, x: Array, ghosts: Array) -> None:
-        """Store rows of a vector into the ghosts of other members, and wait for the others' rows.
+        """Store rows of a vector in the ghosts of other members, and wait for the rows of others.
 
-        Only links that say :attr:`fuses` have this.
+        Only links with :attr:`fuses` implement this.
         """
         raise NotImplementedError(f"{type(self).__name__} stores no rows at other members")
 
     def pusher(self, halo: Any, x: Array, ghosts: Array) -> Callable[[Array], None]:
-        """Return a function that does the work of :meth:`push` for these arrays; all must ask."""
+        """Return a function that does :meth:`push` for these arrays; all members call this."""
         return partial(self.push, halo, x)
 
     def receive(self, halo: Any, ghosts: Array) -> None:
-        """Wait for the rows that other members sent, and write them."""
+        """Wait for the rows that other members sent, and store them."""
         raise NotImplementedError(f"{type(self).__name__} exchanges no rows of vectors")
 
 
-#: Seconds that a lone member works between two looks for Ctrl-C, about.
+#: Target time in seconds between two checks for Ctrl-C in a group of one member.
 BETWEEN_LOOKS = 0.1
 
 
@@ -218,9 +218,9 @@ def drive_alone(
     limit: int,
     drive: Callable[[Iteration, int], None],
 ) -> None:
-    """Drive an iteration of the one member of a group, in batches.
+    """Drive an iteration on the only member of a group, in batches.
 
-    Ctrl-C reaches the main thread only. The thread of the member looks for it between two batches.
+    Only the main thread receives Ctrl-C. The thread of the member checks for it after each batch.
     """
     assert executor.links is not None
     while limit > 0:
@@ -238,21 +238,21 @@ def drive_alone(
 
 
 def makes_totals(links: Links | None, operation: Operation) -> bool:
-    """Return whether sums of an operation go over other members of a group too."""
+    """Return whether the sums of an operation also go over other members of a group."""
     if links is None or links.alone:
         return False
     return operation.adds_up or bool(operation.totals)
 
 
 def works_alone(executor: Executor) -> bool:
-    """Return whether no other member takes part in the sums of an executor."""
+    """Return whether no other member contributes to the sums of an executor."""
     return executor.links is None or executor.links.alone
 
 
 def run_on_member(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...], kernel: Any
 ) -> None:
-    """Run an operation that adds up over rows on a member of a group."""
+    """Run an operation that sums over rows on a member of a group."""
     assert executor.links is not None
     if executor.links.block:
         first = next(a for p, a in zip(operation.parameters, arguments, strict=True) if p.is_array)
@@ -285,7 +285,7 @@ def run_on_member(
 def finish_on_member(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...], slots: Array
 ) -> None:
-    """Make the totals of sums in slots, and finish every column with them."""
+    """Make the totals of partial sums in slots, and finish every column with them."""
     halves = executor.kernels.find_halves()
     assert halves is not None
     _total(executor, operation, slots)
@@ -295,10 +295,10 @@ def finish_on_member(
 def _run_in_blocks(
     executor: Executor, operation: Operation, arguments: tuple[Any, ...], _: Array
 ) -> None:
-    """Run the reference's kernel on sums of blocks of rows.
+    """Run the reference kernel on sums of blocks of rows.
 
-    The blocks lie at fixed positions of the whole vectors, and their sums are added in their order:
-    so the bits do not depend on the number of members.
+    The blocks are at fixed positions of the whole vectors, and their sums are added in their order.
+    Therefore the bits do not depend on the number of members.
     """
     from .registry import backend
 
@@ -324,7 +324,7 @@ def total_of_terms(links: Links, terms: Array, kind: str) -> Array:
 def _find_changed(
     executor: Executor, operation: Operation, arguments: dict[str, Any], changed: Array
 ) -> None:
-    """Find the columns with sums that an operation will recompute, before it runs."""
+    """Find the columns for which an operation will recompute sums, before it runs."""
     assert operation.changed is not None
     executor.copy_into(changed, operation.changed(arguments).astype(np.uint8))
 
@@ -332,14 +332,14 @@ def _find_changed(
 def _total_of_changed(
     executor: Executor, total: Callable[[Array], None], changed: Array, array: Array
 ) -> None:
-    """Make the totals of the columns that a kernel changed; the others have theirs already."""
+    """Make the totals of the columns that a kernel changed; the other columns keep theirs."""
     made = executor.copy(array)
     total(made)
     executor.copy_into(array, executor.xp.where(changed != 0, made, array))
 
 
 def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tuple[int, int], Any]:
-    """Return the shape and the dtype of the slots of an operation's sums: words, columns."""
+    """Return the shape (words, columns) and the dtype of the slots of an operation's sums."""
     first = next(
         argument
         for parameter, argument in zip(operation.parameters, arguments, strict=True)
@@ -350,7 +350,7 @@ def shape_of_slots(operation: Operation, arguments: tuple[Any, ...]) -> tuple[tu
 
 
 def _words(operation: Operation, pairs: bool) -> list[tuple[str, int]]:
-    """Return the sums in order: the name of the total's function, and their real numbers."""
+    """Return the sums in order: the method that makes each total, and its real numbers."""
     return [
         ("largest" if kind == "largest" else "sum", 2 if kind == "T" and pairs else 1)
         for kind in operation.sums
@@ -358,7 +358,7 @@ def _words(operation: Operation, pairs: bool) -> list[tuple[str, int]]:
 
 
 def _total(executor: Executor, operation: Operation, slots: Array) -> None:
-    """Make the totals; sums that lie side by side are one message."""
+    """Make the totals; adjacent sums with the same kind of total share one message."""
     pairs = slots.shape[0] > len(operation.sums)
     runs: list[tuple[str, int]] = []
     for kind, width in _words(operation, pairs):

@@ -1,9 +1,8 @@
-"""Linear operators: everything that maps vectors.
+"""Linear operators: all objects that map vectors linearly.
 
-A subclass defines the map of a native block (:meth:`LinOp.apply_block`); the methods for users are
-here.
-Sums, products, scalings and transposes of operators are operators again, evaluated when they are
-applied.
+A subclass defines the map of a native block (:meth:`LinOp.apply_block`); this module defines the
+methods for users. Sums, products, scalings and transposes of operators are operators too, evaluated
+when they are applied.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def conjugated(operator: LinOp, /) -> LinOp:
     raise NotImplementedError
 
 
-#: The properties of operators that kernels trust.
+#: The attributes that kernels rely on, so that operators must never change them.
 FACTS = {
     "shape": "make a new operator of that shape",
     "dtype": "A.astype(dtype) is the operator in another dtype",
@@ -88,8 +87,8 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         Rows and columns.
     dtype : numpy.dtype
         The dtype that the operator computes in; vectors of a wider one are computed in the wider.
-    executor : Executor
-        Where it lives and works.
+    Dtype of computations; vectors of a wider dtype are computed in the wider dtype.
+        Executor whose memory holds the operator and which applies it.
     """
 
     HOOKS: ClassVar[Mapping[str, Hook]] = {"apply_block": hook("LinOp", "_apply", "apply_block")}
@@ -100,36 +99,37 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
     dtype: np.dtype[Any]
     executor: Executor
 
-    #: Whether this is a matrix, or made of matrices alone, and so can become one.
+    #: Whether it is a matrix or consists of matrices alone, and so can be converted to a matrix.
     _has_entries: bool = False
 
-    #: Whether its entries are in arrays of its own.
+    #: Whether its entries are stored in arrays of its own.
     _is_matrix: ClassVar[bool] = False
 
-    #: The addition to the class's name in errors about entries: why it has none, and which object
+    #: Text after the class's name in errors about entries: why it has no entries, and which object
     #: has them.
     _no_entries: str = ""
 
-    #: Whether it was made of the host's data without ``executor=``: it has no home, and goes to
-    #: that of an operator that it meets.
+    #: Whether it was made of host data without ``executor=``: it then has no fixed executor, and
+    #: moves to the executor of an operator that it is combined with.
     _follows: bool = False
 
-    #: Whether it has no entries of its own, so that taking it to another executor costs little.
+    #: Whether it has no entries of its own, so that moving it to another executor is cheap.
     _is_light: bool = False
 
-    #: The number of times it was rebuilt from other parts: earlier recordings are out of date.
+    #: Number of times that it was rebuilt from other parts; earlier recordings are then out of
+    #: date.
     _rebuilds: int = 0
 
-    #: Whether replays of a user's operator equal calls; None before the first comparison.
+    #: Whether replays of a user-defined operator equal its calls; None before the first comparison.
     _replays: bool | None = None
 
-    #: The attributes that an operator of this class never changes, and the alternative for each.
+    #: Attributes that operators of this class never change, with the alternative for each.
     _kept: ClassVar[dict[str, str]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, unless the operator never changes it: kernels trust these.
+        """Set an attribute; refuse attributes that must not change because kernels trust them.
 
-        With another shape or dtype an array would be read beyond its end.
+        With a wrong shape or dtype a kernel would read beyond the end of an array.
         """
         if name in self._kept and name in self.__dict__ and not _same(self.__dict__[name], value):
             raise FixedAttribute(
@@ -140,31 +140,31 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
 
     @property
     def local_rows(self) -> int:
-        """The length of this executor's part of the vectors that the operator makes.
+        """The length of this executor's part of the output vectors.
 
-        ``shape`` is that of the whole operator. The two differ where a group of executors shares
-        the operator.
+        ``shape`` is the shape of the whole operator. The lengths differ if a group of executors
+        shares the operator.
         """
         return self.shape[0]
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        """The partition of the rows if a group of executors shares the operator, or None."""
         return None
 
     @property
     def room(self) -> int:
-        """Rows after the end of a vector that applying uses, where the vector has them."""
+        """Rows after the end of a vector that applying uses if the vector has such space."""
         return 0
 
     @property
     def column_partition(self) -> Any:
-        """Who has which rows of the vectors that the operator is applied to, or None."""
+        """The partition of the rows of the input vectors, or None."""
         return self.partition
 
     @property
     def local_columns(self) -> int:
-        """The length of this executor's part of the vectors that the operator is applied to."""
+        """The length of this executor's part of the input vectors."""
         partition, links = self.column_partition, self.executor.links
         if partition is None or links is None:
             return self.shape[1]
@@ -177,9 +177,9 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
     def apply_block(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
         """Set ``y = alpha * op(x) + beta * y`` for native blocks of this operator's dtype.
 
-        A subclass defines this method; solvers and operators call it. ``beta == 0`` must not read
-        ``y``. It checks nothing, and allocates nothing after the first call with a shape. Users
-        call :meth:`apply`.
+        A subclass defines this method; solvers and operators call it. With ``beta == 0`` it must
+        not read ``y``. It does not check arguments, and allocates no memory after the first call
+        with a shape. Users call :meth:`apply`.
 
         Parameters
         ----------
@@ -193,15 +193,16 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         raise NotImplementedError
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Do the same as :meth:`apply_block`, under the name that wollemi's own classes define."""
+        """Implement :meth:`apply_block`; wollemi's own classes define this private name."""
         raise NotImplementedError
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone, so that it can be recorded.
+        """Whether applying consists of executor operations alone, so that it can be recorded.
 
-        A class of another package may define it. Otherwise one call is recorded and replayed to
-        find out, when a solver first asks: the host drives operators that array functions apply.
+        A class of another package may define this property. Otherwise the first question of a
+        solver records one call and compares its replay with a call; the host drives operators that
+        use array functions.
         """
         return self._replays_as_called
 
@@ -215,41 +216,41 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map: a solver's iterations depend on ``x``."""
+        """Whether applying is not a fixed linear map but depends on ``x``, as a solver does."""
         return False
 
     def _savepoint(self) -> Callable[[], None]:
-        """Return a function that takes back an update after this call; nothing by default."""
+        """Return a function that undoes an update made after this call; a no-op by default."""
         return lambda: None
 
     @property
     def _row_factors(self) -> Array | None:
-        """The numbers, shape (n,), that rows are multiplied by; None if more than that is done."""
+        """The row factors, shape (n,), of an operator that only scales rows; otherwise None."""
         return None
 
     def _private(self) -> LinOp:
         """Return this operator with temporaries of its own.
 
-        A recorded iteration goes on using its arrays, even if another caller applies the operator.
+        A recorded iteration keeps its arrays, even if another caller applies the operator.
         """
         return self
 
     @property
     def T(self) -> LinOp:
-        """The transpose; of a class that defines ``H`` alone, it follows from that."""
+        """The transpose; derived from ``H`` if the class defines only that."""
         if self._has_own("H"):
             return conjugated(self.H)
         raise UnsupportedOperation(self._without("transpose"))
 
     @property
     def H(self) -> LinOp:
-        """The conjugate transpose; by default the conjugate of ``T``."""
+        """The conjugate transpose; by default it is the conjugate of ``T``."""
         if self._has_own("T"):
             return conjugated(self.T)
         raise UnsupportedOperation(self._without("conjugate transpose"))
 
     def _has_own(self, name: str) -> bool:
-        """Return whether the class, or a base that wollemi did not write, defines a transpose."""
+        """Return whether the class, or a base outside of wollemi, defines a transpose."""
         definition = next(base for base in type(self).__mro__ if name in vars(base))
         return definition.__module__ not in ("wollemi.core.linop", "wollemi.core.formats.base")
 
@@ -272,9 +273,9 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         """Return this operator computing in ``dtype``; itself if it does already."""
 
     def _multiply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Overwrite ``y`` as :meth:`_apply` does, for users: formats may have more than for loops.
+        """Overwrite ``y`` as :meth:`_apply` does, for users: formats may use faster kernels here.
 
-        Operators of solvers are captured and fused with the next operations; operators of users are
+        Operators in solvers are captured and fused with the next operations; products for users are
         not.
         """
         self._apply(x, y, alpha, beta)
@@ -294,27 +295,27 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         Parameters
         ----------
         x : array, shape (n,) or (n, k)
-            A native array of the executor, or a NumPy array (copied in). An operator without
-            entries of its own that was made without ``executor=`` (an identity, a function) goes
-            to where ``x`` or ``out`` is.
+            A native array of the executor, or a NumPy array, which is copied. An operator without
+            entries of its own that was made without ``executor=`` (an identity, a function) moves
+            to the executor of ``x`` or ``out``.
         out : array, shape (m,) or (m, k), optional
             Overwritten and returned. With ``beta == 0`` it is never read: NaN in it does not
-            survive. Its dtype is that of the result or a wider one, in which everything is then
-            computed.
+            survive. Its dtype must be the dtype of the result or a wider one; everything is then
+            computed in the wider dtype.
         alpha, beta : scalar
             Factors.
 
         Returns
         -------
         array, shape (m,) or (m, k)
-            NumPy if ``x`` was, else native.
+            A NumPy array if ``x`` was one, otherwise a native array.
 
         Raises
         ------
         ShapeMismatch, ExecutorMismatch, UnsupportedDtype
-            If the operands do not fit.
+            If the operands do not fit together.
         InvalidArgument
-            If a factor is no number, or ``out`` nothing that can be written to.
+            If a factor is not a number, or if ``out`` is not writable.
 
         Examples
         --------
@@ -331,7 +332,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         return place.submit("A @ x", self, self._apply_operands, x, out, alpha, beta)
 
     def _apply_operands(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
-        """Do the same as :meth:`apply`, for unchecked operands."""
+        """Implement :meth:`apply` for unchecked operands."""
         alpha, beta = number(alpha, "alpha"), number(beta, "beta")
         if out is None and beta != 0:
             raise InvalidArgument("beta needs an out to scale: pass out= or leave beta at 0")
@@ -339,7 +340,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
             return apply_on_member(self, x, out, alpha, beta)
         if self._follows and self._is_light and (out is not None or type(x) is not np.ndarray):
             place = executor_beside(self.executor, x, out)
-            if place is not None:  # one with entries stays: each product would copy them
+            if place is not None:  # with entries each product would copy
                 return self.to(place).apply(x, out, alpha=alpha, beta=beta)
         executor, (rows, columns) = self.executor, self.shape
         given = native(executor, x, "x")
@@ -356,7 +357,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         return out
 
     def _fast_product(self, x: Array, out: Any) -> Array | None:
-        """Return ``op(x)`` soon, in ``out`` if it is given, or None where there is more to do."""
+        """Return ``op(x)``, in ``out`` if given, by a fast path; None if there is none."""
         if out is not None or self.partition is not None or not fits(self, x):
             return None
         result = self.executor.allocate((self.shape[0], 1), x.dtype)
@@ -393,7 +394,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         target.finish()
 
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray) and other.ndim:  # most often, and soonest told
+        if isinstance(other, np.ndarray) and other.ndim:  # the most frequent case
             return self.apply(other)
         operator = self._beside(other)
         if operator is not None:
@@ -405,14 +406,13 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         return self.apply(other)
 
     def dot(self, other: Any) -> Any:
-        """Return ``op @ other``, or ``op * other`` for a number: SciPy's name of both."""
+        """Return ``op @ other``, or ``op * other`` for a number; SciPy has the same method."""
         return self * other if isinstance(other, Number) else self @ other
 
     def _beside(self, other: Any) -> LinOp | None:
-        """Return ``other`` as an operator that can meet this one, or None if it is none.
+        """Return ``other`` as an operator to combine with this one, or None if it is none.
 
-        Sparse matrices of other libraries are accepted too: host matrices are copied to this
-        executor.
+        Sparse matrices of other libraries are accepted: host matrices are copied to this executor.
         """
         if isinstance(other, ArrayProtocol):  # a sparse vector has one dimension
             return other if isinstance(other, LinOp) else None
@@ -443,7 +443,7 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
         operator = self._beside(other)
         if operator is not None:
             return self._plus(operator)
-        return self if _is_zero(other) else self._no_sum(other)  # zero: as sum() begins
+        return self if _is_zero(other) else self._no_sum(other)  # sum() begins with zero
 
     __radd__ = __add__
 
@@ -538,21 +538,21 @@ class LinOp(Hooked, Described, ArrayProtocol, metaclass=OperatorType):
             rmatmat=self.rmatmat,
         )
 
-    # SciPy recognizes operators by these names.
+    # SciPy identifies operators by these names.
     def matvec(self, x: Any) -> Any:
-        """Return ``op @ x``, for ``scipy.sparse.linalg``; of each vector of shape ``(..., n)``."""
+        """Return ``op @ x`` for ``scipy.sparse.linalg``, for each vector ``(..., n)``."""
         return over_vectors(self.apply, x, self.shape[1])
 
     def rmatvec(self, x: Any) -> Any:
-        """Return ``op.H @ x``, for ``scipy.sparse.linalg``; of each vector ``(..., m)``."""
+        """Return ``op.H @ x`` for ``scipy.sparse.linalg``, for each vector ``(..., m)``."""
         return over_vectors(self.H.apply, x, self.shape[0])
 
     def matmat(self, x: Any) -> Any:
-        """Return ``op @ x`` of blocks ``(..., n, k)``, for ``scipy.sparse.linalg``."""
+        """Return ``op @ x`` for blocks ``(..., n, k)``, for ``scipy.sparse.linalg``."""
         return over_blocks(self.apply, x, self.shape[1])
 
     def rmatmat(self, x: Any) -> Any:
-        """Return ``op.H @ x`` of blocks ``(..., m, k)``, for ``scipy.sparse.linalg``."""
+        """Return ``op.H @ x`` for blocks ``(..., m, k)``, for ``scipy.sparse.linalg``."""
         return over_blocks(self.H.apply, x, self.shape[0])
 
 
@@ -561,7 +561,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _is_zero(other: object) -> bool:
-    """Return whether an operand is the number 0, or NumPy's array of 0 without dimensions."""
+    """Return whether an operand is the number 0, or a zero-dimensional NumPy array of 0."""
     is_number = isinstance(other, (int, float, complex, np.number)) or (
         isinstance(other, np.ndarray) and other.ndim == 0
     )

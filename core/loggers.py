@@ -1,4 +1,4 @@
-"""Watching a solve: a narrating stream, the numbers, or its copies and products."""
+"""Loggers of a solve: a text stream, residual norms, or counts of copies and products."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a solve stands.
+    """The state of a solve at one iteration.
 
     Attributes
     ----------
     solver, executor : str
-        The solver and its executor.
+        Names of the solver and its executor.
     iteration : int
-        Iterations done.
+        Number of completed iterations.
     limit : int
-        Iterations at most.
+        Maximum number of iterations.
     norm, threshold : array, shape (k,)
-        Residual norms of the iteration, and their thresholds.
+        Residual norms as the iteration computes them, and their thresholds.
     running : int
-        Columns that are still running.
+        Number of columns that still run.
     true_norm : array, shape (k,), or None
-        Norms of ``b - A x`` where they were computed: at the start, where a cycle was verified,
-        and wherever a logger looks that has ``true_residual``.
+        Norms of ``b - A x`` if they were computed: at the start, after the check of a cycle, and at
+        each call of a logger with ``true_residual``.
     """
 
     solver: str
@@ -50,23 +50,25 @@ class Snapshot:
 
 
 class Logger:
-    """Something that watches a solve; every method may be left out.
+    """A watcher of a solve; subclasses override only the methods that they need.
 
     Attributes
     ----------
     every : int
-        Iterations between two calls of :meth:`iteration`. In between the executor runs alone.
+        Iterations between two calls of :meth:`iteration`. The executor runs the iterations in
+        between without the host.
     true_residual : bool
         Whether the true residual is computed for each call of :meth:`iteration`, which costs a
-        product with ``A``. Solvers that have no iterate between cycles (GMRES) have it at their
-        ends alone.
+        product with ``A``. Solvers without an iterate inside their cycles (GMRES) compute it only
+        at the ends of cycles.
 
     Notes
     -----
-    Unused events cost nothing. A logger with a method :meth:`applied` of its own has the host drive
-    the iterations one operation at a time, as a profiler does, because operations of a recording
-    cannot be counted. One with :meth:`copied` or :meth:`allocated` receives the executor's copies
-    and allocations while the solve runs; outside of solves there is :func:`watch`.
+    Unused events cost nothing. With a logger that overrides :meth:`applied` the host drives the
+    iterations one operation at a time, as with a profiler, because the operations of a recording
+    cannot be counted. A logger that overrides :meth:`copied` or :meth:`allocated` receives the
+    executor's copies and allocations during the solve; :func:`watch` reports them outside of
+    solves.
 
     Examples
     --------
@@ -90,25 +92,25 @@ class Logger:
         return f"<{type(self).__name__} every={self.every}{true}>"
 
     def start(self, snapshot: Snapshot) -> None:
-        """See the initial residual."""
+        """Receive the initial residual."""
 
     def iteration(self, snapshot: Snapshot) -> None:
-        """See where the solve stands."""
+        """Receive the state of the solve."""
 
     def verified(self, snapshot: Snapshot) -> None:
         """Receive the true residual at the end of a cycle, and the residual of the iteration."""
 
     def applied(self, application: Application) -> None:
-        """See a product with ``A`` or ``M``."""
+        """Receive a product with ``A`` or ``M``."""
 
     def copied(self, copy: Copy) -> None:
-        """See a copy of an array."""
+        """Receive a copy of an array."""
 
     def allocated(self, allocation: Allocation) -> None:
-        """See an array being allocated."""
+        """Receive an allocation of an array."""
 
     def finish(self, result: Result) -> None:
-        """See the outcome."""
+        """Receive the result."""
 
 
 def checked_loggers(loggers: Any) -> list[Logger]:
@@ -117,9 +119,9 @@ def checked_loggers(loggers: Any) -> list[Logger]:
     Raises
     ------
     InvalidArgument
-        If they are no sequence, or one of them does not say when it wants to look.
+        If ``loggers`` is not a sequence, or if an element lacks ``every``.
     """
-    if type(loggers) is tuple and not loggers:  # mostly there are none
+    if type(loggers) is tuple and not loggers:  # the most frequent case
         return []
     if not isinstance(loggers, Iterable):
         raise InvalidArgument(f"loggers: expected a sequence of them, got {loggers!r}")
@@ -135,10 +137,10 @@ def checked_loggers(loggers: Any) -> list[Logger]:
 
 
 class History(Logger):
-    """Keeps a snapshot every ``every`` iterations.
+    """Stores a snapshot every ``every`` iterations.
 
-    ``Result.residuals`` has the norm of every iteration without this; a history outlives several
-    solves.
+    ``Result.residuals`` has the norm of every iteration without a logger; a history can span
+    several solves.
     """
 
     def __init__(self, every: int = 1, true_residual: bool = False) -> None:
@@ -149,28 +151,28 @@ class History(Logger):
         return f"{super().__repr__()[:-1]}: {counted(len(self.snapshots), 'snapshot')}>"
 
     def start(self, snapshot: Snapshot) -> None:
-        """See the initial residual."""
+        """Store the initial residual."""
         self.snapshots.append(snapshot)
 
     def iteration(self, snapshot: Snapshot) -> None:
-        """See where the solve stands."""
+        """Store the state of the solve."""
         self.snapshots.append(snapshot)
 
 
 class Counts(Logger):
     """Counts products, copies and allocations.
 
-    The solve is driven from the host for it, one operation at a time.
+    The host drives the solve one operation at a time to count them.
 
     Attributes
     ----------
     applications : Counter
-        Products by operator, ``"A"`` and ``"M"``, of least squares ``"AH"``, and of methods with
-        transposed products ``"A_T"`` and ``"M_T"``.
+        Products by operator: ``"A"`` and ``"M"``, for least squares also ``"AH"``, and for methods
+        with transposed products also ``"A_T"`` and ``"M_T"``.
     copies, copied_bytes : Counter
-        Copies and their bytes by direction, a pair of names such as ``("host", "cuda:0")``.
+        Number and bytes of copies by direction, a pair of names such as ``("host", "cuda:0")``.
     allocations, allocated_bytes : int
-        Arrays that were allocated, and their bytes.
+        Number of allocated arrays, and their bytes.
 
     Examples
     --------
@@ -214,16 +216,16 @@ class Counts(Logger):
 
 
 class Stream(Logger):
-    """Narrates a solve, a line every ``every`` iterations.
+    """Writes the progress of a solve, one line every ``every`` iterations.
 
     Parameters
     ----------
     stream : file, optional
-        Where to; standard error by default.
+        The output; standard error by default.
     every : int
         Iterations between two lines.
     true_residual : bool
-        Whether lines have the true residual besides the recurrence's.
+        Whether lines contain the true residual in addition to the recurrence's.
     """
 
     def __init__(
@@ -236,14 +238,14 @@ class Stream(Logger):
         print(line, file=self._stream or sys.stderr)
 
     def start(self, snapshot: Snapshot) -> None:
-        """See the initial residual."""
+        """Write the initial residual."""
         self._say(
             f"{snapshot.solver} on {snapshot.executor}: {snapshot.norm.size} right-hand side(s), "
             f"residual norm {snapshot.norm.max(initial=0.0):.3e}"
         )
 
     def iteration(self, snapshot: Snapshot) -> None:
-        """See where the solve stands."""
+        """Write the state of the solve."""
         self._say(
             f"  iteration {snapshot.iteration}: residual norm "
             f"{snapshot.norm.max(initial=0.0):.3e}{self._true(snapshot)}, "
@@ -251,7 +253,7 @@ class Stream(Logger):
         )
 
     def verified(self, snapshot: Snapshot) -> None:
-        """See the true residual."""
+        """Write the true residual."""
         if self.true_residual:
             self._say(f"  iteration {snapshot.iteration}: cycle ended{self._true(snapshot)}")
 
@@ -262,5 +264,5 @@ class Stream(Logger):
         return f", true residual norm {snapshot.true_norm.max(initial=0.0):.3e}"
 
     def finish(self, result: Result) -> None:
-        """See the outcome."""
+        """Write the outcome."""
         self._say(f"{result!r}")

@@ -1,4 +1,4 @@
-"""When sums of single precision are made in double."""
+"""The rule that computes long sums of single-precision terms in double precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from .small_values import as_dtype
 if TYPE_CHECKING:
     from .executor import Array, Executor
 
-#: Terms above which a sum of single precision is made in double. Added up one after the other, ones
-#: stop at 2^24, and the rounding errors of as many equal terms reach 2e-4.
+#: Sums of more single-precision terms than this are computed in double precision. In sequential
+#: summation, a sum of ones stops at 2^24, and the rounding errors of that many equal terms reach
+#: 2e-4.
 LONG = 4096
 
 
 def in_double_if_long(executor: Executor, array: Array) -> Array:
-    """Return more than :data:`LONG` numbers of single precision in double; others as they are."""
+    """Return single-precision arrays with more than :data:`LONG` terms in double precision."""
     wide = double_dtype(array.dtype)
     if array.dtype == wide or array.size <= LONG or not executor.has_double:
         return array
@@ -27,14 +28,14 @@ def in_double_if_long(executor: Executor, array: Array) -> Array:
 
 
 def has_long_row(indptr: Array) -> bool:
-    """Return whether a row that ``indptr`` delimits has more than :data:`LONG` entries."""
+    """Return whether a row, delimited by ``indptr``, has more than :data:`LONG` entries."""
     if indptr.size < 2:
         return False
     return int((indptr[1:] - indptr[:-1]).max()) > LONG
 
 
 def rounded_to(executor: Executor, array: Array, dtype: DTypeLike) -> Array:
-    """Return sums in the dtype of their terms; a sum beyond its range is infinite."""
+    """Return sums in the dtype of their terms; sums out of its range become infinite."""
     if array.dtype == dtype:
         return array
     with np.errstate(over="ignore"):

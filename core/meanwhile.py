@@ -1,7 +1,7 @@
-"""Imports while a device begins: its driver works without Python's lock for a quarter of a second.
+"""Imports during the start of a device: for 0.25 s its driver works without Python's lock.
 
-A first ``wl.solve`` imports a hundred modules, which takes 0.1 s. On a GPU that costs no time if
-they are imported while the driver makes the context of the process.
+The first ``wl.solve`` imports a hundred modules, which takes 0.1 s. On a GPU this costs no time if
+they are imported while the driver creates the context of the process.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 
-#: Modules of a first solve, by their full names; the package's own file adds them.
+#: Full names of the modules that a first solve imports; the package's ``__init__`` adds them.
 MODULES: list[str] = []
 
-#: Seconds to wait for them at most: the block may have the lock of a module of the thread.
+#: Maximum wait for the imports in seconds: the block may hold the import lock that a module needs.
 LIMIT = 1.0
 
 
 @contextmanager
 def imported_meanwhile(*others: str) -> Iterator[None]:
-    """Import :data:`MODULES` and others in a thread while a block runs; wait for them at its end.
+    """Import :data:`MODULES` and others in a thread while a block runs; join it at the end.
 
-    The block should import nothing, and leave Python's lock to the thread.
+    The block should import nothing, and release Python's lock to the thread.
     """
     missing = [name for name in (*MODULES, *others) if name not in sys.modules]
     if not missing:
@@ -39,5 +39,5 @@ def imported_meanwhile(*others: str) -> Iterator[None]:
 
 def _import(names: list[str]) -> None:
     for name in names:
-        with suppress(Exception):  # raised again where the module is used
+        with suppress(Exception):  # an import at the first use raises it again
             import_module(name)

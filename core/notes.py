@@ -7,14 +7,14 @@ from enum import Enum, auto
 
 
 class Topic(Enum):
-    """The topic of a note on which code depends."""
+    """Topics of notes that code depends on."""
 
     FIRST_CHOICE = auto()  #: why the first method was chosen
     SHORTEST = auto()  #: that x is the shortest solution, or least squares solution
     LONGER = auto()  #: that x is one of many solutions and perhaps not the shortest
     ERROR = auto()  #: that x may have a large error
     ASYMMETRY = auto()  #: that A differs a little from its conjugate transpose
-    REMEDY = auto()  #: a quicker way to the same result
+    REMEDY = auto()  #: that a faster way leads to the same result
 
 
 class Note(str):
@@ -46,10 +46,10 @@ class Note(str):
 
 
 def is_about(note: str, *topics: Topic) -> bool:
-    """Return whether a note has one of these topics."""
+    """Return whether the topic of a note is one of these."""
     return isinstance(note, Note) and note.topic in topics
 
 
 def without(notes: Iterable[str], topic: Topic) -> list[str]:
-    """Return the notes that do not have this topic."""
+    """Return the notes without the notes of one topic."""
     return [note for note in notes if not is_about(note, topic)]

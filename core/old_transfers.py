@@ -1,4 +1,4 @@
-"""Names that copies of executors had before there were transfers; they work and warn."""
+"""Deprecated methods of executors for copies; :class:`Transfer` replaces them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OldTransfers:
 
     @_old("overwrite_together", "Executor.transfer(written=arrays).write(*values)")
     def overwrite_together(self: Any, *pairs: tuple[Array, np.ndarray]) -> None:
-        """Overwrite contiguous arrays with small ones of the host."""
+        """Overwrite contiguous arrays with small host arrays."""
         self.transfer(written=[target for target, _ in pairs]).write(*(s for _, s in pairs))
 
     @_old("to_host_together", "Executor.transfer(*arrays).read()")
@@ -39,13 +39,13 @@ class OldTransfers:
 
     @_old("to_host_later", "Executor.transfer(array).ask()")
     def to_host_later(self: Any, array: Array) -> Callable[[], np.ndarray]:
-        """Start ``to_host``; return the function that waits for its result."""
+        """Start ``to_host``; return a function that waits for the result."""
         wait = self.transfer(array).ask()
         return lambda: wait()[0]
 
     @_old("exchange", "Executor.transfer(*read, written=written)")
     def exchange(self: Any, written: Sequence[Array], read: Sequence[Array]) -> Transfer:
-        """Return the argument of ``write`` and ``read``.
+        """Return a transfer, the argument of ``write`` and ``read``.
 
         Parameters
         ----------
@@ -56,10 +56,10 @@ class OldTransfers:
 
     @_old("write", "Transfer.write()")
     def write(self: Any, exchange: Transfer) -> None:
-        """Overwrite the arrays of an exchange with its values for them."""
+        """Overwrite the written arrays of a transfer with its values."""
         exchange.write()
 
     @_old("read", "Transfer.peek()")
     def read(self: Any, exchange: Transfer) -> list[np.ndarray]:
-        """Return the arrays that an exchange reads."""
+        """Return the arrays that a transfer reads."""
         return exchange.peek()

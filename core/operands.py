@@ -1,8 +1,7 @@
-"""Vectors and blocks of vectors at the public edge.
+"""Conversions of vectors and blocks at the public interface.
 
-Inside, every vector is a native block of shape ``(n, k)`` with adjacent columns and any distance
-between rows. This module converts arguments of users to blocks, and results to the shape of the
-arguments.
+Internally every vector is a native block of shape ``(n, k)`` with adjacent columns and any row
+stride. This module converts users' arguments to blocks, and results to the shape of the arguments.
 """
 
 from __future__ import annotations
@@ -41,24 +40,24 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
     from .linop import LinOp
 
-# DLPack's device types, for naming where a foreign array lives.
+# DLPack device types, from which messages derive the location of another library's array.
 _DLPACK_CPU = 1
 _HOST = "the host"
 _DLPACK_DEVICES = {1: _HOST, 2: "cuda", 3: _HOST, 10: "hip", 13: "cuda", 14: "dpcpp"}
 
 
 def is_host(array: object) -> bool:
-    """Return whether ``array`` has no home: NumPy, a sequence, or another library's CPU array.
+    """Return whether ``array`` is on the host: NumPy, a sequence, or another library's CPU array.
 
     Raises
     ------
     InvalidArgument
-        If the array has no memory that other libraries can read.
+        If other libraries cannot read the array's memory.
     """
     if isinstance(array, (np.ndarray, np.generic, list, tuple)):
         return True
     device = getattr(array, "__dlpack_device__", None)
-    if device is None:  # columns of pandas and the like; operators are no arrays
+    if device is None:  # such as pandas columns; operators are no arrays
         return hasattr(array, "__array__") and not hasattr(array, "matvec")
     try:
         return bool(device()[0] == _DLPACK_CPU)
@@ -70,7 +69,7 @@ def is_host(array: object) -> bool:
 
 
 def is_array(array: object) -> bool:
-    """Return whether ``array`` is a number, a sequence of them, or some library's array."""
+    """Return whether ``array`` is a number, a sequence of numbers, or any library's array."""
     return isinstance(array, (np.ndarray, list, tuple, Number)) or any(
         hasattr(array, name)
         for name in ("__array__", "__dlpack_device__", "__cuda_array_interface__")
@@ -78,7 +77,7 @@ def is_array(array: object) -> bool:
 
 
 def home(array: object) -> str:
-    """Return the name of the executor that an array's memory belongs to, "" for the host's.
+    """Return the name of the executor that owns an array's memory, or "" for the host.
 
     Examples
     --------
@@ -96,9 +95,9 @@ def home(array: object) -> str:
 
 
 def executor_beside(executor: Executor, *arrays: object) -> Executor | None:
-    """Return where the first array of another device lives, or None if there is none.
+    """Return the executor of the first array on another device, or None if there is none.
 
-    So it is for an array of a device that no executor here works on.
+    It is also None if no executor here works on the device of the array.
     """
     for array in arrays:
         name = "" if executor.owns(array) else home(array)
@@ -109,22 +108,22 @@ def executor_beside(executor: Executor, *arrays: object) -> Executor | None:
 
 
 def native(executor: Executor, array: object, label: str) -> Array:
-    """Return ``array`` as a native array of ``executor``; the host's are copied in.
+    """Return ``array`` as a native array of ``executor``; host arrays are copied.
 
     Raises
     ------
     InvalidArgument
-        If it is no array.
+        If ``array`` is not an array.
     NoNumbers
-        If it holds no numbers.
+        If its elements are not numbers.
     ExecutorMismatch
-        If it lives on another device.
+        If it is on another device.
     """
     if executor.owns(array):
         made = plain(array, label)
         if made.dtype.kind not in NUMBER_KINDS and not is_narrow(made.dtype):
             raise no_numbers(made, label)
-        # a subclass may be native here
+        # An instance of a subclass may be native here.
         return made if made is array or executor.owns(made) else array
     array = untracked(array, label)
     if is_host(array):
@@ -142,7 +141,7 @@ def native(executor: Executor, array: object, label: str) -> Array:
 
 
 def _as_array(array: object) -> str:
-    """Return the words on how to make an array of an operand that is none, or nothing."""
+    """Return the hint of an error on how to convert an operand to an array, or ""."""
     if isinstance(array, (str, PathLike)):
         return (
             f"; {str(array)!r} is no array: wl.read(file) reads a matrix, and "
@@ -157,19 +156,19 @@ def _as_array(array: object) -> str:
 
 
 def aligned(executor: Executor, array: Array) -> Array:
-    """Return an array of the executor's device, or a copy if it is not aligned for kernels."""
+    """Return an array of the executor's device, or an aligned copy if kernels need it."""
     return array if executor.owns(array) else executor.copy(array)
 
 
 def native_in_place(executor: Executor, array: object, label: str) -> Array:
-    """Return an array of the executor's device as a native one that shares its memory.
+    """Return an array on the executor's device as a native array that shares its memory.
 
     Raises
     ------
     InvalidArgument
-        If kernels cannot write to it: its elements are not aligned.
+        If kernels cannot write to the array because its elements are not aligned.
     ExecutorMismatch
-        If it lives on another device.
+        If it is on another device.
     """
     if executor.owns(array):
         return array
@@ -196,12 +195,13 @@ def _adopted(executor: Executor, array: Any, label: str) -> Array:
 def new_values(
     executor: Executor, data: object, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str
 ) -> Array:
-    """Return the array of an update of values, native and of the shape and kind that fit.
+    """Return the array of a value update as a native array with the required shape and kind.
 
     Raises
     ------
     InvalidMatrix
-        If the shape differs, or complex values were to become real, or fractions integers.
+        If the shape differs, if complex values would become real, or if fractions would become
+        integers.
     """
     values = native(executor, data, "data")
     if tuple(values.shape) != shape:
@@ -219,17 +219,17 @@ def new_values(
 
 
 def no_numbers(array: Array, label: str) -> NoNumbers:
-    """Return the error of an array of texts, dates, objects or records."""
+    """Return the error for an array of texts, dates, objects or records."""
     return NoNumbers(
         f"{label}: expected numbers, got an array of dtype {array.dtype}, which is not supported"
     )
 
 
 def fits(operator: LinOp, x: object) -> bool:
-    """Return whether the kernels of an operator read ``x`` as it is, a vector of NumPy's.
+    """Return whether kernels of an operator can read the NumPy vector ``x`` without conversion.
 
-    So it is most often, and a product of a small matrix takes less than looking at its operands
-    one after the other.
+    This is the most frequent case, and the product of a small matrix takes less time than separate
+    checks of its operands.
     """
     return (
         type(x) is np.ndarray
@@ -242,17 +242,17 @@ def fits(operator: LinOp, x: object) -> bool:
 
 
 def may_overlap(a: Array, b: Array) -> bool:
-    """Return whether two arrays may share memory, which only arrays of NumPy can tell."""
+    """Return whether two arrays may share memory; only NumPy arrays can be tested."""
     if a is b:
         return True
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)
 
 
 def plain(array: Any, label: str) -> Any:
-    """Return an array of NumPy's subclasses as one of NumPy's; others as they are.
+    """Return an instance of a NumPy subclass as a NumPy array; other arrays are unchanged.
 
-    A subclass computes in its own way: ``numpy.matrix`` has two dimensions always, and masked
-    arrays leave elements out, which kernels of compiled executors know nothing of.
+    Subclasses have their own arithmetic, which compiled kernels do not implement: ``numpy.matrix``
+    always has two dimensions, and masked arrays leave out elements.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def _as_numpy(array: Any, label: str) -> np.ndarray[Any, Any]:
         return np.asarray(array)
     # sequences of different lengths; arrays that refuse to be shared
     except (ValueError, BufferError, RuntimeError) as error:
-        # of DLPack, for bfloat16 and narrower: which error it is depends on NumPy's version
+        # DLPack raises one of these for bfloat16 and narrower types, depending on NumPy's version.
         narrow = isinstance(error, RuntimeError) or "nsupported dtype" in str(error)
         if not narrow:
             raise InvalidArgument(f"{label}: not an array of numbers: {error}") from None
@@ -289,7 +289,7 @@ def _as_numpy(array: Any, label: str) -> np.ndarray[Any, Any]:
 def as_block(executor: Executor, array: object, rows: int, label: str) -> Array:
     """Return ``array`` of shape ``(rows,)`` or ``(rows, k)`` as a native ``(rows, k)`` block.
 
-    No copy is made of a native array unless its columns are not neighbours.
+    A native array is copied only if its columns are not adjacent.
     """
     return block_of(executor, native(executor, array, label), rows, label)
 
@@ -297,7 +297,7 @@ def as_block(executor: Executor, array: object, rows: int, label: str) -> Array:
 def block_of(
     executor: Executor, block: Array, rows: int, label: str, beside: DTypeLike = np.float64
 ) -> Array:
-    """Return a native array as :func:`as_block` does; integers as they are beside a dtype."""
+    """Return a native array as :func:`as_block` does; integers are converted for ``beside``."""
     dimensions = block.ndim
     if dimensions not in (1, 2) or block.shape[0] != rows:
         raise ShapeMismatch(
@@ -313,21 +313,21 @@ def block_of(
 
 
 def as_column(array: Array) -> Array:
-    """Return a view of ``array`` that has two dimensions: a vector is a column."""
+    """Return a two-dimensional view of ``array``: a vector becomes a column."""
     if array.ndim != 1:
         return array
-    if array.strides[0] == array.itemsize:  # half the time of an index in CuPy
+    if array.strides[0] == array.itemsize:  # twice as fast as indexing in CuPy
         return array.reshape(array.shape[0], 1)
     return array[:, None]
 
 
 def as_batch(array: Array) -> Array:
-    """Return a view of ``array`` as a batch of one; an index would take CuPy twice as long."""
+    """Return a view of ``array`` as a batch of one; CuPy's indexing takes twice as long."""
     return array.reshape((1, *array.shape))
 
 
 def has_block_layout(block: Array) -> bool:
-    """Return whether kernels can take ``block``: adjacent columns, rows not overlapping."""
+    """Return whether kernels accept ``block``: adjacent columns, rows that do not overlap."""
     rows, columns = block.shape
     item = block.dtype.itemsize
     if rows == 0 or columns == 0:
@@ -338,28 +338,28 @@ def has_block_layout(block: Array) -> bool:
 
 
 class OutputTarget:
-    """The array that a user wants a result in, as kernels take it.
+    """A user's output array, in a form that kernels can write.
 
     Parameters
     ----------
     executor : Executor
-        Where the result is computed.
+        The executor that computes the result.
     out : array
-        The user's array: a native array of the executor, an array of NumPy, or another library's
-        array that shares its memory through DLPack. Others would be copied, and the result would be
-        lost.
+        The user's array: a native array of the executor, a NumPy array, or another library's array
+        that shares its memory through DLPack. Any other array would have to be copied, and the
+        result would be lost.
     shape : tuple of int
-        Of the result.
+        Shape of the result.
 
     Attributes
     ----------
     array : native array
-        ``out`` itself, or a copy on the executor; its dtype is one of NumPy's in any case.
+        ``out`` itself, or a copy on the executor; its dtype is always one of NumPy's.
 
     Raises
     ------
     InvalidArgument, ShapeMismatch, ExecutorMismatch
-        Before anything is computed.
+        Before any computation.
     """
 
     def __init__(self, executor: Executor, out: Any, shape: tuple[int, ...]) -> None:
@@ -386,12 +386,12 @@ class OutputTarget:
         if host.flags.aligned and host.dtype.isnative and self._executor.owns(host):
             return host
         if host.dtype.hasobject or host.dtype.kind in "SUMm":
-            return host  # devices have no such arrays; who asks for the dtype refuses it
+            return host  # devices have no such dtype; the check of the dtype refuses it
         self._host = host
         return self._executor.from_host(np.require(host, host.dtype.newbyteorder("="), "A"))
 
     def require(self, dtype: np.dtype[Any]) -> None:
-        """Raise InvalidArgument unless a result of ``dtype`` can be written as it is."""
+        """Raise InvalidArgument unless ``out`` can store a result of ``dtype`` unchanged."""
         if self.array.dtype != dtype:
             raise InvalidArgument(
                 f"out: expected dtype {dtype} (that of the result) or one that holds its values, "
@@ -399,7 +399,7 @@ class OutputTarget:
             )
 
     def holding(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of the array, which must hold a result of ``dtype`` without a loss."""
+        """Return the dtype of the array; it must store a result of ``dtype`` without loss."""
         asked: np.dtype[Any] = self.array.dtype
         if asked is dtype:
             return asked
@@ -408,13 +408,13 @@ class OutputTarget:
         return asked
 
     def finish(self) -> None:
-        """Copy the content of ``array`` to the user's array."""
+        """Copy the contents of ``array`` to the user's array."""
         if self._host is not None:
             self._host[...] = self._executor.to_host(self.array)
 
 
 def dimensions(array: Any) -> int:
-    """Return how many dimensions an array or a sequence has."""
+    """Return the number of dimensions of an array or a sequence."""
     found = getattr(array, "ndim", None)
     if isinstance(found, (int, np.integer)):
         return int(found)
@@ -422,7 +422,7 @@ def dimensions(array: Any) -> int:
 
 
 def like(executor: Executor, block: Array, given: object) -> Array:
-    """Return ``block`` with the dimensions of ``given``, as NumPy if that was the host's."""
+    """Return ``block`` with the dimensions of ``given``, as NumPy if that is on the host."""
     one = given.ndim == 1 if type(given) is np.ndarray else dimensions(given) == 1
     if one:
         block = block.reshape(-1) if block.shape[1] == 1 else block[:, 0]
@@ -432,13 +432,13 @@ def like(executor: Executor, block: Array, given: object) -> Array:
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
-    """Return any library's array as NumPy, for checks of a matrix's arrays."""
+    """Return any library's array as NumPy; checks of a matrix's arrays use this."""
     if isinstance(array, np.ndarray):
         host: np.ndarray[Any, Any] = plain(array, "array")
         return host
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
-    if hasattr(array, "asnumpy"):  # ours of SYCL devices, and dpnp's
+    if hasattr(array, "asnumpy"):  # arrays of wollemi on SYCL devices, and of dpnp
         return np.asarray(array.asnumpy())
     if hasattr(array, "detach"):
         return np.asarray(array.detach().cpu().resolve_conj().resolve_neg())

@@ -1,9 +1,9 @@
-"""Operations: the requests to an executor, declared once.
+"""Operations: requests to executors, each declared once.
 
-An operation is a name, a typed signature, one sentence and a cost. Everything that has to
-know all operations is derived from the declarations: the lookup in :meth:`Executor.run`, the C++
-wrappers of the unified kernels, the support matrix, the tests that a backend owes, and the
-profiler's bytes and flops.
+An operation has a name, a typed signature, a summary of one sentence and a cost. All code that
+depends on the set of operations is derived from the declarations: the lookup in
+:meth:`Executor.run`, the C++ wrappers of the unified kernels, the support matrix, the tests that
+each backend must pass, and the profiler's bytes and flops.
 
 A signature is a line such as ::
 
@@ -18,8 +18,8 @@ scalar by value (``int`` for a host integer, ``str`` for a choice by name). ``St
 has values stored in ``S``, ``Csr`` has values of ``T``. The names in brackets are dimensions, the
 same name standing for the same extent; ``nnz`` is that of the first matrix.
 
-This module needs the standard library alone: the build reads the declarations before NumPy is
-there.
+This module needs only the standard library: the build reads the declarations before NumPy is
+installed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from .errors import InvalidArgument
 from .wording import counted
 
 ARRAY_KINDS = frozenset({"T", "R", "L", "S", "I", "u8", "i32", "i64", "f64"})
-#: All types but the matrix formats, which are told by their capital letter.
+#: All scalar and array types of signatures; matrix formats begin with a capital letter instead.
 KINDS = ARRAY_KINDS | {"Status", "int", "str", "float", "bool"}
 INTENTS = frozenset({"in", "out", "inout"})
 VALUE_DTYPE_NAMES = ("float32", "float64", "complex64", "complex128")
-#: ``S`` by ``T``: the storage dtypes of values, besides the dtype of the computation.
+#: The storage dtypes ``S`` of values for each dtype ``T`` of the computation, other than ``T``
+#: itself.
 STORED_UNDER: Mapping[str, tuple[str, ...]] = {
     "float64": ("float32", "float16", "bfloat16"),
     "float32": ("float16", "bfloat16"),
@@ -52,14 +53,15 @@ _PARAMETER = re.compile(r"(\w+):(?:(in|out|inout) )?(\w+)(?:<(S)>)?(?:\[([\w,+]*
 
 @dataclass(frozen=True)
 class Shrunk:
-    """The running columns in which one number has fallen below a part of another.
+    """The running columns in which one number has fallen below a fraction of another number.
 
     Attributes
     ----------
     after, before : str
-        The arguments with these real numbers of each column; ``status`` says which columns run.
+        The arguments that hold these real numbers of each column; ``status`` has the running
+        columns.
     part : float
-        The factor of ``before``.
+        The fraction, which multiplies ``before``.
     """
 
     after: str
@@ -67,7 +69,7 @@ class Shrunk:
     part: float
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
-        """Return which columns these are, as an array of booleans."""
+        """Return an array of booleans that is true for these columns."""
         status, before, after = (arguments[name] for name in ("status", self.before, self.after))
         return (status.stop == 0) & (after < self.part * before)
 
@@ -80,7 +82,7 @@ class Parameter:
     kind: str
     intent: str
     dims: tuple[str, ...]
-    stored: bool = False  #: whether the values of a matrix may be of another dtype than ``T``
+    stored: bool = False  #: whether a matrix may store its values in another dtype than ``T``
 
     @cached_property
     def is_array(self) -> bool:
@@ -89,7 +91,7 @@ class Parameter:
 
     @cached_property
     def is_scalar(self) -> bool:
-        """Whether the argument is a number handed over by value."""
+        """Whether the argument is a number that is passed by value."""
         return not self.dims
 
     @cached_property
@@ -99,24 +101,24 @@ class Parameter:
 
     @cached_property
     def is_matrix(self) -> bool:
-        """Whether the argument is a matrix in some format."""
+        """Whether the argument is a matrix in one of the formats."""
         return bool(self.dims) and not self.is_array and not self.is_status
 
     @cached_property
     def is_block(self) -> bool:
-        """Whether the argument is a block of vectors, with any distance between rows."""
+        """Whether the argument is a block of vectors with any row stride."""
         return self.kind in ("T", "R", "L") and len(self.dims) == 2
 
 
 class Cost(NamedTuple):
-    """The minimal cost of an operation: bytes through memory and floating-point operations."""
+    """The minimum cost of an operation: bytes of memory traffic and floating-point work."""
 
     bytes: int
     flops: int
 
 
 def parse_signature(text: str) -> tuple[Parameter, ...]:
-    """Turn the text of a signature into its parameters."""
+    """Parse the text of a signature into its parameters."""
     parameters = []
     for part in re.split(r",\s*(?=\w+:)", " ".join(text.split())):
         match = _PARAMETER.match(part.replace(": ", ":"))
@@ -141,48 +143,49 @@ def parse_signature(text: str) -> tuple[Parameter, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """Something an executor can be asked to do; compared and hashed by identity.
+    """A request that executors can run; operations compare and hash by identity.
 
     Parameters
     ----------
     name : str
-        Group and verb, ``csr.spmv``.
+        Group and verb, such as ``csr.spmv``.
     parameters : tuple of Parameter
         The arguments in order.
     summary : str
         One sentence with the formula.
     flops : callable
-        Floating-point operations, from the extents of the dimensions and ``nnz``.
+        Returns the floating-point operations from the extents of the dimensions and ``nnz``.
     over : tuple of str, optional
-        For element-wise operations the dimensions of rows and columns: the body is then one
-        functor in ``backends/unified/``.
+        For element-wise operations: the dimensions of rows and columns. The body is then a functor
+        in ``backends/unified/``.
     dtypes : tuple of str
-        The values of ``T``.
+        The allowed dtypes ``T``.
     sums : tuple of str
-        The sums of an element-wise operation over the rows of each column, finished once a column:
-        numbers ``T``, ``R`` or ``i64``, ``largest`` for a real maximum, ``extreme`` for the largest
-        or smallest ``T``.
+        The sums of an element-wise operation over the rows of each column; each is finished once
+        per column. The types are ``T``, ``R`` or ``i64`` for numbers, ``largest`` for a real
+        maximum, and ``extreme`` for the largest or smallest ``T``.
     step : Step, optional
-        The function that an element-wise operation was traced from; if None its functor is written
-        by hand.
+        The function from which an element-wise operation was traced; if None, its functor is
+        hand-written.
     parts : tuple of Operation, optional
-        For a composite operation: its parts in order, with parameters of the same names. An
-        executor without a kernel for it runs them.
+        For a composite operation: its parts in order, with parameters of the same names. Executors
+        without a kernel for the operation run the parts.
     totals : mapping
-        Of an operation that is not element-wise: its outputs that are sums over rows, by name.
-        ``sum`` is a plain one, ``norm`` the root of a sum of squares, ``largest`` a maximum. A
-        group of executors adds up the sums of its members to totals after the operation.
+        For an operation that is not element-wise: its outputs that are sums over rows, by name.
+        ``sum`` is a plain sum, ``norm`` the square root of a sum of squares, ``largest`` a maximum.
+        After the operation a group of executors combines the sums of its members to totals.
     everywhere : callable, optional
-        The kernel of every executor that has none of its own.
+        The kernel of every executor that has no kernel of its own.
     changed : callable, optional
-        For an operation with totals among its inputs: given the arguments by name, before it runs,
-        it returns an array of booleans, the columns with sums that it will recompute. The sums of
-        the others are totals already. GPUs find columns of a :class:`Shrunk` without the host.
+        For an operation with totals among its inputs. Called before the operation with its
+        arguments by name, it returns an array of booleans: the columns for which the operation will
+        recompute sums. The sums of the other columns are totals already. GPUs find the columns of a
+        :class:`Shrunk` without the host.
     functor : str
-        For an element-wise operation of another package: the C++ text of its functor, which every
-        compiled backend compiles at run time.
+        For an element-wise operation of another package: the C++ text of its functor. Every
+        compiled backend compiles it at run time.
     checked : bool
-        Whether each call compares its arguments with the signature, as for declarations of other
+        Whether each call checks its arguments against the signature, as for declarations of other
         packages.
     """
 
@@ -207,32 +210,32 @@ class Operation:
 
     @property
     def group(self) -> str:
-        """The part of the name before the dot; also the name of the file that holds its body."""
+        """The part of the name before the dot; the file with the body has the same name."""
         return self.name.partition(".")[0]
 
     @property
     def symbol(self) -> str:
-        """The name as C++ spells it; a step that is defined anew gets another one."""
+        """The name in C++; each new definition of a step gets a new one."""
         version = f"_{self.step.version}" if self.step is not None and self.step.version else ""
         return self.name.replace(".", "_") + version
 
     @cached_property
     def stores(self) -> Mapping[str, tuple[str, ...]]:
-        """The dtypes of ``S`` besides ``T``, by ``T``; empty if the signature has no ``S``."""
+        """The dtypes ``S`` for each ``T``, other than ``T``; empty if there is no ``S``."""
         if any(p.stored or p.kind == "S" for p in self.parameters):
             return {T: STORED_UNDER[T] for T in self.dtypes if T in STORED_UNDER}
         return {}
 
     @cached_property
     def writes_arguments(self) -> bool:
-        """Whether it writes an argument; other operations return a new object."""
+        """Whether the operation overwrites an argument; others return a new object."""
         return any(p.intent in ("out", "inout") for p in self.parameters)
 
     @cached_property
     def adds_up(self) -> bool:
-        """Whether it adds up values over the rows of vectors, which a group of executors shares.
+        """Whether it sums over the rows of vectors, which the members of a group share.
 
-        Integer counts belong to the rows of one matrix.
+        Integer counts do not qualify: they belong to the rows of one matrix.
         """
         return bool(self.sums) and set(self.sums) <= {"T", "R", "largest"}
 
@@ -242,7 +245,7 @@ class Operation:
         return self.over is not None
 
     def extents(self, arguments: tuple[Any, ...]) -> dict[str, int]:
-        """Bind the signature's dimensions to the shapes of ``arguments``."""
+        """Return the extents of the signature's dimensions, from the shapes of ``arguments``."""
         extents: dict[str, int] = {}
         for parameter, argument in zip(self.parameters, arguments, strict=True):
             if parameter.dims:
@@ -258,7 +261,7 @@ class Operation:
     def cost(self, *arguments: Any) -> Cost:
         """Return the bytes and flops of a call with ``arguments``.
 
-        Each input is read once, each output written once; an argument that is both counts twice.
+        Each input is read once and each output is written once; an ``inout`` argument counts twice.
         """
         if self.cost_of is not None:
             return self.cost_of(*arguments)
@@ -283,8 +286,8 @@ class OperationTable:
     def add(self, operation: Operation, origin: str = "") -> Operation:
         """Add an operation and return it.
 
-        ``origin`` names the place of the definition: a new definition from there, as in a notebook,
-        replaces it; any other operation of the name is refused.
+        ``origin`` names the place of the definition. A new definition from the same place, as in a
+        notebook, replaces the operation; another operation of the same name is refused.
         """
         name = operation.name
         if name in self._operations and not (origin and self._origins.get(name) == origin):
@@ -317,14 +320,14 @@ class OperationTable:
     ) -> Operation:
         """Declare an operation and return it.
 
-        A declaration repeated in the same words, as by a cell of a notebook that runs twice,
-        returns the existing operation.
+        If the declaration is repeated in the same words (for example, when a notebook cell runs
+        twice), the existing operation is returned.
 
         Raises
         ------
         InvalidArgument
-            If the signature is none, another operation has the name, or the text of the functor
-            has no struct for it.
+            If the signature is invalid, if another operation has the name, or if the text of the
+            functor has no struct for it.
         """
         parameters = parse_signature(signature)
         _require_name(name)
@@ -358,9 +361,9 @@ class OperationTable:
 
     @contextmanager
     def locally(self) -> Iterator[None]:
-        """Remove the declarations of a ``with`` block at its end.
+        """Remove declarations made in a ``with`` block at the end of the block.
 
-        For programs that declare operations and go on without them, such as tests.
+        This is for programs that declare operations temporarily, such as tests.
         """
         before = dict(self._operations), dict(self._origins)
         try:
@@ -379,7 +382,7 @@ class OperationTable:
 
 
 def _alike(one: Operation, other: Operation) -> bool:
-    """Return whether two declarations say the same; functions are not compared."""
+    """Return whether two declarations are equal, except for their functions."""
     names = (
         "parameters",
         "summary",
@@ -422,7 +425,7 @@ declare = OPERATIONS.declare
 
 
 class KernelTable:
-    """The kernels of one backend: operation to function.
+    """The kernels of one backend, a function for each operation.
 
     A kernel is called as ``kernel(executor, *arguments)``.
 
@@ -431,7 +434,7 @@ class KernelTable:
     backend : str
         The name of the column in the support matrix.
     parent : KernelTable, optional
-        The table searched next: backends that share kernels share a parent.
+        The table that is searched next: backends that share kernels have a common parent.
     """
 
     def __init__(self, backend: str, parent: KernelTable | None = None) -> None:
@@ -440,11 +443,11 @@ class KernelTable:
         self._kernels: dict[Operation, Callable[..., Any]] = {}
         self._of_steps: Callable[[Operation], Callable[..., Any]] | None = None
         self._of_functors: Callable[[Operation], Callable[..., Any]] | None = None
-        #: Compiles the functor of an operation of another package for the names of a value and an
-        #: index dtype, without a device where the compiler needs none.
+        #: Compiles the functor of another package's operation for a value dtype and an index dtype,
+        #: given by name. It needs no device if the compiler needs none.
         self.compile_functor: Callable[[Operation, str, str], object] | None = None
-        #: The function that visits the elements of a map operation and leaves its sums in slots,
-        #: and the function that finishes each column: called as
+        #: The two halves of map operations with sums: the first visits the elements and leaves its
+        #: sums in slots, the second finishes each column. Both are called as
         #: ``half(executor, operation, slots, arguments)``.
         self.halves: tuple[Callable[..., None], Callable[..., None]] | None = None
 
@@ -453,7 +456,7 @@ class KernelTable:
         return f"<kernels of {self.backend}: {counted(len(self._kernels), 'operation')}{shared}>"
 
     def __call__(self, operation: Operation) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorate a function to be this backend's kernel of ``operation``."""
+        """Decorate a function to register it as this backend's kernel of ``operation``."""
         if not isinstance(operation, Operation):
             raise TypeError(f"a kernel is that of an Operation, not of {operation!r}")
 
@@ -466,14 +469,14 @@ class KernelTable:
     def of_steps(
         self, make: Callable[[Operation], Callable[..., Any]]
     ) -> Callable[[Operation], Callable[..., Any]]:
-        """Decorate a function that makes this backend's kernels of steps of any declaration."""
+        """Decorate a function that makes this backend's kernels of steps."""
         self._of_steps = make
         return make
 
     def of_functors(
         self, make: Callable[[Operation], Callable[..., Any]]
     ) -> Callable[[Operation], Callable[..., Any]]:
-        """Decorate a function that makes this backend's kernels of functors of other packages."""
+        """Decorate a function that makes this backend's kernels of other packages' functors."""
         self._of_functors = make
         return make
 
@@ -484,7 +487,7 @@ class KernelTable:
         return self.halves
 
     def has(self, operation: Operation) -> bool:
-        """Return whether there is a kernel of ``operation``, or of all that it is made of."""
+        """Return whether there is a kernel of ``operation``, or kernels of all its parts."""
         if self.find(operation) is not None:
             return True
         return operation.parts is not None and all(map(self.has, operation.parts))
@@ -493,7 +496,7 @@ class KernelTable:
         """Return the kernel of ``operation``, or None."""
         table = self
         while (kernel := table._kernels.get(operation)) is None and table.parent is not None:
-            table = table.parent  # a call for each table takes the host longer than a launch
+            table = table.parent  # a loop: recursive calls would take longer than a launch
         if kernel is None and operation.everywhere is not None:
             return operation.everywhere
         if kernel is None:

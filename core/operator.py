@@ -1,8 +1,7 @@
-"""A user's own callable as an operator, and everything else as one.
+"""A user's function as an operator, and conversions of other objects to operators.
 
-SciPy's class of operators checks and reshapes the results of its subclasses, and reports mistakes
-by errors of NumPy. Here the same rules hold, and the errors are wollemi's: they name the class and
-its method.
+SciPy's operator class checks and reshapes the results of its subclasses, and reports mistakes as
+NumPy errors. This module applies the same rules, and its errors name the class and its method.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
-#: Functions of an operator: for a vector, for a vector with the adjoint, and for blocks of both.
+#: The functions of an operator: ``matvec``, ``rmatvec``, ``matmat`` and ``rmatmat``.
 Callables: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 class LinearOperator(LinOp):
-    """A user's own callable as an operator.
+    """A user-defined function as an operator.
 
     Parameters
     ----------
@@ -49,28 +48,29 @@ class LinearOperator(LinOp):
     matvec : callable
         Maps a native vector of shape ``(n,)`` to one of shape ``(m,)``.
     rmatvec : callable, optional
-        The conjugate transpose's ``matvec``; without it there is no ``H``.
+        ``matvec`` of the conjugate transpose; without it there is no ``H``.
     matmat, rmatmat : callable, optional
-        The same for blocks of shape ``(n, k)``; by default column by column.
+        The same maps for blocks of shape ``(n, k)``; by default each column is mapped separately.
     dtype : dtype
         The dtype of the result; float64 by default.
     executor : Executor or str, optional
-        Where the callable's arrays live; by default where the operators are that this one meets,
-        and the default executor alone.
+        The executor of the function's arrays. By default it is the executor of the operators that
+        this one is combined with, or the default executor if there are none.
     capture : bool
         Whether recorded loops of solvers call the function without Python. On ``cuda`` the kernels
-        that a Python function launches on the current stream (of CuPy, and of PyTorch) become a
-        part of the loop; the function is first run recorded and unrecorded, and the results must
-        agree. A function with a parameter ``out`` writes there. On ``omp`` ``matvec`` and
-        ``rmatvec`` are compiled functions. Other executors call the function from the host.
+        that a Python function launches on the current stream (by CuPy or PyTorch) become a part of
+        the loop. The function first runs recorded and unrecorded, and both results must agree. A
+        function with a parameter ``out`` writes its result there. On ``omp`` ``matvec`` and
+        ``rmatvec`` must be compiled functions. Other executors call the function from the host.
     data : array of NumPy or int, optional
-        The last argument of compiled functions, by its address.
+        Last argument of compiled functions, passed by its address.
 
     Raises
     ------
     InvalidArgument
-        If ``matvec`` is no function, if a compiled function is known to have another signature,
-        or, when it is applied, if ``capture`` is asked for and the function cannot be recorded.
+        If ``matvec`` is not a function, or if a compiled function is known to have another
+        signature. When the operator is applied: if ``capture`` is requested and the function cannot
+        be recorded.
 
     Notes
     -----
@@ -109,9 +109,10 @@ class LinearOperator(LinOp):
             raise InvalidArgument(f"matvec: expected a callable, got {type(matvec).__name__}")
         self.capture = bool(capture) or self.address is not None
         self.data, self.data_address = data, data_address(data)
-        #: Memory pools of other libraries for temporaries of recorded calls.
+        #: Memory pools of other libraries for the temporaries of recorded calls.
         self.pools: list[Any] = []
-        #: Executors and dtypes for which a recorded call was found to equal a plain one.
+        #: Pairs of executor and dtype for which a recorded call has been verified against a plain
+        #: call.
         self.recordable_on: set[tuple[str, str]] = set()
         self._writes = self.capture and self.address is None and _takes_out(matvec)
         self.dtype = common_dtype(np.float64 if dtype is None else dtype)
@@ -122,12 +123,12 @@ class LinearOperator(LinOp):
         self._matvec, self._rmatvec = matvec, rmatvec
         self._matmat, self._rmatmat = matmat, rmatmat
 
-    #: The operator with the vectors that it maps, if a group shares that operator.
+    #: An operator with the same vectors, if a group shares that operator.
     _like: LinOp | None = None
 
     @property
     def partition(self) -> Any:
-        """Who has which rows, where a group of executors shares the operator; None elsewhere."""
+        """The partition of the rows if a group of executors shares the operator, or None."""
         return None if self._like is None else self._like.partition
 
     @property
@@ -137,7 +138,7 @@ class LinearOperator(LinOp):
 
     @property
     def resident(self) -> bool:
-        """Whether applying is made of executor operations alone."""
+        """Whether applying consists of executor operations alone."""
         return self.capture and self.executor.takes_function(self)
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -147,7 +148,7 @@ class LinearOperator(LinOp):
             self.call(x, y, alpha, beta)
 
     def call(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-        """Set ``y = alpha f(x) + beta y`` by a call of the function from Python."""
+        """Set ``y = alpha f(x) + beta y`` by a call from Python."""
         if self._matmat is not None and x.shape[1] != 1:
             mapped = native(self.executor, self._matmat(x), "the result of matmat")
             if tuple(mapped.shape) != tuple(y.shape):
@@ -207,7 +208,7 @@ class LinearOperator(LinOp):
         Raises
         ------
         UnsupportedOperation
-            If it was made for an executor: the callable was written for the arrays of that one.
+            If it was made for one executor: its function requires that executor's arrays.
         """
         target = executor_by_name(executor)
         if target == self.executor:
@@ -256,14 +257,15 @@ class LinearOperator(LinOp):
 
 
 def _takes_out(function: Any) -> bool:
-    """Return whether a function has a parameter ``out``, for an array that it writes."""
+    """Return whether a function has a parameter ``out`` for the output array."""
     try:
         return "out" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a function of a compiled module
+    except (TypeError, ValueError):  # functions of compiled modules have no signature
         return False
 
 
-#: Modules that reshape the result of a user's method: an error raised there is about its shape.
+#: Modules that reshape the result of a user's method. An error raised there concerns the shape of
+#: the result.
 _WRAPPERS = ("scipy.sparse.linalg._interface", "cupyx.scipy.sparse.linalg._interface")
 
 
@@ -273,25 +275,25 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     Parameters
     ----------
     operator : object
-        A ``scipy.sparse.linalg.LinearOperator``, which gets and gives NumPy arrays, or arrays of
-        its ``xp``, or another object with SciPy's names, which gets and gives native arrays of the
-        executor.
+        A ``scipy.sparse.linalg.LinearOperator``, whose functions map NumPy arrays, or arrays of its
+        ``xp``; or another object with SciPy's method names, whose functions map native arrays of
+        the executor.
     executor : Executor or str, optional
-        Where it is applied; by default the GPU of an operator on CuPy's arrays, and the default
-        executor for others.
+        The executor that applies the operator. By default it is the GPU for an operator on CuPy
+        arrays, and the default executor for others.
 
     Returns
     -------
     LinearOperator
-        If the object has no dtype, that of the result of one application to zeros, as SciPy finds
-        it. Its ``H`` raises UnsupportedOperation when applied if the object has no adjoint.
+        If the object has no dtype, the operator has the dtype of the image of zeros, as in SciPy.
+        If the object has no adjoint, applying ``H`` raises UnsupportedOperation.
 
     Raises
     ------
     InvalidArgument
-        If it has no shape, or a class of SciPy's kind says nowhere how vectors are mapped.
+        If the object has no shape, or if a subclass of SciPy's class defines no map of vectors.
     UnsupportedOperation
-        If it has leading axes: these are several operators.
+        If the object has leading axes, because it then represents several operators.
     """
     if not hasattr(operator, "shape"):
         raise InvalidArgument(
@@ -317,7 +319,7 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
     }
     dtype = getattr(operator, "dtype", None)
     if dtype is not None and on_host:
-        dtype = str(dtype).rpartition(".")[2]  # array libraries have dtypes of their own
+        dtype = str(dtype).rpartition(".")[2]  # array libraries have their own dtypes
     where = get_default_executor() if executor is None else executor_by_name(executor)
     if dtype is None:
         dtype = _found_dtype(methods["matvec"], where, shape[1], on_host)
@@ -325,12 +327,12 @@ def operator_from(operator: Any, executor: Executor | str | None = None) -> Line
 
 
 def _is_of_cupy(xp: Any) -> bool:
-    """Return whether a namespace of arrays is CuPy's, or the one that SciPy wraps around it."""
+    """Return whether an array namespace is CuPy's, or SciPy's wrapper of it."""
     return "cupy" in getattr(xp, "__name__", "").split(".")
 
 
 def _converter(xp: Any) -> Callable[[Array], Any]:
-    """Return the function that makes arrays of a namespace of native ones; None: they are."""
+    """Return the function that converts native arrays to a namespace; None: no conversion."""
     if xp is None:
         return lambda x: x
     if "numpy" in getattr(xp, "__name__", "numpy").split(".")[-2:]:
@@ -349,7 +351,7 @@ def _says_how(operator: Any) -> bool:
     Raises
     ------
     InvalidArgument
-        If it maps neither blocks nor vectors: SciPy's two defaults would call each other.
+        If it maps neither blocks nor vectors: SciPy's two defaults would call each other forever.
     """
     from scipy.sparse.linalg import LinearOperator as SciPys
 
@@ -371,8 +373,8 @@ def _found_dtype(
 ) -> np.dtype[Any]:
     """Return the dtype of the image of zeros.
 
-    SciPy's operators get the narrowest zeros there are, as from SciPy, so that an operator in
-    float32 is one. Other objects get zeros of float64, which they would get from a solver.
+    SciPy's operators get zeros of the narrowest dtype, as in SciPy, so that a float32 operator
+    keeps its dtype. Other objects get float64 zeros, the dtype of solvers.
     """
     if on_host:
         return value_dtype(np.asarray(matvec(np.zeros(columns, np.int8))).dtype)
@@ -381,7 +383,7 @@ def _found_dtype(
 
 
 class _Method:
-    """A method of the operator, with errors of wollemi."""
+    """A method of the user's operator; its mistakes raise wollemi's errors."""
 
     def __init__(self, operator: Any, name: str, convert: Callable[[Array], Any]) -> None:
         self.operator, self.name, self.convert = operator, name, convert
@@ -409,7 +411,7 @@ class _Method:
 
 
 def _raised_by_wrapper(error: Exception) -> bool:
-    """Return whether SciPy's own wrapper raised the error, and not the user's method."""
+    """Return whether SciPy's wrapper, not the user's method, raised the error."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -422,19 +424,19 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     Parameters
     ----------
     operator : LinOp, matrix, ``scipy.sparse.linalg.LinearOperator`` or dense array
-        The object to wrap. A sparse matrix of SciPy, CuPy or PyTorch becomes a
-        :class:`wollemi.Csr`; operators of SciPy get and give NumPy arrays on every executor. They
-        may be subclasses that define ``_matvec`` alone, without a dtype: it is then the dtype of
+        The object to convert. A sparse matrix of SciPy, CuPy or PyTorch becomes a
+        :class:`wollemi.Csr`. SciPy's operators map NumPy arrays on every executor. A subclass of
+        SciPy's class may define ``_matvec`` alone, without a dtype: its dtype is then the dtype of
         the image of zeros.
     executor : Executor or str, optional
-        Where a matrix without a home goes; the default executor by default.
+        The executor for a host matrix; the default executor by default.
 
     Raises
     ------
     UnsupportedDtype
-        For a matrix of 16-bit values.
+        If the matrix has 16-bit values.
     InvalidArgument
-        For an operator without a shape, or one that says nowhere how it maps vectors.
+        If the operator has no shape, or defines no map of vectors.
 
     Examples
     --------
@@ -443,7 +445,7 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
     <Dense 2x2 float64 on reference>
     """
     if isinstance(operator, LinOp):
-        value_dtype(operator.dtype)  # 16-bit matrices are for spmm, sddmm and fusedmm alone
+        value_dtype(operator.dtype)  # only spmm, sddmm and fusedmm support 16-bit matrices
         return computing(operator)
     if getattr(operator, "_is_batch", False):
         raise UnsupportedOperation(
@@ -459,7 +461,7 @@ def as_linop(operator: Any, executor: Executor | str | None = None) -> LinOp:
 
 
 def conversion_notes(given: Any, operator: LinOp) -> list[str]:
-    """Return the note of a solve that converted integers or booleans, or nothing."""
+    """Return a note if a solve converted integers or booleans, otherwise nothing."""
     dtype = getattr(given, "dtype", None)
     if getattr(dtype, "kind", "f") not in "bui" or operator.dtype == dtype:
         return []
@@ -469,7 +471,7 @@ def conversion_notes(given: Any, operator: LinOp) -> list[str]:
 def computing(operator: LinOp) -> LinOp:
     """Return an operator that computes in floating-point numbers.
 
-    A matrix of integers or booleans becomes one of float64, which is stored with it.
+    A matrix of integers or booleans is converted to float64; the copy is stored with it.
     """
     if operator.dtype.kind not in "bi":
         return operator
@@ -478,9 +480,9 @@ def computing(operator: LinOp) -> LinOp:
 
 
 def operator_beside(executor: Executor, other: Any) -> LinOp | None:
-    """Return an object that an operator meets in ``A @ other`` as an operator, or None.
+    """Return ``other`` of ``A @ other`` as an operator, or None if it is none.
 
-    Sparse matrices of the host come to ``executor``; matrices of a device stay there.
+    Host sparse matrices are copied to ``executor``; device matrices stay on their device.
     """
     if hasattr(other, "tocsr") or hasattr(other, "layout"):
         return matrix_beside(executor, other)

@@ -1,4 +1,4 @@
-"""The class of the classes of operators: abstract classes, of which subclasses alone are kinds."""
+"""The metaclass of operator classes: abstract classes without virtual subclasses."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .own_operators import check_class
 class OperatorType(ABCMeta):
     """A class of operators.
 
-    ``isinstance`` asks an abstract class by a call of Python, which looks for classes that were
-    registered as virtual subclasses; a repeated ``wl.solve`` asked twenty times. Operators have no
-    virtual subclasses, so that the question is that of a plain class.
+    For an abstract class, ``isinstance`` is a Python call that also searches for registered virtual
+    subclasses, and a repeated ``wl.solve`` made twenty such calls. Operators have no virtual
+    subclasses, so this metaclass uses the test of plain classes.
     """
 
-    __instancecheck__ = type.__instancecheck__  # a method of Python would cost half of that call
+    __instancecheck__ = type.__instancecheck__  # a Python method would save only half
 
     def __init__(cls, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         if not is_of_wollemi(cls):
-            # Constructors of solvers and preconditioners have errors of their own.
+            # Constructors of solvers and preconditioners check this themselves.
             check_class(cls, constructs=type(cls) is OperatorType)
 
     def register(cls, subclass: type) -> NoReturn:

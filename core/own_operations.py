@@ -1,4 +1,4 @@
-"""Declarations of operations by other packages."""
+"""Declarations of operations in other packages."""
 
 from __future__ import annotations
 
@@ -28,51 +28,51 @@ def declare(
 ) -> Operation:
     """Declare an operation of your own and return it.
 
-    Each call of ``executor.run`` compares its arguments with the signature before a kernel gets
-    them: the number of arguments, the executor, dtypes, extents, and the distances of elements.
+    Each call of ``executor.run`` checks its arguments against the signature before a kernel gets
+    them: the number of arguments, the executor, dtypes, extents and strides.
 
     Parameters
     ----------
     name : str
-        Group and verb, ``"example.shrink"``. The group is the name of your package or module; the
-        groups of wollemi are its own.
+        Group and verb, such as ``"example.shrink"``. The group is the name of your package or
+        module; the groups of wollemi are reserved.
     signature : str
-        The arguments, ``"x: in T[n,k], y: inout T[n,k], t: T"``.
+        The arguments, for example ``"x: in T[n,k], y: inout T[n,k], t: T"``.
     summary : str
         One sentence with the formula.
     flops : callable
-        Returns the floating-point operations of a call from its extents by name.
+        Returns the floating-point operations of a call, given its extents by name.
     over : tuple of str, optional
         For an element-wise operation: the dimensions of its rows and columns.
     cost : callable, optional
-        Returns the :class:`Cost` of a call from its arguments; by default arrays move once.
+        Returns the :class:`Cost` of a call, given its arguments. By default each array moves once.
     dtypes : tuple of str
-        The names of the dtypes of ``T``.
+        Names of the dtypes that ``T`` may be.
     sums : tuple of str
         The types of the sums of an element-wise operation over the rows of a column: ``T``, ``R``,
         ``i64``, ``largest`` or ``extreme``.
     parts : tuple of Operation, optional
-        Operations that an executor without a kernel runs in its place.
+        Operations that an executor without a kernel runs instead.
     totals : mapping, optional
-        The outputs that are sums over rows, for groups of executors: ``sum``, ``norm`` or
-        ``largest`` by name.
+        For groups of executors: the kind of each output that is a sum over rows, by name: ``sum``,
+        ``norm`` or ``largest``.
     changed : callable, optional
-        Returns which columns' totals a call makes anew; needed where a total is ``inout``.
-    functor : str or Path, optional
-        C++ text, or a file with it, that has ``struct group_verb``: every compiled backend makes
+        Returns the columns with totals that a call recomputes; required if a total is ``inout``.
+    C++ text with ``struct group_verb``, or a file that contains it. Every compiled backend makes
+    its kernel from it.
         its kernel of it.
 
     Returns
     -------
     Operation
-        The operation, for ``executor.run`` and for tables of kernels. A declaration repeated in
-        the same words returns the existing one.
+        The operation, for ``executor.run`` and for kernel tables. If the declaration is repeated in
+        the same words, the existing operation is returned.
 
     Raises
     ------
     InvalidArgument
-        If the signature is none, the name is taken or begins with a group of wollemi, or the text
-        of the functor has no struct for it.
+        If the signature is invalid, if the name is taken or begins with a group of wollemi, or if
+        the text of the functor has no struct for it.
 
     Examples
     --------
@@ -113,28 +113,28 @@ def declare(
 def compile_functor(
     operation: Operation, backend: str, *, dtype: str = "float64", index: str = "int32"
 ) -> None:
-    """Compile the functor of an operation for a backend; for tests where the device is missing.
+    """Compile the functor of an operation for a backend; this tests it without the device.
 
-    ``omp`` needs a C++ compiler, ``cuda`` the package of NVRTC, ``hip`` CuPy for ROCm, none of them
-    a device; ``dpcpp`` needs a SYCL device, such as a CPU.
+    ``omp`` needs a C++ compiler, ``cuda`` the NVRTC package, and ``hip`` CuPy for ROCm; none of
+    them needs a device. ``dpcpp`` needs a SYCL device, such as a CPU.
 
     Parameters
     ----------
     operation : Operation
-        One that was declared with ``functor=``.
+        An operation that was declared with ``functor=``.
     backend : str
         ``"omp"``, ``"cuda"``, ``"hip"`` or ``"dpcpp"``.
     dtype, index : str
-        The names of the dtypes of values and of indices.
+        The names of the dtypes of values and indices.
 
     Raises
     ------
     KernelCompileError
-        With the compiler's log.
+        If the compiler fails; the message contains its log.
     ExecutorUnavailable
-        If the compiler is missing; says how to install it.
+        If the compiler is missing; the message says how to install it.
     InvalidArgument
-        If the operation has no functor, or the backend compiles none.
+        If the operation has no functor, or if the backend does not compile functors.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mistakes in classes of operators of other packages, where the class or an object is made."""
+"""Checks of user-defined operator classes, at their definition and after each construction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from .dtypes import value_dtype
 from .errors import InvalidArgument
 
-#: Attributes that are read as ``A.T``: a method of the name would be a function there.
+#: Attributes that are read without a call, such as ``A.T``. If a class defines one as a method,
+#: reading it would return the method.
 _READ = ("T", "H", "shape", "dtype", "executor", "resident", "varies")
 
 _SET = {
@@ -23,14 +24,14 @@ _SET = {
 
 
 def check_class(cls: type, *, constructs: bool) -> None:
-    """Raise for methods that should be properties, and have constructors look for attributes.
+    """Refuse methods that should be properties, and make the constructor check attributes.
 
     Parameters
     ----------
     cls : type
         The class.
     constructs : bool
-        Whether its constructor alone makes operators.
+        Whether the constructor alone creates operators.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def check_class(cls: type, *, constructs: bool) -> None:
 
 
 def _checked(cls: type, initialize: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that looks for the attributes of the operator at its end."""
+    """Return a constructor that checks the operator's attributes at its end."""
 
     @wraps(initialize)
     def __init__(self: Any, *given: Any, **named: Any) -> None:
@@ -61,12 +62,12 @@ def _checked(cls: type, initialize: Callable[..., None]) -> Callable[..., None]:
 
 
 def require_attributes(operator: Any) -> None:
-    """Raise unless an operator has the attributes that solvers and products read.
+    """Raise an error unless an operator has the attributes that solvers and products read.
 
     Raises
     ------
     InvalidArgument
-        If ``shape``, ``dtype`` or ``executor`` is missing, or nothing of its kind.
+        If ``shape``, ``dtype`` or ``executor`` is missing or invalid.
     UnsupportedDtype
         If no kernels compute in the dtype.
     """

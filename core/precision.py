@@ -1,4 +1,4 @@
-"""An operator in a precision of its own within a computation in a higher one."""
+"""Operators that compute in their own precision inside a computation in a higher precision."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .small_values import as_dtype
 
 
 class InPrecision(LinOp):
-    """An operator that computes in its own dtype, for blocks of another one.
+    """An operator that computes in its own dtype and is applied to blocks of another dtype.
 
     Parameters
     ----------
     inner : LinOp
-        Computes in its own dtype.
+        The operator, which computes in its own dtype.
     dtype : dtype
-        Of the blocks that it is applied to: as real or complex as the operator's, and wider.
+        Dtype of the blocks: real or complex like the operator's dtype, and wider.
 
     Notes
     -----
-    Inputs are rounded and outputs are widened by array functions that the host calls, so that it is
-    for operators that the host drives anyway, such as a solver within a solver.
+    Array functions that the host calls round inputs and widen outputs. Therefore this class suits
+    operators that the host drives anyway, such as a solver within a solver.
     """
 
     def __init__(self, inner: LinOp, dtype: Any) -> None:
@@ -35,12 +35,12 @@ class InPrecision(LinOp):
 
     @property
     def resident(self) -> bool:
-        """False: the host converts."""
+        """False, because the host converts."""
         return False
 
     @property
     def varies(self) -> bool:
-        """Whether applying is not one fixed linear map."""
+        """Whether applying is not a fixed linear map."""
         return self.inner.varies
 
     def _apply(self, x: Array, y: Array, alpha: complex, beta: complex) -> None:
@@ -56,15 +56,16 @@ class InPrecision(LinOp):
         return InPrecision(self.inner.to(executor), self.dtype)
 
     def astype(self, dtype: Any) -> LinOp:
-        """Return the operator for blocks of another dtype, in its own precision still."""
+        """Return the operator for blocks of another dtype; it keeps its own precision."""
         return in_precision(self.inner, dtype)
 
 
 def in_precision(operator: LinOp, dtype: Any) -> LinOp:
-    """Return an operator for blocks of ``dtype``.
+    """Return an operator that can be applied to blocks of ``dtype``.
 
-    One that the host drives keeps its precision, since its caller chose it: an inner solver in
-    float32 is cheaper than one in float64. Others, such as a diagonal, compute in ``dtype``.
+    An operator that the host drives keeps its precision, because its caller chose it: an inner
+    solver in float32 is cheaper than one in float64. Other operators, such as a diagonal, compute
+    in ``dtype``.
     """
     dtype = np.dtype(dtype)
     if operator.dtype == dtype or operator.resident:
@@ -75,9 +76,9 @@ def in_precision(operator: LinOp, dtype: Any) -> LinOp:
 
 
 def in_double(operator: LinOp) -> LinOp | None:
-    """Return an operator that computes in double precision with the values of another one.
+    """Return an operator that computes in double precision with the values of another operator.
 
-    Residuals of single precision are made with it: the sum of each row is then rounded once.
+    Residuals of single-precision solves use it: the sum of each row is then rounded only once.
 
     Parameters
     ----------
@@ -87,9 +88,9 @@ def in_double(operator: LinOp) -> LinOp | None:
     Returns
     -------
     LinOp or None
-        ``operator`` itself if it computes in double precision. A matrix by rows shares its values;
-        other formats keep a copy of them, which follows new values. None for an operator that is
-        known by a function alone, and on a device without double precision.
+        ``operator`` itself if it computes in double precision. A CSR matrix shares its values with
+        the result; other formats store a converted copy, which is updated with their values. None
+        for an operator that is known only as a function, and on a device without double precision.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The time of a piece of a program, operation by operation."""
+"""The time of a block of code, operation by operation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def bandwidth(self) -> float:
-        """Bytes per second over the bytes that must move."""
+        """The minimum bytes to move per second of run time."""
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
@@ -45,11 +45,11 @@ class TimedCall:
     Attributes
     ----------
     operation, executor : str
-        The names.
+        Name of the operation and of its executor.
     member : int
-        The rank of the executor in its group, 0 for one that is alone.
+        Rank of the executor in its group; 0 outside of groups.
     start, seconds : float
-        When it began, in seconds since the profile was opened, and how long it took.
+        Start in seconds since the profile was opened, and duration in seconds.
     """
 
     operation: str
@@ -61,16 +61,16 @@ class TimedCall:
 
 @dataclass(repr=False)
 class Profile:
-    """The result of :func:`profile`; print it for the table.
+    """The result of :func:`profile`; ``print`` shows it as a table.
 
     Attributes
     ----------
     entries : dict
         The measurements by operation and executor.
     energy : Energy or None
-        With ``energy=``: joules and seconds of the block, complete after it.
+        With ``energy=``: the joules and seconds of the block, set at its end.
     timeline : list of TimedCall or None
-        With ``timeline=True``: every call, in the order in which they ended.
+        With ``timeline=True``: all calls, ordered by the time at which they ended.
     """
 
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Profile:
         return f"<Profile of {len(self.entries)} operations, {calls} calls, {seconds:.3g} s>"
 
     def _repr_html_(self) -> str:
-        """Return the table of :func:`print` as the card of a notebook."""
+        """Return the table of :func:`print` as the card for notebooks."""
         if self.energy is not None:
             used = self.energy
             numbers = [f"{n:.4g}" for n in (used.joules, used.seconds, used.watts)]
@@ -134,12 +134,12 @@ class Profile:
         return side_by_side(rows_table("Profile", head, rows))
 
     def save_timeline(self, path: str | os.PathLike[str]) -> None:
-        """Write the calls as trace events, one row for each member: for Perfetto or Chrome.
+        """Write the calls as trace events for Perfetto or Chrome, one row for each member.
 
         Parameters
         ----------
         path : str or path
-            The file, of JSON. https://ui.perfetto.dev and chrome://tracing show it.
+            The JSON file; https://ui.perfetto.dev and chrome://tracing display it.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Profile:
         entry.flops += cost.flops
 
 
-#: The profiles that are open, in whichever thread; the lock is held while they change.
+#: Open profiles of all threads; changes hold the lock.
 _OPEN: list[Profile] = []
 _CHANGING = threading.Lock()
 
@@ -187,7 +187,7 @@ def _observe(
     kernel: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> Any:
-    """Run an operation, and add it to every profile that is open."""
+    """Run an operation, and add it to all open profiles."""
     executor.synchronize()
     start = time.perf_counter()
     result = executor.perform(operation, kernel, *arguments)
@@ -202,27 +202,27 @@ def _observe(
 
 @contextmanager
 def profile(*, energy: bool | str | Executor = False, timeline: bool = False) -> Iterator[Profile]:
-    """Watch all operations within a ``with`` block, or measure the energy of the block.
+    """Record all operations within a ``with`` block, or measure the energy of the block.
 
-    Each operation is waited for, so device queues and recorded loops are switched off: shares and
-    bandwidths are true, the sum is slower than an unwatched run. Operations of all threads are
-    seen, and by every profile that is open.
+    The profiler waits for each operation, so device queues and recorded loops are switched off:
+    shares and bandwidths are accurate, but the total exceeds the time of an unprofiled run. The
+    profile contains operations of all threads, and nested profiles contain the same operations.
 
     Parameters
     ----------
     energy : bool, str or Executor
         An executor, or True for the default one: measure the energy of its device instead. The
-        block then runs as ever, no operation is watched, and ``.energy`` has joules, seconds and
-        watts after it. GPUs count by NVML, processors by RAPL; the counters advance in steps of
-        20 to 100 ms, so measure blocks of a second or more.
+        block then runs normally without recording of operations, and afterwards ``.energy`` has
+        joules, seconds and watts. GPUs measure with NVML, processors with RAPL. The counters
+        advance in steps of 20 to 100 ms, so measure blocks of a second or more.
     timeline : bool
-        Keep when each call began and how long it took, for each member of a group:
+        Store when each call began and how long it took, for each member of a group; see
         :meth:`Profile.save_timeline`.
 
     Raises
     ------
     UnsupportedOperation
-        With ``energy``, if the device has no counter that this process may read.
+        With ``energy``, if this process can read no energy counter of the device.
 
     Examples
     --------

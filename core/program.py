@@ -1,10 +1,10 @@
-"""A recorded program: the operations of a loop, with the arrays that each reads and writes.
+"""Recorded programs: the operations of a loop, with the arrays that each reads and writes.
 
-:meth:`~wollemi.core.executor.Executor.record` makes one from a function that runs operations, such
-as an iteration of a solver. Every executor runs it in its own way: omp replays it, cuda makes a
-graph or one kernel of it, hip and dpcpp submit it in batches. A *pass* rewrites a program. A pass
-may refuse, and then the next simpler way is taken; it uses the declarations of operations and never
-their names.
+:meth:`~wollemi.core.executor.Executor.record` makes a program from a function that runs operations,
+such as an iteration of a solver. Each executor runs programs in its own way: omp replays them, cuda
+makes a graph or one kernel of them, hip and dpcpp submit them in batches. A *pass* rewrites a
+program. If a pass refuses, the executor falls back to the next simpler way. Passes use the
+declarations of operations, never their names.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Call(NamedTuple):
 
     @property
     def named(self) -> Iterator[tuple[Parameter, Any]]:
-        """The arguments with their parameters."""
+        """Yield the arguments with their parameters."""
         return zip(self.operation.parameters, self.arguments, strict=True)
 
     def arrays(self) -> Iterator[tuple[str, Any]]:
-        """Yield the intent of each array and the array, with the arrays of a status."""
+        """Yield the intent of each array and the array, including the arrays of a status."""
         for parameter, argument in self.named:
             if parameter.is_array:
                 yield parameter.intent, argument
@@ -42,20 +42,20 @@ class Call(NamedTuple):
 
     @property
     def has_sum(self) -> bool:
-        """Whether something is added up over rows: a total over a group stands in its middle."""
+        """Whether the call sums over rows, so that a group needs a total in the middle of it."""
         return bool(self.operation.sums)
 
 
 class Program(list[Call]):
-    """Operations in the order in which they are run, all on one executor.
+    """Operations in the order of execution, all on one executor.
 
     Attributes
     ----------
     executor : Executor
-        Where they run.
+        The executor of the operations.
     by_host : bool
-        Whether the host read or wrote arrays while it was recorded: such a program cannot be run
-        again, since the host's work is not in it.
+        Whether the host read or wrote arrays during the recording. Such a program cannot be
+        replayed, because it does not contain the host's work.
     """
 
     def __init__(self, executor: Executor, calls: Sequence[Call] = ()) -> None:
@@ -64,19 +64,19 @@ class Program(list[Call]):
         self.by_host = False
 
     def run(self) -> None:
-        """Run all operations, one after the other."""
+        """Run all operations in order."""
         for operation, arguments in self:
             self.executor.run(operation, *arguments)
 
     def prepared(self) -> Program:
-        """Make the objects that products make once, such as plans, and return the program."""
+        """Make objects that are made once, such as plans, and return the program."""
         for parameter, argument in self.arguments():
             if parameter.is_matrix:
                 _prepare(argument)
         return self
 
     def expanded(self) -> Program:
-        """Return the program with composite operations replaced by their parts."""
+        """Return the program with each composite operation replaced by its parts."""
         calls = [part for call in self for part in expanded(call)]
         made = Program(self.executor, calls)
         made.by_host = self.by_host
@@ -101,7 +101,7 @@ class Program(list[Call]):
 
     @property
     def columns(self) -> set[int]:
-        """How many vectors the operations work on."""
+        """The numbers of columns of the blocks that the operations use."""
         return {
             int(argument.shape[1])
             for call in self
@@ -116,7 +116,7 @@ class Program(list[Call]):
 
 
 def expanded(call: Call) -> list[Call]:
-    """Return the parts of a composite operation; another one alone."""
+    """Return the parts of a composite operation; for other operations, the call itself."""
     if call.operation.parts is None:
         return [call]
     named = {parameter.name: argument for parameter, argument in call.named}
@@ -128,7 +128,7 @@ def expanded(call: Call) -> list[Call]:
 
 
 def _prepare(matrix: Any) -> None:
-    """Make a matrix's plan, and the copy by rows of a format that is multiplied by it."""
+    """Make a matrix's plan, and the CSR copy of formats that need one for products."""
     if hasattr(type(matrix), "by_rows"):
         _prepare(matrix.by_rows)
     elif hasattr(type(matrix), "plan"):
@@ -136,7 +136,7 @@ def _prepare(matrix: Any) -> None:
 
 
 def prepare_parts(operator: Any) -> None:
-    """Make the plans of the matrices that a lazy operator is made of."""
+    """Make the plans of the matrices in a lazy operator."""
     for part in getattr(operator, "parts", ()):
         prepare_parts(part)
     _prepare(operator)
@@ -155,10 +155,10 @@ def recording() -> Program | None:
 
 
 def record(executor: Executor, body: Callable[[], None]) -> Program:
-    """Return the operations that ``body`` runs on an executor; none of them is run.
+    """Return the operations that ``body`` would run on an executor; none of them is run.
 
     An operation that only makes an object, such as a plan, and writes none of its arguments is run
-    at once.
+    immediately.
     """
     if _RECORDING.program is not None:
         raise RuntimeError("a program is being recorded already")
@@ -171,6 +171,6 @@ def record(executor: Executor, body: Callable[[], None]) -> Program:
 
 
 def host_takes_part() -> None:
-    """Note that the host reads or writes arrays: a program that is being recorded lacks that."""
+    """Note that the host reads or writes arrays, which the recorded program will not contain."""
     if _RECORDING.program is not None:
         _RECORDING.program.by_host = True

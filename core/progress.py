@@ -1,4 +1,4 @@
-"""The progress bar of a solve, on a terminal and in a notebook."""
+"""The progress bar of a solve, for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from .loggers import Logger, Snapshot
 if TYPE_CHECKING:
     from .result import Result
 
-#: Cells of a bar, and the seconds between two drawings.
+#: Number of cells of a bar, and minimum time between two drawings in seconds.
 CELLS, PERIOD = 30, 0.1
 
-#: The share of the work from which a rate is worth telling: the first iterations say little.
+#: Estimate the remaining time only after this fraction of the work: the first iterations are not
+#: representative.
 FIRST_SHARE = 0.02
 
-#: An estimate is told where the estimates of the whole solve and of its second half differ by less.
+#: Show an estimate only if the estimate from the whole solve and the one from its second half
+#: differ by less than this factor, plus one second.
 STEADY = 1.5
 
 
 class Display(Protocol):
-    """A place where a bar is shown."""
+    """A device that shows a bar."""
 
     def show(self, share: float, title: str, state: str) -> None:
-        """Show a share between 0 and 1, with a title and a text."""
+        """Show a completed fraction between 0 and 1, with a title and a status text."""
 
     def close(self) -> None:
         """Remove the bar."""
 
 
 class _Terminal:
-    """One line on standard error, which is drawn again; standard output is for results."""
+    """One line on standard error that is redrawn; standard output is reserved for results."""
 
     def show(self, share: float, title: str, state: str) -> None:
         """Draw the line."""
@@ -49,7 +51,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """An element of HTML below the cell, without widgets."""
+    """An HTML element below the cell, without widgets."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, display
@@ -67,12 +69,12 @@ class _Notebook:
         )
 
     def close(self) -> None:
-        """Empty the element."""
+        """Clear the element."""
         self._handle.update(self._html(""))
 
 
 def display_here() -> Display | None:
-    """Return the place for a bar: a notebook, a terminal, or None in a file or a pipe."""
+    """Return the display for a bar: a notebook or a terminal; None for a file or a pipe."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if type(shell).__name__ == "ZMQInteractiveShell":
@@ -81,15 +83,15 @@ def display_here() -> Display | None:
 
 
 class Progress(Logger):
-    """A progress bar: how far the residual has come to its threshold, in powers of ten.
+    """A progress bar of the decades of residual reduction completed, relative to the threshold.
 
-    Next to it are the residual and, where the residual falls steadily, an estimate of the time
-    left. It is shown on a terminal and in a notebook, and removed at the end.
+    The bar also shows the residual and, if the residual falls steadily, an estimate of the
+    remaining time. It appears in terminals and notebooks, and is removed at the end.
 
     Parameters
     ----------
     every : int
-        Iterations between two looks.
+        Iterations between two updates.
     """
 
     def __init__(self, every: int = 100) -> None:
@@ -97,7 +99,7 @@ class Progress(Logger):
         self._display: Display | None = None
 
     def start(self, snapshot: Snapshot) -> None:
-        """See the initial residual."""
+        """Receive the initial residual."""
         self._first = _decades(snapshot)
         self._began = self._drawn = time.perf_counter()
         self._rate = Rate()
@@ -105,7 +107,7 @@ class Progress(Logger):
         self._draw(0.0, snapshot, None)
 
     def iteration(self, snapshot: Snapshot) -> None:
-        """See where the solve stands."""
+        """Receive the state of the solve."""
         now = time.perf_counter()
         solved = max(0.0, self._first - _decades(snapshot)) / self._first if self._first else 1.0
         used = snapshot.iteration / snapshot.limit if snapshot.limit else 1.0
@@ -131,7 +133,7 @@ class Progress(Logger):
 
 
 def _decades(snapshot: Snapshot) -> float:
-    """Return the powers of ten that the worst column still has to go."""
+    """Return the decades by which the residual of the worst column must still fall."""
     tiny = np.finfo(np.float64).tiny
     ratio: np.ndarray[Any, Any] = np.maximum(snapshot.norm, tiny) / np.maximum(
         snapshot.threshold, tiny
@@ -140,31 +142,32 @@ def _decades(snapshot: Snapshot) -> float:
 
 
 class Rate:
-    """The progress of a solve over time, from which the time left is estimated."""
+    """The progress of a solve over time, and the estimated remaining time."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
 
     def add(self, elapsed: float, solved: float, used: float) -> None:
-        """Add the shares of the way that are done after ``elapsed`` seconds.
+        """Add the completed fractions of the work after ``elapsed`` seconds.
 
         Parameters
         ----------
         elapsed : float
             Seconds since the start.
         solved : float
-            The share of the necessary powers of ten by which the residual has fallen.
+            The completed fraction of the required decades of residual reduction.
         used : float
-            The share of the iterations that are allowed.
+            The used fraction of the allowed iterations.
         """
         self._seen.append((elapsed, solved, used))
 
     def seconds_left(self) -> float | None:
-        """Return an estimate of the seconds that the solve goes on, or None.
+        """Return an estimate of the remaining time in seconds, or None.
 
-        The residual goes on falling as it did, or the limit of iterations comes first. There is
-        no estimate while too little is done, and where the whole solve and its second half have
-        different rates: then the next part has another rate again.
+        The estimate assumes that the residual continues to fall at its rate, or that the solve
+        reaches its iteration limit first. There is no estimate if too little work is done, or if
+        the whole solve and its second half have different rates, because the rate then keeps
+        changing.
 
         Examples
         --------
@@ -191,7 +194,7 @@ class Rate:
 def _left(
     seconds: float, solved: float, used: float, solved_now: float, used_now: float
 ) -> float | None:
-    """Return the time left at the rates of a piece of a solve, or None where nothing moved."""
+    """Return the remaining time at the rates of a part of a solve; None without progress."""
     ends = [
         seconds * (1.0 - now) / done
         for done, now in ((solved, solved_now), (used, used_now))

@@ -1,8 +1,8 @@
-"""Functions that a module declares and a module above it defines.
+"""Functions that one module declares and a higher module defines.
 
-A low module needs a few functions that depend on it: the sum of two operators is an operator. It
-declares such a function with its signature, and the module with the definition provides it when it
-is loaded. So a module imports only modules below it.
+A low-level module needs some functions that depend on it: for example, the sum of two operators is
+an operator. The module declares such a function with its signature, and the module with the
+definition provides it when it is imported. Thus modules import only lower modules.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ R = TypeVar("R")
 
 
 class Provided(Generic[P, R]):
-    """A declared function; calls go to its definition.
+    """A declared function; calls run its definition.
 
     Parameters
     ----------
     declaration : callable
-        Has the signature of the function. It is called while no module provides the function, and
-        raises the error of that.
+        A function with the same signature. It is called if no module has provided the definition,
+        and raises that error.
     """
 
     __slots__ = ("_definition",)
@@ -30,7 +30,7 @@ class Provided(Generic[P, R]):
         self._definition = declaration
 
     def provide(self, definition: Callable[P, R]) -> None:
-        """Note the definition of this function."""
+        """Set the definition of this function."""
         self._definition = definition
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""Loops of solvers that a user's graph may hold."""
+"""Solver loops that a user's graph can contain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class RecordableLoop(Protocol):
-    """A loop that runs an iteration until no column runs; a captured stream records it."""
+    """A loop that repeats an iteration until no column runs; a captured stream records it."""
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
 
 
 class DrivenLoop:
-    """The loop of an executor without graphs."""
+    """The loop of executors without graphs."""
 
     def __init__(self, executor: Executor, iteration: Iteration) -> None:
         self.executor, self.iteration = executor, iteration

@@ -1,8 +1,8 @@
-"""Finding executors by name, and the default one.
+"""The registry of executors by name, and the default executor.
 
-Backends are found through the entry-point group ``wollemi.backends``. An entry point names a
-:class:`Backend`; loading it may import the backend's libraries (CuPy, dpctl), so that happens when
-it is first asked for.
+The registry finds backends through the entry-point group ``wollemi.backends``. An entry point names
+a :class:`Backend`. Loading it may import the backend's libraries (CuPy, dpctl), so it is loaded at
+the first use.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "wollemi.backends"
 
-# Shown and searched in this order; other installed backends follow by name.
+# The order of lists and searches; other installed backends follow by name.
 _ORDER = ("reference", "omp", "cuda", "hip", "dpcpp")
 
-#: The last words of a message about an unknown name: who asks for "gpu" reads which backend it is.
+#: The end of the message about an unknown name, from which a user who asked for "gpu" learns the
+#: name of the backend.
 _DEVICES = "for GPUs of NVIDIA: cuda, of AMD: hip, for SYCL devices: dpcpp"
 
-#: Names of devices in other libraries.
+#: Device names of other libraries, with the backend of each.
 _SYNONYMS = {
     "cpu": "omp", "threads": "omp", "openmp": "omp", "numpy": "reference", "nvidia": "cuda",
     "rocm": "hip", "amd": "hip", "sycl": "dpcpp", "xpu": "dpcpp", "intel": "dpcpp",
@@ -43,26 +44,26 @@ _SYNONYMS = {
 
 @dataclass(frozen=True)
 class Backend:
-    """The functions of a backend's package for the registry.
+    """The functions by which the registry uses a backend's package.
 
     Parameters
     ----------
     name : str
-        ``omp``.
+        Name of the backend, such as ``omp``.
     make : callable
-        Makes an executor from the text after the colon in its name (``"4"`` in ``omp:4``, ``""`` if
-        there is none); raises :class:`ExecutorUnavailable` with the reason and the remedy.
+        Makes an executor from the text after the colon in its name (``"4"`` in ``omp:4``; ``""``
+        without a colon). It raises :class:`ExecutorUnavailable` with the reason and the remedy.
     devices : callable
-        The names of all executors that can be had here; raises :class:`ExecutorUnavailable` if
-        none can.
+        Returns the names of all executors that are available here. It raises
+        :class:`ExecutorUnavailable` if there are none.
     kernels : callable
-        Loads and returns the kernel table; works without a device.
+        Loads and returns the kernel table; it needs no device.
     note : str
-        A caveat in a sentence; ``wollemi info`` shows it.
+        A limitation in one sentence; ``wollemi info`` prints it.
     algorithms : callable, optional
-        Loads and returns the table of algorithms; works without a device.
+        Loads and returns the table of algorithms; it needs no device.
     built : callable
-        Returns whether the compiled parts of the backend were installed.
+        Returns whether the compiled parts of the backend are installed.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Availabilities(list[Availability]):
         return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: a row for each executor."""
+        """Return the card for notebooks: a row for each executor."""
         rows = [
             (
                 line.name,
@@ -111,7 +112,10 @@ class Availabilities(list[Availability]):
 
 
 def entry_points(*, group: str) -> Any:
-    """Return the entry points of a group; their module takes as long to import as NumPy's core.
+    """Return the entry points of a group.
+
+    The import is local, because importing ``importlib.metadata`` takes as long as importing
+    NumPy's core.
 
     Parameters
     ----------
@@ -134,12 +138,12 @@ _registered: dict[str, Backend] = {}
 
 
 def register_backend(backend: Backend) -> None:
-    """Make a backend known to this process; a package declares an entry point instead.
+    """Register a backend in this process; packages declare an entry point instead.
 
     Raises
     ------
     InvalidArgument
-        If an installed backend has that name.
+        If an installed backend has the same name.
     """
     if backend.name in _entry_points():
         raise InvalidArgument(f"a backend called {backend.name!r} is installed already")
@@ -147,7 +151,7 @@ def register_backend(backend: Backend) -> None:
 
 
 def backend_names() -> list[str]:
-    """Return the names of all known backends, usable here or not."""
+    """Return the names of all registered backends, including those that cannot be used here."""
     return [*_entry_points(), *_registered]
 
 
@@ -157,7 +161,7 @@ def backend(name: str) -> Backend:
     Raises
     ------
     ExecutorUnavailable
-        If it cannot be loaded: most often a package that it stands on is missing.
+        If it cannot be loaded, usually because a package that it requires is missing.
     """
     if name in _registered:
         return _registered[name]
@@ -192,7 +196,7 @@ def _load(name: str) -> Backend:
 
 
 def _remedy(point: EntryPoint) -> str:
-    """Name the package to install for a backend that cannot be imported."""
+    """Return which package to install for a backend that cannot be imported."""
     if point.module.startswith("wollemi."):
         return f'its requirements with: pip install "wollemi[{point.name}]"'
     return f"the requirements of {point.dist.name if point.dist else point.module}"
@@ -204,13 +208,13 @@ def executor(name: str | Executor) -> Executor:
     Parameters
     ----------
     name : str or Executor
-        ``reference``, ``omp``, ``omp:4``, ``cuda``, ``cuda:1``, ``hip:0``, ``dpcpp:cpu``, ...; an
-        executor is returned as it is.
+        For example ``reference``, ``omp``, ``omp:4``, ``cuda``, ``cuda:1``, ``hip:0``,
+        ``dpcpp:cpu``. An executor is returned unchanged.
 
     Raises
     ------
     ExecutorUnavailable
-        If it is not available on this machine; says why and how to install it.
+        If it is not available on this machine; the message gives the reason and how to install it.
     InvalidArgument
         If no backend has that name.
 
@@ -237,7 +241,7 @@ def executor(name: str | Executor) -> Executor:
 
 
 def _not_a_name(given: object) -> str:
-    """Return the message on an object that is no executor; devices of PyTorch have a type."""
+    """Return the message about an object that is not an executor, such as a PyTorch device."""
     said = 'an executor is named by a string, such as "omp" or "cuda:0", not by '
     if given is None or isinstance(given, (bool, int, float)):
         return f"{said}{given!r}"
@@ -251,7 +255,7 @@ def _not_a_name(given: object) -> str:
 
 
 def available_executors() -> Availabilities:
-    """List every installed backend's executors, or why there are none and how to install them."""
+    """List the executors of all installed backends, or why a backend has none and the remedy."""
     lines = Availabilities()
     for name in backend_names():
         try:
@@ -271,7 +275,7 @@ def available_executors() -> Availabilities:
 
 
 def backend_notes() -> dict[str, str]:
-    """Return the caveats of the backends that load, where there are any."""
+    """Return the limitations of the backends that can be loaded and have some."""
     notes = {}
     for name in backend_names():
         with suppress(ExecutorUnavailable):
@@ -280,7 +284,7 @@ def backend_notes() -> dict[str, str]:
 
 
 def kernel_table(name: str) -> KernelTable:
-    """Return the kernels of a backend; the table decorates a function that is a kernel.
+    """Return the kernel table of a backend; called with an operation, it decorates a kernel.
 
     Parameters
     ----------
@@ -304,7 +308,7 @@ def kernel_table(name: str) -> KernelTable:
 
 
 def kernel_tables() -> dict[str, KernelTable | None]:
-    """Return each installed backend's kernels; None where it cannot be loaded here."""
+    """Return the kernel table of each installed backend, or None if it cannot be loaded."""
     tables: dict[str, KernelTable | None] = {}
     for name in backend_names():
         try:
@@ -315,7 +319,7 @@ def kernel_tables() -> dict[str, KernelTable | None]:
 
 
 def algorithm_tables() -> dict[str, AlgorithmTable]:
-    """Return each installed backend's algorithms, where it has some and can be loaded here."""
+    """Return the algorithm table of each installed backend that has one and can be loaded."""
     tables: dict[str, AlgorithmTable] = {}
     for name in backend_names():
         try:
@@ -336,21 +340,21 @@ def backends_with(operation: Operation) -> list[str]:
     ]
 
 
-#: The default executor, and the one of an installation without native modules.
+#: The default executor, and the default of installations without native modules.
 _FIRST, _WITHOUT_NATIVE_MODULES = "omp", "reference"
 
 
 class _Default:
-    """The executor of objects made without naming one."""
+    """The default executor of new objects."""
 
-    current: Any = _FIRST  # a name until first used: importing wollemi loads no backend
+    current: Any = _FIRST  # a name until the first use: importing wollemi loads no backend
 
 
 def get_default_executor() -> Executor:
-    """Return the executor of matrices that are made without naming one.
+    """Return the executor of matrices that are created without ``executor=``.
 
-    It is ``omp`` at first. An installation without native modules (a pure wheel on a platform that
-    has no other) starts with ``reference``, and a RuntimeWarning says so once.
+    Initially it is ``omp``. An installation without native modules (a pure wheel on a platform
+    without native wheels) starts with ``reference``, and a RuntimeWarning reports this once.
     """
     current = _Default.current
     if isinstance(current, str):
@@ -360,21 +364,21 @@ def get_default_executor() -> Executor:
 
 
 def host_executor() -> Executor:
-    """Return the executor for arrays of the host: the default one, if its arrays are NumPy's."""
+    """Return the executor for host arrays: the default one if its arrays are NumPy's."""
     default = get_default_executor()
     return default if default.xp is np else executor(host_name())
 
 
 def host_name() -> str:
-    """Return the name of the fastest executor of the host that is installed."""
+    """Return the name of the fastest installed host executor."""
     return _FIRST if has_native_modules() else _WITHOUT_NATIVE_MODULES
 
 
 def has_native_modules() -> bool:
-    """Return whether the native modules of CPUs are installed; a pure wheel has none."""
+    """Return whether the native CPU modules are installed; a pure wheel has none."""
     try:
         return backend(_FIRST).built()
-    except ExecutorUnavailable:  # its own message is raised where the executor is asked for
+    except ExecutorUnavailable:  # a request for the executor raises its message
         return True
 
 
@@ -392,17 +396,17 @@ def _loaded_default(name: str) -> Executor:
 
 
 def executor_owning(array: object, name: str) -> Executor:
-    """Return the executor of an array that lives where ``name`` says.
+    """Return the executor of an array, given the name of its location.
 
-    That is the default one if the array is native to it; a default that was only named, and not yet
-    used, has no arrays and need not even be installed.
+    It is the default executor if the array is native to that. A default that was only named but
+    never used owns no arrays, and its backend need not be installed.
     """
     default = _Default.current
     return default if isinstance(default, Executor) and default.owns(array) else executor(name)
 
 
 def set_default_executor(which: str | Executor) -> None:
-    """Make ``which`` the executor of matrices that are made without naming one."""
+    """Make ``which`` the executor of matrices that are created without ``executor=``."""
     _Default.current = executor(which)
 
 

@@ -1,7 +1,7 @@
-"""Whether the recorded operations of a user's operator do all the work of its calls.
+"""Tests whether the recorded operations of a user-defined operator reproduce its calls.
 
-Solvers record the operations that an operator runs and replay them without Python. Work of array
-functions is not among them: a replay would leave it out, and no error would say so.
+Solvers record the operations that an operator runs and replay them without Python. A recording does
+not contain the work of array functions: a replay would omit it without an error.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .program import record
 if TYPE_CHECKING:
     from .linop import LinOp
 
-#: The largest difference between a replay and a call, in units of rounding of the largest element:
-#: atomic sums have no fixed order.
+#: Allowed difference between a replay and a call, in units of the dtype's machine epsilon times the
+#: largest element. It is not smaller because atomic sums have no fixed order.
 ROUNDINGS = 1e4
 
-#: Random numbers of a vector, which are repeated: a prime, so that no plane of a grid is another.
-#: For 64 million unknowns, numbers of their own took seconds.
+#: Number of distinct random numbers of a test vector, which repeats them. It is prime, so that no
+#: two planes of a grid are equal. Generating 64 million distinct numbers took seconds.
 SAMPLE = 1_000_003
 
 
@@ -35,7 +35,7 @@ def sample_vector(rng: np.random.Generator, n: int, dtype: np.dtype[Any]) -> np.
 
 
 def agrees(replayed: np.ndarray, called: np.ndarray) -> bool:
-    """Return whether two results of the same work are equal up to rounding."""
+    """Return whether two results of the same work agree up to rounding."""
     largest = float(np.max(np.abs(called), initial=0.0))
     limit = ROUNDINGS * float(np.finfo(real_dtype(called.dtype)).eps) * largest
     if not np.isfinite(largest):
@@ -44,33 +44,33 @@ def agrees(replayed: np.ndarray, called: np.ndarray) -> bool:
 
 
 def replays_as_called(operator: LinOp) -> bool:
-    """Return whether a replay of the recorded operations of an operator equals a call.
+    """Return whether a replay of an operator's recorded operations equals a call.
 
-    Members of a group wait for each other in a call: there the recorded operations are only
-    searched for one that writes the result.
+    On members of a group a call must wait for the other members. There the function only checks
+    that a recorded operation writes the result.
 
     Parameters
     ----------
     operator : LinOp
-        It is called twice, recorded once and replayed once.
+        The operator; it is called twice, recorded once and replayed once.
     """
     executor, dtype = operator.executor, operator.dtype
     x = executor.zeros((operator.local_columns, 1), dtype)
     y = executor.zeros((operator.local_rows, 1), dtype)
     alone = operator.partition is None
     if alone:
-        operator._apply(x, y, 1.0, 0.0)  # makes the data that it keeps
+        operator._apply(x, y, 1.0, 0.0)  # the first call makes data that it keeps
     try:
-        # Array functions see arrays that no operation has written yet.
+        # Array functions now read arrays that no operation has written yet.
         with np.errstate(all="ignore"):
             program = record(executor, lambda: operator._apply(x, y, 1.0, 0.0)).prepared()
-    except Exception:  # of a function that these numbers do not suit; the call raised nothing
+    except Exception:  # the function fails on such numbers; the call succeeded
         return False
     if program.by_host or not any(executor.address(y) in program.writes(call) for call in program):
         return False
     if not alone:
         return True
-    # Other numbers than recorded ones: results of array functions are constants in a recording.
+    # Use other numbers than the recording: results of array functions are constants in it.
     executor.copy_into(x, sample_vector(np.random.default_rng(0), x.shape[0], dtype))
     executor.copy_into(y, np.full(y.shape, np.nan, dtype))
     program.run()

@@ -14,11 +14,11 @@ from .errors import InvalidArgument
 from .status import Stop
 from .wording import counted, percentage
 
-#: The return value of SciPy's solvers when they break down.
+#: SciPy's return value after a breakdown.
 _BREAKDOWN_INFO = -10
 
 
-#: How a solve ends that cannot meet its tolerance.
+#: The reasons for which a solve can no longer meet its tolerance.
 _BROKEN = (Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.DIVERGED)
 _UNMET = (Stop.MAX_ITERATIONS, Stop.STAGNATED)
 _TOLERANCE_OF_ZERO = (
@@ -34,13 +34,13 @@ class AttemptRecord:
     Attributes
     ----------
     method, M : str
-        The method, and its preconditioner; "" for none.
+        Names of the method and its preconditioner; "" without a preconditioner.
     setup_seconds, seconds : float
-        Wall time of the set-up and of the iterations.
+        Wall time of the set-up and of the iterations, in seconds.
     iterations : int
-        Iterations of the column that took most.
+        The largest iteration count of all columns.
     reason : str
-        How it ended.
+        The reason why it ended.
     """
 
     method: str
@@ -51,7 +51,7 @@ class AttemptRecord:
     reason: str
 
 
-#: The columns of the table of attempts.
+#: Column headers of the table of attempts.
 ATTEMPT_COLUMNS = ("method", "M", "set-up, s", "iterations", "solve, s", "outcome")
 
 
@@ -62,51 +62,51 @@ class Result:
     Attributes
     ----------
     x : array, shape (n,) or (n, k)
-        The solution; of the kind of ``b`` (NumPy or native), and never an array of the caller's.
-        For a solve that failed it is the best iterate with a computed true residual, at worst
-        ``x0``. Where you ended the solve (a callback, a criterion of your own, a number of
-        iterations without a tolerance) it is the iterate of that moment.
+        The solution, a NumPy or native array like ``b``, and never an array of the caller. After a
+        failed solve it is the best iterate with a computed true residual, at worst ``x0``. If the
+        caller ended the solve (a callback, a user-defined criterion, a number of iterations without
+        a tolerance), it is the last iterate.
     stops : list of Stop
-        Why each column stopped.
+        The reason why each column stopped.
     iterations : int
-        Iterations of the column that took most.
+        The largest iteration count of all columns.
     residual_norm : float or array, shape (k,)
-        The norm of the true residual ``b - A x`` of this ``x``.
+        The norm of the true residual ``b - A x`` of the returned ``x``.
     residuals : array, shape (iterations + 1,) or (iterations + 1, k)
-        Residual norms as the iteration saw them, the initial one first; NaN where a column had
-        stopped.
+        Residual norms as the iteration computed them, beginning with the initial one; NaN after a
+        column has stopped.
     threshold : float or array, shape (k,)
         The threshold of the residual norm.
     seconds : float
-        Wall time of the solve; of ``wl.solve`` with the set-up of all attempts.
+        Wall time of the solve in seconds; for ``wl.solve`` it includes the set-up of all attempts.
     solver, executor : str
-        The solver and its executor.
+        Names of the solver and its executor.
     notes : list of str
-        The choices on the way, and their reasons.
+        The choices that were made, and their reasons.
     attempts : list of AttemptRecord
         The attempts of ``wl.solve`` in order: method, preconditioner, set-up, iterations, time and
-        outcome. A solver by itself leaves it empty. ``print(result.table())`` shows them.
+        outcome. It is empty for other solvers. ``print(result.table())`` shows them.
     condition : float or None
-        A lower bound of the condition number of the matrix: in the norm of column sums where dense
-        factors give it, in the Euclidean one where CG without ``M`` or with Jacobi gives it on a
-        host, of the matrix scaled by its diagonal with Jacobi; None elsewhere.
+        A lower bound of the condition number of the matrix. Dense factors give it in the 1-norm. On
+        hosts, CG without ``M`` or with Jacobi gives it in the 2-norm, with Jacobi for the matrix
+        scaled by its diagonal. None elsewhere.
     error : float or None
-        The estimated relative error of ``x``, where a factorization gives it, or CG alone or with
-        Jacobi on a host as an estimate from above; None elsewhere.
+        The estimated relative error of ``x``: from a factorization, or as an upper estimate from CG
+        without ``M`` or with Jacobi on a host. None elsewhere.
     norm_of_b : float or array, shape (k,), or None
-        The norm of the right-hand side, of which ``rtol`` is a part.
+        The norm of the right-hand side, to which ``rtol`` is relative.
     M : str or None
-        Of ``wl.solve``: the preconditioner with which this ``x`` was found, "" for none; None of a
-        solver by itself.
+        For ``wl.solve``: the preconditioner that led to this ``x``, "" without one. None for other
+        solvers.
     is_shortest : bool
-        Whether ``x`` is known to be the shortest of all least squares solutions.
+        Whether ``x`` is known to be the least squares solution of minimum norm.
     explained : dict of Stop to str
-        Sentences on this solve, which replace the sentences of its stops in
+        Sentences about this solve that replace the standard sentences of its stops in
         :attr:`reason`.
     setup_before : float
-        Wall time in which a solver that you made was set up, with its preconditioner or factors,
-        before the solve: of its last ``update`` if it had one. No part of ``seconds``; 0 of
-        ``wl.solve``, which has set-ups in :attr:`attempts`.
+        Wall time in seconds of the set-up of a solver object before the solve, including its
+        preconditioner or factors; after an ``update``, the time of the last one. It is not included
+        in ``seconds``. For ``wl.solve`` it is 0: :attr:`attempts` has the set-up times.
 
     Examples
     --------
@@ -145,29 +145,29 @@ class Result:
 
     @property
     def iterations(self) -> int:
-        """Iterations of the column that took most."""
+        """The largest iteration count of all columns."""
         return max(self.column_iterations.tolist(), default=0)
 
     @property
     def total_iterations(self) -> int:
-        """Iterations of all attempts; :attr:`iterations` belong to the successful one."""
+        """Iterations of all attempts; :attr:`iterations` counts only the successful one."""
         if not self.attempts:
             return self.iterations
         return sum(attempt.iterations for attempt in self.attempts)
 
     @property
     def setup_seconds(self) -> float:
-        """Wall time of set-ups.
+        """Wall time of set-ups in seconds.
 
-        Of ``wl.solve`` that of all attempts, a part of :attr:`seconds`. Of a solver that you made
-        the time before the solve, :attr:`setup_before`, which is no part of it.
+        For ``wl.solve`` it is the time of all attempts, which is included in :attr:`seconds`. For a
+        solver object it is the time before the solve, :attr:`setup_before`, which is not included.
         """
         if not self.attempts:
             return self.setup_before
         return sum(attempt.setup_seconds for attempt in self.attempts)
 
     def rows_of_attempts(self) -> list[tuple[str, ...]]:
-        """Return a row of text for each attempt, in the columns of :data:`ATTEMPT_COLUMNS`."""
+        """Return a row of strings for each attempt; the columns are :data:`ATTEMPT_COLUMNS`."""
         return [
             (
                 a.method,
@@ -181,7 +181,7 @@ class Result:
         ]
 
     def table(self) -> str:
-        """Return the attempts as a table of text.
+        """Return the attempts as a text table.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why it ended, in a sentence; that of the first column that did not converge."""
+        """The reason why the solve ended, of the first column that did not converge, if any."""
         for column, stop in enumerate(self.stops):
             if stop != Stop.CONVERGED:
                 which = f"column {column}: " if len(self.stops) > 1 else ""
@@ -219,7 +219,7 @@ class Result:
         return f"{said}; x is a least squares solution; use lsmr for the shortest one"
 
     def _relative_norms(self) -> np.ndarray[Any, Any]:
-        """Return the residual norms over the norms of b, NaN where these are 0 or not known."""
+        """Return residual norms divided by norms of b; NaN if the latter are 0 or unknown."""
         norms = np.atleast_1d(np.asarray(self.residual_norm, np.float64))
         if self.norm_of_b is None:
             return np.full(norms.shape, np.nan)
@@ -229,12 +229,12 @@ class Result:
 
     @property
     def method(self) -> str:
-        """The solver, with its preconditioner or its kind of factors where they are known."""
+        """The solver, with its preconditioner or its kind of factors if they are known."""
         return f"{self.solver} with {self.M}" if self.M else self.solver
 
     @property
     def info(self) -> int:
-        """SciPy's code: 0 converged, positive the iterations done without, negative a breakdown."""
+        """SciPy's code: 0 if converged, the iterations if not, negative after a breakdown."""
         failed = [stop for stop in self.stops if stop != Stop.CONVERGED]
         if not failed:
             return 0
@@ -254,20 +254,20 @@ class Result:
         )
 
     def _time(self) -> str:
-        """Return the time of the solve, and that of set-ups."""
+        """Return the times of the solve and of the set-ups as text."""
         setup = f"{self.setup_seconds:.3g} s"
         if self.attempts:
             return f"{self.seconds:.3g} s, of which {setup} for set-up"
         return f"{self.seconds:.3g} s" + (f", after {setup} of set-up" if self.setup_before else "")
 
     def _size_of_residual(self) -> str:
-        """Return the largest residual norm, and the largest part of b that is left."""
+        """Return the largest residual norm as text, also relative to the norm of b."""
         norm = f"{np.max(self.residual_norm, initial=0.0):.3g}"
         known = [part for part in self._relative_norms().tolist() if np.isfinite(part)]
         return f"{norm} ({max(known):.2g} of b)" if known else norm
 
     def _repr_html_(self) -> str:
-        """Return the card of a notebook: the facts, the residual norms, and the attempts."""
+        """Return the card for notebooks: the values, the residual norms, and the attempts."""
         limit = float(np.max(self.threshold, initial=0.0))
         facts = {
             "verdict": self.reason,
@@ -290,17 +290,17 @@ class Result:
         return side_by_side(facts_table("Result", facts), drawing, attempts)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw the residual norms over the iterations.
+        """Plot the residual norms over the iterations.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the picture; its ending says the kind.
+            The file to write; its suffix determines the format.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The picture, to show or to change.
+            The figure, to show or to change.
 
         Raises
         ------
@@ -337,9 +337,10 @@ class Result:
 
 
 def changed(result: Result, **fields: Any) -> Result:
-    """Return a copy of a result with other values of some fields.
+    """Return a copy of a result with new values of some fields.
 
-    ``dataclasses.replace`` takes eight times as long, and a repeated ``wl.solve`` makes three.
+    ``dataclasses.replace`` takes eight times as long, and a repeated ``wl.solve`` calls this three
+    times.
     """
     made = object.__new__(Result)
     made.__dict__.update(result.__dict__)

@@ -1,4 +1,4 @@
-"""Vectors with space after their last row, where a product puts the rows of other members."""
+"""Vectors with spare rows at the end, where a product stores the rows of other members."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from .executor import Array, Executor
 
-#: Blocks with such space, by the identity of their arrays.
+#: Blocks with spare rows, by the identity of their arrays.
 _ROOMY: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 def zeros_with_room(executor: Executor, rows: int, room: int, columns: int, dtype: Any) -> Array:
-    """Return a block of zeros of shape (rows, columns), with memory for further rows after it."""
+    """Return a block of zeros of shape (rows, columns) with ``room`` spare rows after it."""
     return _of(executor.zeros, rows, room, columns, dtype)
 
 
 def with_room_after(executor: Executor, rows: int, room: int, columns: int, dtype: Any) -> Array:
-    """Return an uninitialized block of the same kind."""
+    """Return an uninitialized block with spare rows after it."""
     return _of(executor.allocate, rows, room, columns, dtype)
 
 
@@ -33,7 +33,7 @@ def _of(make: Callable[..., Array], rows: int, room: int, columns: int, dtype: A
 
 
 def with_room(executor: Executor, block: Array, room: int) -> Array | None:
-    """Return a block and the space after it as one, or None if there is no such space."""
+    """Return a block together with its spare rows, or None if it has none."""
     base = getattr(block, "base", None)
     if base is None or _ROOMY.get(id(base)) is not base:
         return None

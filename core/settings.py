@@ -1,4 +1,4 @@
-"""Settings: the options of a solver or a preconditioner before it meets a matrix."""
+"""Settings: the class and options of a solver or preconditioner, without a matrix."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from .provided import Provided
 from .setup_time import record_setup
 from .suggest import parameter_hint
 
-#: Parameters of a constructor that name operands and executors, not options.
+#: Constructor parameters that are operands and executors, not options.
 _OPERANDS = ("A", "executor")
 
 
 @Provided
 def declared_name(kind: type) -> str | None:
-    """Return the name that an entry point gives to a class; the table of these provides it."""
+    """Return the name of a class in the entry points; the table of these provides it."""
     return None
 
 
 class Settings:
-    """The class of a solver or a preconditioner and its options: a value, with no matrix in it.
+    """The class of a solver or preconditioner with its options, without a matrix.
 
-    ``Cg(rtol=1e-8)``, which names no matrix, makes one. Settings print as the call that makes
-    them, compare equal by class and options, and pickle.
+    A call without a matrix, such as ``Cg(rtol=1e-8)``, creates one. Settings print as that call,
+    compare equal by class and options, and can be pickled.
 
     Parameters
     ----------
     kind : type
-        The class that they configure.
+        The configured class.
     options : mapping
-        The options that were given, by name.
+        The given options by name.
 
     Raises
     ------
     InvalidArgument
-        If ``kind`` has no option of a name.
+        If ``kind`` has no option of that name.
 
     Examples
     --------
@@ -72,10 +72,10 @@ class Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         raise InvalidArgument(f"settings are a value: make others with .replace({name}=...)")
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error that says how a solver is made of settings."""
+            """Raise an error that explains how to make a solver from settings."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name not in self.__slots__ and hasattr(self.kind, name):
                 message += f": these are settings without a matrix; {self!r}.on(A) has it"
@@ -94,18 +94,18 @@ class Settings:
         return self.kind(A, **operands, **self.options)
 
     def replace(self, **options: Any) -> Self:
-        """Return settings with these options in place of their own."""
+        """Return settings in which these options replace the present ones."""
         return type(self)(self.kind, {**self.options, **options})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of the types that JSON has.
+        """Return a dictionary that contains only JSON types.
 
-        The key ``"solver"`` or ``"preconditioner"`` holds the name, the others are the options.
+        The key ``"solver"`` or ``"preconditioner"`` has the name; the other keys are the options.
 
         Raises
         ------
         InvalidArgument
-            If an option is nothing that a file can hold, such as an operator or a function.
+            If an option cannot be stored in a file, such as an operator or a function.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """The name of the class in dictionaries and in ``M="..."``, ``cg``."""
+        """The name of the class in dictionaries and in ``M="..."``, such as ``cg``."""
         known: str | None = vars(self.kind).get("registered_name")
         if known is None and not is_of_wollemi(self.kind):
             known = declared_name(self.kind)
@@ -143,22 +143,22 @@ class Settings:
 
 
 class Configurable(OperatorType):
-    """The class of classes that are made of a matrix and options.
+    """The metaclass of classes that are constructed from a matrix and options.
 
-    Called without a matrix, such a class gives its :class:`Settings`. Its instances know theirs.
+    A call without a matrix returns :class:`Settings`. Instances store their settings.
     """
 
-    #: Whether instances work on a member of a group, with the sums of all members.
+    #: Whether instances can work on a member of a group, with sums over all members.
     SHARED = False
 
-    #: The spellings of options that still work and warn.
+    #: Old spellings of options, which still work and warn.
     old_options: OldOptions | None = None
 
-    #: Options of other libraries' classes without a counterpart of one name: how to get the same.
+    #: Other libraries' options that have no single counterpart: how to get the same effect.
     _other_options: Mapping[str, str] = MappingProxyType({})
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
-        """Make an instance, or settings if no matrix is given."""
+        """Make an instance, or settings if the call has no matrix."""
         if not arguments and "A" not in options:
             return Settings(cls, options)
         if cls.old_options is not None:
@@ -186,7 +186,7 @@ class Configurable(OperatorType):
         return made
 
     def _of_batch(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return a container of one instance for each matrix of a batch."""
+        """Return a container with one instance for each matrix of a batch."""
         of_batch = getattr(cls, "of_batch", None)
         if of_batch is None:
             raise UnsupportedOperation(
@@ -197,21 +197,21 @@ class Configurable(OperatorType):
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """The parameters of the constructor and of its bases, for ``help`` and editors."""
+        """The parameters of the constructor and its bases, for ``help`` and editors."""
         parameters = _parameters(cls).values()
         return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
 
 def batch_among(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    """Return whether the matrix of a call is a batch of matrices."""
+    """Return whether the matrix in a call is a batch of matrices."""
     A = arguments[0] if arguments else options.get("A")
     return bool(getattr(type(A), "_is_batch", False))
 
 
 def settings_of(made: Any) -> Settings:
-    """Return the settings that an instance of a :class:`Configurable` class was made with.
+    """Return the settings with which an instance of a :class:`Configurable` class was made.
 
-    Options that are such instances are replaced by their own settings.
+    Options that are such instances themselves are replaced by their settings.
     """
     options = {
         name: settings_of(value) if isinstance(type(value), Configurable) else value
@@ -221,12 +221,12 @@ def settings_of(made: Any) -> Settings:
 
 
 def _require_known(kind: type, options: Mapping[str, Any], known: list[str]) -> None:
-    """Raise unless a class has all options that are given.
+    """Raise an error unless a class has all given options.
 
     Raises
     ------
     InvalidArgument
-        With the option of the nearest name, and all options.
+        If it does not; the message gives the most similar option, and all options.
     """
     for name in options:
         if name not in known:
@@ -242,13 +242,13 @@ def _old_options(kind: type) -> OldOptions | None:
 
 
 def option_names(kind: type) -> list[str]:
-    """Return the names of the options of a class, its own first."""
+    """Return the names of a class's options, beginning with its own."""
     return [name for name in _parameters(kind) if name not in _OPERANDS]
 
 
 @cache
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a constructor; ``**options`` stands for the next class's."""
+    """Return a constructor's parameters; ``**options`` stands for the next class's."""
     found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         init = base.__dict__.get("__init__")

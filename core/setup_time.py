@@ -1,4 +1,4 @@
-"""The wall time of the set-up of a solver, which its results tell."""
+"""The wall time of a solver's set-up, which its results report."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from functools import wraps
 from time import perf_counter
 from typing import Any
 
-#: The attribute with the seconds.
+#: The attribute with the time in seconds.
 _NAME = "_setup_seconds"
 
 
 def setup_seconds(made: Any) -> float:
-    """Return the seconds of the last set-up of a solver or a preconditioner; 0 of other objects."""
+    """Return the seconds of an object's last set-up; 0 if it is no solver or preconditioner."""
     return float(vars(made).get(_NAME, 0.0)) if hasattr(made, "__dict__") else 0.0
 
 
 def record_setup(made: Any, began: float, *parts: Any) -> None:
-    """Store the seconds since the set-up began, and of parts that were made before.
+    """Store the seconds since a set-up began, plus the set-up times of earlier parts.
 
     Parameters
     ----------
     made : object
         A solver or a preconditioner.
     began : float
-        The value of ``time.perf_counter`` at the beginning.
+        The value of ``time.perf_counter`` at the start.
     *parts
-        Its preconditioner, if that was made before.
+        The preconditioner, if it was made before.
     """
     made.__dict__[_NAME] = perf_counter() - began + sum(map(setup_seconds, parts))
 
 
 def sets_up(update: Callable[[Any, Any], None]) -> Callable[..., None]:
-    """Return an ``update`` of a solver, which makes the set-up anew, that stores its time."""
+    """Return a solver's ``update`` method with a measurement of its set-up time."""
 
     @wraps(update)
     def timed(self: Any, A: Any = None) -> None:

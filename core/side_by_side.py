@@ -1,4 +1,4 @@
-"""Executors that solve the systems of a batch side by side."""
+"""Executors that solve the systems of a batch in parallel."""
 
 from __future__ import annotations
 
@@ -12,85 +12,85 @@ if TYPE_CHECKING:
 
 
 class SolvesSystems:
-    """The part of an executor that solves many systems by the programs of one.
+    """The part of an executor that solves many systems with the programs of one system.
 
     Attributes
     ----------
     systems_by_plans : bool
-        Whether programs of a system use the plan of its matrix, which must not copy values then.
-        Elsewhere a kernel of its own reads the arrays of the matrix.
+        Whether the programs of a system use the plan of its matrix, which must then not contain
+        copies of values. If not, a special kernel reads the arrays of the matrix.
     overwrites_solutions : bool
-        Whether :meth:`solve_systems` and :meth:`solve_directly` read no solution that is not a
-        start, so that its memory may hold anything before.
+        Whether :meth:`solve_systems` and :meth:`solve_directly` read solutions only if they are
+        initial guesses, so that their memory may be uninitialized otherwise.
     """
 
     systems_by_plans = True
     overwrites_solutions = False
 
     def system_places(self) -> Sequence[Executor]:
-        """Return executors that solve the systems of a batch side by side; none by default.
+        """Return executors that solve the systems of a batch in parallel; none by default.
 
-        The solver records the programs of one system on each. Without any it solves the systems of
-        a batch one after the other.
+        The solver records the programs of one system on each of them. Without any, it solves the
+        systems of a batch sequentially.
         """
         return ()
 
     def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
-        """Solve many systems by the programs of one; return whether the executor did.
+        """Solve many systems with the programs of one; return whether the executor did.
 
-        ``members`` are the programs on :meth:`system_places`, in their order.
+        ``members`` are the programs on the executors of :meth:`system_places`, in the same order.
         """
         return False
 
     def factorize_systems(self, layout: Layout, values: Array) -> BatchFactors | None:
-        """Factorize matrices side by side; None where the executor has no kernel for it.
+        """Factorize matrices in parallel; return None if the executor has no kernel for it.
 
         Parameters
         ----------
         layout : Layout
             The positions of the entries in the factors.
         values : array, shape (b, nnz)
-            One row for each matrix.
+            Values of each matrix in a row.
         """
         return None
 
     def solve_factored(self, factors: BatchFactors, systems: FactoredSystems) -> None:
-        """Solve systems by factors that :meth:`factorize_systems` made; write their verdicts.
+        """Solve systems with the factors of :meth:`factorize_systems`; write their verdicts.
 
         Parameters
         ----------
         factors : BatchFactors
             The factors of all matrices.
         systems : FactoredSystems
-            Right-hand sides, solutions and the arrays of the verdicts.
+            Right-hand sides, solutions and arrays for the verdicts.
         """
         raise NotImplementedError
 
     def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
-        """Factorize matrices and solve their systems in one pass, which keeps no factors.
+        """Factorize matrices and solve their systems in one pass without storing factors.
 
         Parameters
         ----------
         layout : Layout
             The positions of the entries in the factors.
         systems : FactoredSystems
-            Right-hand sides in the order of their matrices, solutions and verdicts.
+            Right-hand sides in the order of their matrices, solutions and arrays for the verdicts.
 
         Returns
         -------
         bool
-            False where the executor has no kernel for it.
+            False if the executor has no kernel for it.
         """
         return False
 
     def determinants_of(self, layout: Layout, values: Array) -> Determinants | None:
-        """Return the determinants of matrices, or None where factors have them.
+        """Return the determinants of matrices, or None if factors are to compute them.
 
         Parameters
         ----------
         layout : Layout
             The positions of the entries in the factors.
         values : array, shape (b, nnz)
-            One row for each matrix.
+            Values of each matrix in a row.
         """
         return None

@@ -1,10 +1,10 @@
-"""Arithmetic on native values that keeps subnormal numbers on every executor.
+"""Arithmetic on native arrays that preserves subnormal numbers on every executor.
 
-CuPy compiles its kernels with ``-ftz=true``: they take a subnormal float32 for zero, and make zero
-of a result that would be subnormal. A matrix of such numbers is then a matrix of zeros, which has
-other solutions. Kernels of wollemi do not flush them. So values of single precision that decide
-about entries, scales and verdicts are computed here, by operations or by their bits. Executors that
-do not flush use the functions of their arrays.
+CuPy compiles its kernels with ``-ftz=true``: they read a subnormal float32 as zero, and flush
+subnormal results to zero. A matrix of such numbers becomes a zero matrix, with different solutions.
+Kernels of wollemi do not flush. Therefore this module computes single-precision values that affect
+entries, scales and verdicts by operations or by their bits. On executors that do not flush, it uses
+array functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _SINGLE = (np.dtype(np.float32), np.dtype(np.complex64))
 _DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
 
-#: The bits of a value without its sign, by the bytes of the value; all are 0 for a zero alone.
+#: Bit mask of a value without its sign, by the size of the value in bytes; the masked bits are 0
+#: only for a zero.
 _SIZES = {
     2: (np.uint16, 0x7FFF),
     4: (np.uint32, 0x7FFFFFFF),
@@ -33,18 +34,18 @@ _SIZES = {
 
 
 def as_dtype(executor: Executor, values: Array, dtype: DTypeLike, *, copy: bool = False) -> Array:
-    """Return values in another dtype, rounded once; complex ones become real by their real parts.
+    """Return values in another dtype, rounded once; of complex values to real, the real parts.
 
     Parameters
     ----------
     executor : Executor
-        Where they are.
+        The executor of the values.
     values : array
-        Of any dtype and shape.
+        Values of any dtype and shape.
     dtype : dtype
-        The dtype wanted.
+        The requested dtype.
     copy : bool
-        Whether values that have the dtype are copied.
+        Whether to copy values that already have the dtype.
     """
     dtype = np.dtype(dtype)
     if values.dtype == dtype or not executor.flushes_subnormals or not values.size:
@@ -55,14 +56,14 @@ def as_dtype(executor: Executor, values: Array, dtype: DTypeLike, *, copy: bool 
         return _raised(executor, values).astype(dtype, copy=False)
     if values.dtype in _DOUBLE and dtype not in _DOUBLE and dtype.kind not in "biu":
         return _lowered(executor, values).astype(dtype, copy=False)
-    if values.dtype.itemsize == 2 and dtype in _DOUBLE:  # bfloat16 has the range of float32
+    if values.dtype.itemsize == 2 and dtype in _DOUBLE:  # bfloat16 has float32's range
         single = values.astype(np.float32)
         return as_dtype(executor, single, dtype)
     return values.astype(dtype)
 
 
 def _raised(executor: Executor, values: Array) -> Array:
-    """Return values of single precision in double precision."""
+    """Return single-precision values in double precision."""
     made = executor.allocate(tuple(values.shape), double_dtype(values.dtype))
     unscaled = executor.zeros((1,), real_dtype(made.dtype))
     flat = made.reshape(-1, 1)
@@ -71,7 +72,7 @@ def _raised(executor: Executor, values: Array) -> Array:
 
 
 def _lowered(executor: Executor, values: Array) -> Array:
-    """Return values of double precision in single precision."""
+    """Return double-precision values in single precision."""
     single = np.complex64 if is_complex(values.dtype) else np.float32
     made = executor.allocate(tuple(values.shape), single)
     unscaled = executor.zeros((1,), real_dtype(values.dtype))
@@ -80,14 +81,14 @@ def _lowered(executor: Executor, values: Array) -> Array:
 
 
 def not_flushed(executor: Executor, values: Array) -> Array:
-    """Return values in a dtype in which functions of arrays flush none of them."""
+    """Return values in a dtype in which array functions flush none of them."""
     if executor.flushes_subnormals and values.dtype in _SINGLE:
         return as_dtype(executor, values, double_dtype(values.dtype))
     return values
 
 
 def number_beside(number: Any, values: Array, own: Array) -> Any:
-    """Return a number, in the dtype of ``own`` if ``values`` are its values widened."""
+    """Return a number; in the dtype of ``own`` if ``values`` are its values in a wider dtype."""
     if values is own:
         return number
     with np.errstate(over="ignore"):
@@ -95,7 +96,7 @@ def number_beside(number: Any, values: Array, own: Array) -> Any:
 
 
 def unflushed(executor: Executor, function: Callable[..., Array], *values: Array) -> Array:
-    """Return a function of arrays, computed in double precision where their own would flush."""
+    """Apply an array function, in double precision if it would flush single-precision values."""
     wide = [not_flushed(executor, array) for array in values]
     found = function(*wide)
     if all(a is b for a, b in zip(wide, values, strict=True)) or found.dtype not in _DOUBLE:
@@ -104,7 +105,7 @@ def unflushed(executor: Executor, function: Callable[..., Array], *values: Array
 
 
 def for_zero_tests(executor: Executor, values: Array) -> Array:
-    """Return values, or integers, that are 0 exactly where the values are."""
+    """Return values, or integers, that are 0 exactly where ``values`` are 0."""
     if not executor.flushes_subnormals or values.dtype in _DOUBLE or values.dtype.kind in "biu":
         return values
     unsigned, sizes = _SIZES[values.dtype.itemsize]
@@ -112,7 +113,7 @@ def for_zero_tests(executor: Executor, values: Array) -> Array:
 
 
 def values_times(executor: Executor, values: Array, factor: complex) -> Array:
-    """Return values times a number of Python's, which does not change their dtype."""
+    """Return values times a Python number, which does not change their dtype."""
     if not executor.flushes_subnormals or values.dtype not in _SINGLE or not values.size:
         return values * factor
     made = executor.allocate(tuple(values.shape), values.dtype)
@@ -122,7 +123,7 @@ def values_times(executor: Executor, values: Array, factor: complex) -> Array:
 
 
 def entry_products(executor: Executor, a: Array, b: Array) -> Array:
-    """Return the products of two arrays of one shape and dtype."""
+    """Return the element-wise products of two arrays of the same shape and dtype."""
     if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
         return a * b
     made = executor.allocate(tuple(a.shape), a.dtype)
@@ -132,7 +133,7 @@ def entry_products(executor: Executor, a: Array, b: Array) -> Array:
 
 
 def entry_sums(executor: Executor, a: Array, b: Array, beta: int = 1) -> Array:
-    """Return ``a + b``, or ``a - b`` where ``beta`` is -1, for arrays of one shape and dtype."""
+    """Return ``a + b``, or ``a - b`` if ``beta`` is -1; both have one shape and dtype."""
     if not executor.flushes_subnormals or a.dtype not in _SINGLE or not a.size:
         return a + b if beta == 1 else a - b
     made = executor.copy(b)
@@ -145,5 +146,5 @@ def conjugated(executor: Executor, values: Array) -> Array:
     if not executor.flushes_subnormals or values.dtype != np.complex64 or not values.size:
         return values.conj()
     made = executor.copy(values)
-    made.reshape(-1).view(np.uint32)[1::2] ^= np.uint32(1 << 31)  # the signs of imaginary parts
+    made.reshape(-1).view(np.uint32)[1::2] ^= np.uint32(1 << 31)  # sign bits of imaginary parts
     return made

@@ -1,4 +1,4 @@
-"""The statistics of a matrix for the selection rules: the lengths of its rows."""
+"""Statistics of the row lengths of a matrix, for the selection rules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from .executor import Array, Executor
 
 
-#: Rows of which lengths are looked at together: they stay in a cache of 256 KiB.
+#: Rows that are processed at once: their lengths fit into a cache of 256 KiB.
 ROWS_AT_ONCE = 1 << 14
 
 
 class RowStatistics(NamedTuple):
-    """The row lengths of a sparse matrix in a few numbers."""
+    """The distribution of row lengths of a sparse matrix in a few numbers."""
 
     rows: int
     columns: int
@@ -42,7 +42,7 @@ def row_statistics(executor: Executor, indptr: Array, columns: int) -> RowStatis
 
 
 def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:
-    """Return the same of an array of the host."""
+    """Return the statistics for a host array ``indptr``."""
     m = int(indptr.size) - 1
     nnz = int(indptr[-1]) - int(indptr[0]) if m else 0
     longest = squares = filled = 0
@@ -50,7 +50,7 @@ def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:
         part = indptr[begin : begin + ROWS_AT_ONCE + 1]
         length = part[1:] - part[:-1]
         most = int(length.max())
-        if most * nnz < 2**53:  # every sum of squares is an integer that a double holds
+        if most * nnz < 2**53:  # float64 holds the sums exactly
             wide = length.astype(np.float64)
             squares += int(np.einsum("i,i->", wide, wide))
         else:
@@ -62,14 +62,14 @@ def lengths_in_numbers(indptr: Array, columns: int) -> RowStatistics:
 def in_numbers(
     rows: int, columns: int, nnz: int, squares: int, longest: int, filled: int
 ) -> RowStatistics:
-    """Return the statistics of rows by integers, so that they are the same wherever these are made.
+    """Return the statistics of rows from integer sums, so that they are equal on every executor.
 
     Parameters
     ----------
     squares : int
         The sum of the squared lengths.
     filled : int
-        Rows that are not empty.
+        Number of nonempty rows.
 
     Examples
     --------

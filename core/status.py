@@ -1,4 +1,4 @@
-"""The stopping status of a solve: one entry per right-hand side, kept where the work is done."""
+"""The stopping status of a solve: one entry per right-hand side, in the executor's memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stop(IntEnum):
-    """The reason why a column stopped; the codes equal ``backends/unified/status.hpp``."""
+    """The reason why a column stopped; ``backends/unified/status.hpp`` has the same codes."""
 
     RUNNING = 0
     CONVERGED = 1
@@ -42,7 +42,7 @@ class Stop(IntEnum):
 
     @property
     def sentence(self) -> str:
-        """The message for the user, with the remedy."""
+        """The message for the user, including the remedy."""
         return _SENTENCES[self]
 
 
@@ -101,46 +101,46 @@ _SENTENCES = {
 }
 
 
-#: The values that a solve reads from the device, in the order of reading.
+#: The values that a solve reads from the device, in this order.
 READ = ("stop", "running", "iterations", "threshold", "first", "true", "largest", "history")
 
-#: The values that may be set with the codes, in the order of storage.
+#: The values that may be set together with the codes, in the order of storage.
 _SET = ("threshold", "iterations", "norm")
 
 
 class Status:
-    """Per-column stopping state of a solve, in the executor's memory.
+    """The stopping state of each column of a solve, in the executor's memory.
 
-    The kernels of a solver's iteration write it; nothing but :meth:`Executor.drive` and the
-    solver between two drives read it on the host.
+    The kernels of a solver's iteration write it. On the host, only :meth:`Executor.drive` and the
+    solver between two drives read it.
 
     Attributes
     ----------
     stop : array of uint8, shape (k,)
-        A :class:`Stop` code per column; columns that are not running are left alone by every
-        kernel.
+        The :class:`Stop` code of each column. Kernels do not change columns that are not running.
     iterations : array of int64, shape (k,)
-        Iterations done, counted when the residual norm is observed.
+        Completed iterations, counted when the residual norm is observed.
     norm : real array, shape (k,)
-        The last residual norm seen.
+        The last observed residual norm.
     threshold : real array, shape (k,)
-        A column has converged when its norm is at most this.
+        A column has converged if its norm is at most this threshold.
     history : real array, shape (capacity, k)
-        Norms by iteration, a ring: iteration ``i`` (from 1) is in row ``(i - 1) % capacity``.
+        Ring buffer of norms: iteration ``i`` (from 1) is in row ``(i - 1) % capacity``.
     running : array of int32, shape (1,)
-        How many columns are running.
+        Number of running columns.
     relative, absolute, least, most : real arrays, shape (k,)
-        The inputs of thresholds on the device, and the norms of right-hand sides to compute there;
-        see ``vector.enter``.
+        Inputs from which the device computes thresholds and norms of right-hand sides; see
+        ``vector.enter``.
     first, true, largest : real arrays, shape (k,)
-        Norms of the right-hand sides and of true residuals, and the largest absolute values of
+        Norms of the right-hand sides, norms of true residuals, and largest absolute values of
         iterates.
     """
 
-    #: Rows of the ring; a drive is never longer, so that nothing is overwritten before it is read.
+    #: Rows of the ring buffer. A drive has at most this number of iterations, so that norms are
+    #: read before they are overwritten.
     CAPACITY = 1024
 
-    #: Members in the order in which kernels take them.
+    #: The arrays in the order of kernel arguments.
     FIELDS = ("stop", "iterations", "norm", "threshold", "history", "running")
 
     stop: Array
@@ -163,10 +163,10 @@ class Status:
         real = real_dtype(dtype)
         self.executor = executor
         self.shape = (columns,)
-        #: The transfers of :meth:`arm`, by the members that it sets.
+        #: The transfers of :meth:`arm`, by the names of the arrays that each sets.
         self._arming: dict[tuple[str, ...], Transfer] = {}
         one = (columns,)
-        # values that are set together are adjacent: one copy
+        # Arrays that are set together are adjacent, so that one copy suffices.
         (
             self.stop,
             self.running,
@@ -191,10 +191,10 @@ class Status:
 
     @cached_property
     def transfer(self) -> Transfer:
-        """The values that a solve writes to the device at its start, and reads at its end.
+        """The transfer that writes values to the device before a solve and reads them after it.
 
         It writes ``stop``, ``running``, ``threshold``, ``iterations``, ``norm`` and the inputs of
-        thresholds, and reads :data:`READ`.
+        thresholds. It reads :data:`READ`.
         """
         told = (
             self.stop, self.running, self.threshold, self.iterations, self.norm,
@@ -206,14 +206,14 @@ class Status:
 
     @property
     def capacity(self) -> int:
-        """How many iterations the history holds."""
+        """The number of iterations that the history holds."""
         return int(self.history.shape[0])
 
     def arm(self, stop: np.ndarray[Any, Any], **members: np.ndarray[Any, Any]) -> None:
-        """Set every column's code from a host array; columns with code 0 run.
+        """Set the codes of all columns from a host array; columns with code 0 run.
 
-        ``members`` are others that are set at the same time, such as ``threshold``, by contiguous
-        arrays of their dtypes.
+        ``members`` are other arrays that are set at the same time, such as ``threshold``, given as
+        contiguous arrays of their dtypes.
         """
         stop = np.ascontiguousarray(stop, np.uint8)
         running = np.array([stop.size - np.count_nonzero(stop)], np.int32)  # RUNNING is 0
@@ -225,13 +225,13 @@ class Status:
         transfer.write(stop, running, *[members[name] for name in names])
 
     def read(self, member: str) -> np.ndarray[Any, Any]:
-        """Return a host copy of a member."""
+        """Return a host copy of an array of the status."""
         return self.read_together(member)[0]
 
     def read_together(
         self, *members: str, also: Sequence[Array] = ()
     ) -> list[np.ndarray[Any, Any]]:
-        """Return host copies of several members, and of other arrays, after one wait."""
+        """Return host copies of several status arrays, and of other arrays, after one wait."""
         arrays = [*(getattr(self, member) for member in members), *also]
         found = self.executor.transfer(*arrays).read()
         return [np.array(array) for array in found]

@@ -1,4 +1,4 @@
-"""When to stop: criteria, and their limits for a given system."""
+"""Stopping criteria, and their limits for a given system."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .errors import InvalidArgument
 
 
 class Norms:
-    """The norms of a solve that criteria are relative to, one for each column.
+    """The norms of a solve to which criteria are relative, one for each column.
 
-    Columns are scaled where squares would leave the range of the dtype: these are the norms of
-    the scaled columns.
+    If squares of a column would leave the range of the dtype, the column is scaled, and its norms
+    are those of the scaled column.
 
     Parameters
     ----------
     b : array, shape (k,)
         Norms of the right-hand sides.
     initial : callable
-        Computes the norms of ``b - A x0``, shape (k,). It is called when a criterion asks.
+        Computes the norms of ``b - A x0``, shape (k,). It is called if a criterion needs them.
     scale : array, shape (k,), optional
-        The factors of the columns; 1 by default.
+        Scaling factors of the columns; 1 by default.
     """
 
     def __init__(
@@ -39,26 +39,26 @@ class Norms:
 
     @cached_property
     def initial(self) -> np.ndarray[Any, Any]:
-        """Norms of the residuals that the solve begins with."""
+        """Norms of the initial residuals."""
         return self._initial()
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a solve stands, for a criterion of a user's own.
+    """The state of a solve, passed to user-defined criteria.
 
     Attributes
     ----------
     iteration : int
-        Iterations done by the column that did most.
+        The largest iteration count of all columns.
     norm : array, shape (k,)
-        Residual norms as the iteration sees them.
+        Residual norms as the iteration computes them.
     norm_b : array, shape (k,)
         Norms of the right-hand sides.
     initial_norm : array, shape (k,)
-        Norms of the residuals that the solve began with.
+        Norms of the initial residuals.
     seconds : float
-        Wall time since it began.
+        Wall time in seconds since the solve began.
     """
 
     iteration: int
@@ -70,10 +70,10 @@ class State:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a set of criteria.
+    """The limits that a set of criteria imposes on a solve.
 
-    ``threshold`` is per column of the right-hand side, scaled as :class:`Norms` are; ``own`` are
-    criteria that are asked while the solve runs.
+    ``threshold`` has one value per column of the right-hand side, scaled like :class:`Norms`.
+    ``own`` are user-defined criteria that are called during the solve.
     """
 
     threshold: np.ndarray[Any, Any] | None = None
@@ -83,19 +83,20 @@ class Limits:
 
 
 class Criterion:
-    """Something that ends a solve; the base of criteria of your own.
+    """A condition that ends a solve; the base of user-defined criteria.
 
-    ``a | b`` stops when either is met, ``a & b`` when both are. Reaching a residual makes the
-    solve a success; running out of iterations or time, or a criterion of your own, does not.
+    ``a | b`` stops when either criterion is met, ``a & b`` when both are. A solve succeeds only if
+    its residual is small enough: a limit of iterations or time, or a user-defined criterion, ends
+    it without success.
 
     Notes
     -----
-    A criterion of your own derives from this class and has a method ``done(state)`` that returns
-    whether the solve is to end; ``state`` is a :class:`wollemi.stop.State` with the iteration, the
-    norms and the time. It is asked every ``every`` iterations (1 by default; a class attribute or
-    one of the instance), on the host: executors drive the iterations in between alone. When it ends
-    a solve, ``Result.x`` is the current iterate, and columns with a true residual that meets a
-    tolerance have converged all the same.
+    A user-defined criterion derives from this class and has a method ``done(state)`` that returns
+    whether to end the solve; ``state`` is a :class:`wollemi.stop.State` with the iteration, the
+    norms and the time. The host calls it after every ``every`` iterations (1 by default; a class or
+    instance attribute). Executors run the iterations in between without the host. If it ends a
+    solve, ``Result.x`` is the current iterate. Columns with a true residual that meets a tolerance
+    still count as converged.
 
     Examples
     --------
@@ -103,8 +104,7 @@ class Criterion:
     >>> stop.RelativeResidual(1e-8) | stop.Iterations(100) | stop.Time(10.0)
     RelativeResidual(rtol=1e-08) | Iterations(count=100) | Time(seconds=10.0)
 
-    A criterion that is satisfied with a tenth of the initial residual once a second has passed or
-    twenty iterations are done:
+    A criterion that accepts a tenth of the initial residual after one second or twenty iterations:
 
     >>> import numpy as np, wollemi as wl
     >>> class Patience(wl.stop.Criterion):
@@ -120,18 +120,18 @@ class Criterion:
     (20, 'not converged: a criterion of your own ended the solve')
     """
 
-    #: Iterations between two questions to a criterion of a user's own.
+    #: Iterations between two calls of a user-defined criterion.
     every: int = 1
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def done(self, state: State) -> bool:
-        """Return whether the solve is to end; for criteria of a user's own."""
+        """Return whether to end the solve; user-defined criteria override this."""
         raise NotImplementedError
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         if type(self).done is Criterion.done:
             raise InvalidArgument(
                 f"stop: {type(self).__name__} has no method done(self, state), which returns "
@@ -141,7 +141,7 @@ class Criterion:
         return Limits(own=(self,))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the criterion as a dictionary that :func:`criterion` takes."""
+        """Return the criterion as a dictionary, the input of :func:`criterion`."""
         name = type(self).__name__
         if _BY_NAME.get(name) is not type(self):
             raise InvalidArgument(f"stop: a {name} cannot be written to a file")
@@ -168,20 +168,20 @@ def _whole(name: str, value: Any, least: int) -> None:
         raise InvalidArgument(f"{name}: expected an integer >= {least}, got {value!r}")
 
 
-#: The baselines of a relative residual.
+#: The quantities to which a residual can be relative.
 BASELINES = ("b", "initial")
 
 
 @dataclass(frozen=True, repr=False)
 class RelativeResidual(Criterion):
-    """``norm(b - A x) <= rtol * norm(b)``, or relative to the residual at the start.
+    """``norm(b - A x) <= rtol * norm(b)``, or relative to the initial residual.
 
     Parameters
     ----------
     rtol : float
         The tolerance.
     baseline : {"b", "initial"}
-        The baseline: the norm of ``b``, or of ``b - A x0``. They are the same without an ``x0``.
+        The reference norm: of ``b``, or of ``b - A x0``. Without ``x0`` they are equal.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class RelativeResidual(Criterion):
         return f"{type(self).__name__}({inside})"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         return Limits(threshold=self.rtol * (norms.b if self.baseline == "b" else norms.initial))
 
 
@@ -225,17 +225,17 @@ class AbsoluteResidual(Criterion):
         _positive("atol", self.atol)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         with np.errstate(over="ignore"):
             return Limits(threshold=self.atol * norms.scale)
 
 
 @dataclass(frozen=True, repr=False)
 class TrueResidual(RelativeResidual):
-    """The relative residual, computed from ``x`` every ``every`` iterations as well.
+    """The relative residual, also computed from ``x`` every ``every`` iterations.
 
-    Every criterion on the residual is verified with the true one before success is claimed; this
-    one also notices early that the true residual is there, or that it never will be.
+    Every residual criterion is verified with the true residual before the solve reports success.
+    This one also detects early that the true residual meets the tolerance, or that it never will.
     """
 
     every: int = 50
@@ -255,13 +255,13 @@ class Iterations(Criterion):
         _whole("maxiter, the limit of iterations", self.count, 0)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         return Limits(iterations=int(self.count))
 
 
 @dataclass(frozen=True)
 class Time(Criterion):
-    """At most ``seconds`` of wall time; looked at between batches of iterations."""
+    """At most ``seconds`` of wall time; checked between batches of iterations."""
 
     seconds: float
 
@@ -269,7 +269,7 @@ class Time(Criterion):
         _positive("seconds", self.seconds)
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         return Limits(seconds=float(self.seconds))
 
 
@@ -285,7 +285,7 @@ class _Combined(Criterion):
         self.parts = tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the criterion as a dictionary that :func:`criterion` takes."""
+        """Return the criterion as a dictionary, the input of :func:`criterion`."""
         return {self.word: [part.to_dict() for part in self.parts]}
 
     def __eq__(self, other: object) -> bool:
@@ -302,7 +302,7 @@ class _Any(_Combined):
     symbol, word = "|", "any"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         threshold: np.ndarray[Any, Any] | None = None
         iterations, seconds, own = None, None, tuple[Criterion, ...]()
         for part in self.parts:
@@ -318,7 +318,7 @@ class _Any(_Combined):
 
 
 def _least(a: Any, b: Any) -> Any:
-    """Return the smaller of two numbers, of which either may be None."""
+    """Return the smaller of two numbers; None counts as no limit."""
     return b if a is None else a if b is None else min(a, b)
 
 
@@ -326,7 +326,7 @@ class _All(_Combined):
     symbol, word = "&", "all"
 
     def limits(self, norms: Norms) -> Limits:
-        """Return the limits of the criterion for a system of these norms."""
+        """Return the limits of the criterion for a system with these norms."""
         found = [part.limits(norms) for part in self.parts]
         thresholds = [f.threshold for f in found if f.threshold is not None]
         limited = any(f.iterations is not None or f.seconds is not None or f.own for f in found)
@@ -339,7 +339,7 @@ class _All(_Combined):
 
 
 def true_residual_period(criterion: Criterion) -> int | None:
-    """Return how often a criterion wants the true residual, or None."""
+    """Return the iterations between two true residuals that a criterion needs, or None."""
     if isinstance(criterion, TrueResidual):
         return criterion.every
     periods = [true_residual_period(p) for p in getattr(criterion, "parts", ())]
@@ -348,16 +348,16 @@ def true_residual_period(criterion: Criterion) -> int | None:
 
 @dataclass(frozen=True)
 class Linear:
-    """The form of criteria: the threshold ``max(relative * norm(b), absolute)``, and iterations.
+    """Criteria in the form of a threshold ``max(relative * norm(b), absolute)`` and a count.
 
     Attributes
     ----------
     relative, absolute : float
-        0 where no criterion says.
+        The factors; 0 if no criterion sets them.
     tolerated : bool
-        Whether one says.
+        Whether a criterion sets a tolerance.
     iterations : int or None
-        How many there are at most.
+        Maximum number of iterations.
     """
 
     relative: float = 0.0
@@ -366,11 +366,11 @@ class Linear:
     iterations: int | None = None
 
     def threshold(self, norm: float) -> float:
-        """Return the threshold of a column that is not scaled."""
+        """Return the threshold of an unscaled column."""
         return max(self.relative * norm, self.absolute)
 
     def limits(self, norms: Norms, real: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return the thresholds as a device makes them, in the precision of norms there."""
+        """Return the thresholds as a device computes them, in the precision of its norms."""
         with np.errstate(over="ignore"):
             relative = real.type(self.relative) * norms.b.astype(real)
             limits: np.ndarray[Any, Any] = np.maximum(
@@ -412,7 +412,7 @@ def linear(criterion: Criterion) -> Linear | None:
     return None
 
 
-#: The kinds of criteria that have a linear form, most of them.
+#: The criteria that may have a linear form.
 _MAYBE_LINEAR = (RelativeResidual, AbsoluteResidual, Iterations, _Any)
 
 _BY_NAME: dict[str, type[Criterion]] = {
@@ -422,12 +422,12 @@ _BY_NAME: dict[str, type[Criterion]] = {
 
 
 def criterion(found: Any) -> Criterion:
-    """Return the criterion that a dictionary of :meth:`Criterion.to_dict` describes.
+    """Return the criterion described by a dictionary from :meth:`Criterion.to_dict`.
 
     Raises
     ------
     InvalidArgument
-        If it describes none.
+        If the dictionary describes no criterion.
 
     Examples
     --------

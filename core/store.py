@@ -1,9 +1,10 @@
-"""The data stored with a matrix: of its pattern, and of its values.
+"""Data stored with a matrix, derived from its pattern or from its values.
 
 Analysing a matrix takes longer than a product with it, and is done once. Data that follow from the
-pattern alone (statistics of rows, partitions, the transposed pattern, plans) are in a
-:class:`PatternStore`, which all matrices of that pattern share. Data made from the values too (a
-packed copy) are in a :class:`ValueStore`, which belongs to one matrix and follows its values.
+pattern alone (row statistics, partitions, the transposed pattern, plans) are in a
+:class:`PatternStore`, which all matrices of that pattern share. Data that also depend on the values
+(a packed copy) are in a :class:`ValueStore`, which belongs to one matrix and is updated with its
+values.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class Key(Generic[V]):
-    """The name of something stored, and with it the type that it has.
+    """The key of stored data; its type parameter is the type of the data.
 
     Parameters
     ----------
     name : str
-        Its description: ``"tiles of columns"``.
+        Description of the data, such as ``"tiles of columns"``.
     of : tuple
-        The other inputs besides the matrix: the width of a tile.
+        Inputs other than the matrix, such as the width of a tile.
 
     Examples
     --------
@@ -44,18 +45,18 @@ class Key(Generic[V]):
     of: tuple[Hashable, ...] = ()
 
     def of_size(self, *of: Hashable) -> Key[V]:
-        """Return the key of the same thing for these parameters."""
+        """Return the key of the same kind of data with these parameters."""
         return replace(self, of=of)
 
 
 class Store:
-    """Things by their keys."""
+    """Data by their keys."""
 
     def __init__(self) -> None:
         self._things: dict[Key[Any], Any] = {}
 
     def get(self, key: Key[V], make: Callable[[], V]) -> V:
-        """Return the object stored under ``key``; the first call makes it by ``make()``."""
+        """Return the data stored under ``key``; the first call makes them with ``make()``."""
         try:
             found: V = self._things[key]
         except KeyError:
@@ -78,11 +79,11 @@ class PatternStore(Store):
     plans : dict
         The plans of products with dense matrices, by operation, columns, kernel and dtype.
     repeats : dict
-        The results of :meth:`Executor.run_repeatably`, by operation and by all properties of the
-        arrays of a call but their addresses.
+        The results of :meth:`Executor.run_repeatably`, by the operation and by all properties of
+        the arrays of a call except their addresses.
     products : dict
-        The products that public functions repeat, by options and all properties of the operands but
-        their addresses.
+        The products that public functions can repeat, by options and by all properties of the
+        operands except their addresses.
     """
 
     def __init__(self) -> None:
@@ -96,6 +97,6 @@ class ValueStore(Store):
     """Data made from the values of one matrix; objects in it have ``update_values(matrix)``."""
 
     def update_values(self, matrix: Any) -> None:
-        """Bring everything in line with the new values of ``matrix``."""
+        """Update all data to the new values of ``matrix``."""
         for thing in self._things.values():
             thing.update_values(matrix)

@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names, in messages of errors."""
+"""Suggestions for misspelled names in error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .equivalents import of_name
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Names of other libraries' parameters.
+#: Parameter names of other libraries, with the corresponding names here.
 _SYNONYMS = {
     "tol": "rtol",
     "eps": "rtol",
@@ -34,12 +34,12 @@ _SYNONYMS = {
     "postsmoother": "smoother",
 }
 
-#: Names by which other libraries say where to compute.
+#: Parameter names by which other libraries select a device.
 _PLACES = ("executor", "device", "on", "backend")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like another one, without regard to case, or None.
+    """Return the known name that is most similar to ``name``, ignoring case, or None.
 
     Examples
     --------
@@ -56,16 +56,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Iterable[str], form: str = "{!r}") -> str:
-    """Return the words that name the nearest known name, ``did you mean 'cg'? ``, or nothing."""
+    """Return the hint at the most similar known name, ``did you mean 'cg'? ``, or ""."""
     near = nearest(name, known)
     return "" if near is None else f"did you mean {form.format(near)}? "
 
 
 def parameter_hint(name: str, known: Iterable[str]) -> str:
-    """Return the words on a parameter that a function does not have, or nothing.
+    """Return the hint about a parameter that a function does not have, or "".
 
-    They name the parameter of the same meaning, or the nearest one, or the way to say where to
-    compute.
+    It names the parameter of the same meaning, or the most similar one, or how to select a device.
 
     Examples
     --------
@@ -84,18 +83,18 @@ def parameter_hint(name: str, known: Iterable[str]) -> str:
 def no_attribute(
     module: Any, name: str, known: Iterable[str], others: Iterable[str] = ()
 ) -> AttributeError:
-    """Return the error of a module that has no attribute of a name, with the right name.
+    """Return the error for a missing attribute of a module, with a suggested name.
 
     Parameters
     ----------
     module : module
         The module.
     name : str
-        The name that it does not have.
+        The missing name.
     known : iterable of str
-        Its names.
+        Names of the module.
     others : iterable of str
-        Its submodules that may have the name.
+        Submodules that may have the name.
     """
     words = of_name(name)
     if not words and not name.startswith("_"):
@@ -109,14 +108,14 @@ def no_attribute(
 
 
 def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a module, whose error names the replacement of a name.
+    """Return a ``__getattr__`` for a module; its error names the replacement of a name.
 
     Parameters
     ----------
     module : str
         ``__name__`` of the module.
     known : iterable of str
-        Its names.
+        Names of the module.
     """
 
     def __getattr__(name: str) -> Any:
@@ -128,17 +127,17 @@ def without_others(module: str, known: Iterable[str]) -> Callable[[str], Any]:
 def checked_keywords(
     remedy: Callable[[str, Any], str] = lambda name, value: "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Have a function name the nearest parameter where a call has a keyword that it does not take.
+    """Decorate a function to suggest the most similar parameter for an unknown keyword.
 
     Parameters
     ----------
     remedy : callable
-        Returns the words on a name and its value, or nothing: the nearest parameter is named then.
+        Returns a hint for a name and its value, or "" to suggest the most similar parameter.
 
     Raises
     ------
     TypeError
-        By the decorated function, as Python does.
+        Raised by the decorated function, as Python itself does.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as plain arrays of numbers, where their gradients are not lost silently."""
+"""Conversion of PyTorch tensors to plain arrays without silent loss of gradients."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .errors import InvalidArgument
 
 
 def untracked(array: Any, label: str) -> Any:
-    """Return a dense tensor that records no gradients; other objects as they are.
+    """Return a dense tensor without recorded gradients; other objects are unchanged.
 
-    PyTorch is not imported here: who hands over a tensor has done so.
+    This module does not import PyTorch: a caller that passes a tensor has imported it.
 
     Raises
     ------
     InvalidArgument
-        If gradients of a tensor are recorded at present, since operators record none; or if a
+        If gradients of the tensor are being recorded, because operators record none; or if the
         tensor is sparse.
     """
     torch = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""Contiguous arrays of an executor that are copied to the host, or from it, together."""
+"""Copies of several contiguous arrays at once between an executor and the host."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ HostArray = np.ndarray[Any, Any]
 
 
 class Transfer:
-    """Copies of contiguous arrays between an executor and the host, all of them at once.
+    """Copies of contiguous arrays between an executor and the host, all at once.
 
-    A copy takes the host of a device some microseconds for any size, and a wait takes longer. A
-    solve of few iterations takes about as long as its copies: it keeps one transfer, which finds
-    out once where its copies go.
+    Starting a copy takes the host of a device several microseconds regardless of its size, and a
+    wait takes longer. A solve of few iterations takes about as long as its copies. Therefore a
+    solve keeps one transfer, which determines once where its copies go.
 
-    :meth:`Executor.transfer` makes transfers. This class copies one array after the other, and is
-    for executors that have no faster way.
+    :meth:`Executor.transfer` makes transfers. This class copies the arrays one by one; it serves
+    executors that have no faster way.
 
     Parameters
     ----------
     executor : Executor
         The executor of the arrays.
     arrays : sequence of arrays
-        The arrays to read.
+        Arrays to read.
     written : sequence of arrays
-        The arrays to overwrite. All of these arrays stay where they are.
+        Arrays to overwrite. All these arrays keep their addresses.
 
     Attributes
     ----------
     filled_for : object
-        The object that the caller has filled in :attr:`host` for, None at first.
+        The object for which the caller has filled :attr:`host`; None at first.
     """
 
     filled_for: object = None
@@ -63,27 +63,27 @@ class Transfer:
     def allocate(
         cls, executor: Executor, *wanted: tuple[tuple[int, ...], DTypeLike]
     ) -> list[Array]:
-        """Return uninitialized arrays of these shapes and dtypes, adjacent where that helps.
+        """Return uninitialized arrays of these shapes and dtypes, adjacent if that helps.
 
-        Transfers copy adjacent arrays, in the order given, at once.
+        Transfers copy adjacent arrays with one copy if they are passed in the same order.
         """
         return [executor.allocate(shape, dtype) for shape, dtype in wanted]
 
     @cached_property
     def host(self) -> list[HostArray]:
-        """The values that :meth:`write` writes: zeros at first, and the caller's to fill in."""
+        """The values that :meth:`write` writes: initially zeros, to be filled by the caller."""
         return [np.zeros(tuple(array.shape), array.dtype) for array in self.written]
 
     def write(self, *values: HostArray) -> None:
-        """Overwrite the arrays with contiguous ones of the host, of the same shapes and dtypes.
+        """Overwrite the arrays with contiguous host arrays of the same shapes and dtypes.
 
-        Without ``values`` these are :attr:`host`.
+        By default the values are :attr:`host`.
         """
         for target, source in zip(self.written, values or self.host, strict=True):
             self.executor.copy_into(target, source)
 
     def read(self) -> list[HostArray]:
-        """Return the result of :meth:`Executor.to_host` for each array; on a device, one wait."""
+        """Return the result of :meth:`Executor.to_host` for each array; a device waits once."""
         return [self.executor.to_host(array) for array in self.arrays]
 
     def peek(self) -> list[HostArray]:
@@ -91,16 +91,16 @@ class Transfer:
         return self.read()
 
     def ask(self) -> Callable[[], list[HostArray]]:
-        """Start :meth:`read`; return the function that waits for its result, called once.
+        """Start :meth:`read`; return a function that waits for the result, to be called once.
 
-        On devices that can, it does not wait for later submissions.
+        On devices that support it, the function does not wait for later submissions.
         """
         found = self.read()
         return lambda: found
 
 
 class HostTransfer(Transfer):
-    """Transfers of an executor with NumPy's arrays: the host reads them where they are."""
+    """Transfers of executors with NumPy arrays: the host reads the arrays in place."""
 
     def read(self) -> list[HostArray]:
         """Return the arrays."""

@@ -1,4 +1,4 @@
-"""Rules of backends for substitution with triangles: they register them, and the planner asks."""
+"""Rules of backends for triangular solves: backends register them, the planner reads them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from .executor import Array, Executor
 
-#: Returns how threads share a triangle: the first arguments of ``triangular.lanes``, or None if
-#: levels are estimated to be faster. Called as ``lanes(executor, indptr, indices, upper)``.
+#: A function that distributes a triangle over threads: it returns the first arguments of
+#: ``triangular.lanes``, or None if level scheduling is estimated to be faster. It is called as
+#: ``lanes(executor, indptr, indices, upper)``.
 Lanes: TypeAlias = "Callable[[Any, Array, Array, int], tuple[Array, ...] | None]"
 
 
 class TriangleRules(NamedTuple):
-    """The way in which an executor computes a substitution.
+    """How an executor computes a triangular solve.
 
     Attributes
     ----------
     level_rows : int or None
-        Rows from which a level is an operation of its own; None: one operation computes all.
+        A level with at least this number of rows is an operation of its own; runs of narrower
+        levels are one operation each. None: one operation computes all levels.
     joined_rows : int
-        Rows of such a level up to which one operation computes a run of them nevertheless.
+        Consecutive levels with at least ``level_rows`` but fewer rows than this number are still
+        computed by one operation.
     lanes : callable, optional
         The function that distributes a triangle over threads.
     """
@@ -34,5 +37,5 @@ class TriangleRules(NamedTuple):
 
 @singledispatch
 def rules_of(executor: Executor) -> TriangleRules:
-    """Return the rules of an executor; a backend registers a function for its class."""
+    """Return the rules of an executor; backends register a function for their class."""
     return TriangleRules()

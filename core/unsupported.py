@@ -1,6 +1,6 @@
-"""The operations that a backend does not have, each with the reason. All others are owed.
+"""The operations that a backend lacks on purpose, with reasons. It must have all others.
 
-The support matrix and the messages of errors show the reasons.
+The support matrix and error messages show the reasons.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TENSORS_ARE_ELSEWHERE = (
     "it serves tensors of PyTorch, none of which live on the devices of this backend"
 )
 
-#: By the name of the backend and of the operation.
+#: Reasons by the names of backend and operation.
 REASONS: dict[str, dict[str, str]] = {
     "reference": {},
     "omp": _BY_PARTS,
@@ -66,5 +66,5 @@ REASONS: dict[str, dict[str, str]] = {
 
 
 def reason_of(backend: str, operation: str) -> str:
-    """Return the reason for which a backend does not have an operation, or nothing."""
+    """Return the reason why a backend does not have an operation, or ""."""
     return REASONS.get(backend, {}).get(operation, "")

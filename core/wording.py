@@ -1,4 +1,4 @@
-"""Numbers in messages."""
+"""Formatting of numbers in messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def percentage(part: float) -> str:
-    """Return a part of a whole in percent, with two digits.
+    """Return a fraction as a percentage with two digits.
 
     Examples
     --------
@@ -28,12 +28,12 @@ def percentage(part: float) -> str:
     return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-#: Rows that a message names at most.
+#: Maximum number of rows that a message lists.
 MOST_NAMED = 5
 
 
 def named_rows(rows: Sequence[int]) -> str:
-    """Return the numbers of some rows in words, of a few of them if there are many.
+    """Return row numbers as text; of many rows only the first few.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Batches: many matrices of one shape and one pattern, each with values of its own."""
+"""Batches: many matrices with the same shape and pattern and different values."""
 
 from .csr import BatchCsr
 from .dense import BatchDense

@@ -1,4 +1,4 @@
-"""Batches from one format to another."""
+"""Conversions of batches between formats."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .dense import BatchDense
 from .ell import padded
 from .matrix import BatchMatrix
 
-#: The formats that have batches.
+#: The formats with a batched class.
 BATCHED = ("csr", "ell", "dense")
 
 
 def converted(batch: BatchMatrix, format: str) -> BatchMatrix:
-    """Return a batch in another format; itself if it is in it already.
+    """Return a batch in another format; itself if it has that format.
 
     Raises
     ------
     UnsupportedOperation
-        If the format has no batches.
+        If the format has no batched class.
     """
     if format not in BATCHED:
         raise UnsupportedOperation(

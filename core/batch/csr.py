@@ -1,4 +1,4 @@
-"""Batches by compressed rows."""
+"""Batches in the CSR format."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class BatchCsr(BatchMatrix):
-    """Many sparse matrices of one pattern by compressed rows.
+    """Many sparse matrices with a common pattern, in the CSR format.
 
-    ``wl.Csr((data, indices, indptr), shape=(m, n))`` makes it of ``data`` with leading axes.
+    ``wl.Csr((data, indices, indptr), shape=(m, n))`` creates it if ``data`` has leading axes.
 
     Attributes
     ----------
     data : array, shape (*batch_shape, nnz)
         Values, row by row.
     indices, indptr : arrays of int32 or int64
-        The pattern of all matrices.
+        The common pattern of all matrices.
 
     Notes
     -----
-    Products read the pattern once for all matrices.
+    A product reads the pattern once for all matrices.
 
     Examples
     --------
@@ -52,17 +52,17 @@ class BatchCsr(BatchMatrix):
 
     @property
     def indices(self) -> Array:
-        """Columns of the entries of every matrix."""
+        """Columns of the entries, common to all matrices."""
         return self._one.indices
 
     @property
     def indptr(self) -> Array:
-        """Where the rows of every matrix begin."""
+        """Start of each row, common to all matrices."""
         return self._one.indptr
 
     @property
     def pattern(self) -> Csr:
-        """One matrix of the pattern; its values mean nothing."""
+        """A matrix with the common pattern; its values have no meaning."""
         return self._one
 
     def tocsr(self) -> BatchCsr:
@@ -80,7 +80,7 @@ class BatchCsr(BatchMatrix):
 
     @property
     def T(self) -> BatchCsr:
-        """The transposes by compressed rows, which have values of their own."""
+        """The transposes in the CSR format; they share no values with this batch."""
         self.executor.refuse_capture(MAKES)
         pattern, order = self._one.transposed_pattern()
         return BatchCsr._from_values(
@@ -89,7 +89,7 @@ class BatchCsr(BatchMatrix):
 
     @cached_property
     def _on_diagonal(self) -> tuple[Csr, Array]:
-        """The entries of the diagonal as a column of their own matrix, and their positions."""
+        """The diagonal entries as the single column of a matrix, and their positions."""
         xp = self.executor.xp
         rows = xp.repeat(xp.arange(self.shape[0]), xp.diff(self.indptr).astype(xp.int64))
         places = xp.nonzero(self.indices == rows)[0]
@@ -102,9 +102,9 @@ class BatchCsr(BatchMatrix):
         return Csr._from_arrays(self.executor, shape, zeros, columns, indptr), places
 
     def diagonal(self) -> Any:
-        """Return the main diagonals, native, shape (*batch_shape, min(m, n)).
+        """Return the main diagonals as a native array, shape (*batch_shape, min(m, n)).
 
-        Duplicate entries are added up.
+        Duplicate entries are summed.
         """
         self.executor.refuse_capture(MAKES)
         ones, places = self._on_diagonal

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class BatchDense(BatchMatrix):
     """Many dense matrices of one shape.
 
-    ``wl.Dense(array)`` makes it of an array with leading axes.
+    ``wl.Dense(array)`` creates it if the array has leading axes.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class BatchDense(BatchMatrix):
         return self.executor.xp.matmul(operand.values(self._values), blocks)
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries, shape (*batch_shape, m, n)."""
+        """Return all entries as a NumPy array, shape (*batch_shape, m, n)."""
         return np.array(self.executor.to_host(self.data))
 
     def tocsr(self) -> BatchCsr:
-        """Return this batch by compressed rows with every entry stored, zeros too."""
+        """Return this batch in the CSR format; all entries are stored, including zeros."""
         on, (m, n) = self.executor, self.shape
         wide = np.int64 if m * n > np.iinfo(np.int32).max else np.int32
         indices = on.from_host(np.tile(np.arange(n, dtype=wide), m))
@@ -60,7 +60,7 @@ class BatchDense(BatchMatrix):
 
     @property
     def T(self) -> BatchDense:
-        """The transposes, which have values of their own."""
+        """The transposes; they share no values with this batch."""
         turned = self.executor.copy(self._values.transpose(0, 2, 1))
         m, n = self.shape
         one = Dense._from_arrays(self.executor, (n, m), self.executor.zeros((n, m), self.dtype))

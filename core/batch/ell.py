@@ -1,4 +1,4 @@
-"""Batches of padded rows."""
+"""Batches in the ELL format (padded rows)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class BatchEll(BatchMatrix):
-    """Many sparse matrices of one pattern with rows padded to one width.
+    """Many sparse matrices with a common pattern, in the ELL format (padded rows).
 
-    ``wl.Ell(A)`` of a batch makes it.
+    ``wl.Ell(A)`` creates it from another batch.
 
     Attributes
     ----------
     data : array, shape (*batch_shape, width, m)
         Entry ``j`` of row ``i`` is ``data[..., j, i]``; padding is 0.
     indices : array, shape (width, m)
-        Columns of every matrix; padding is -1.
+        Columns, common to all matrices; padding is -1.
 
     Notes
     -----
-    Products bring the values into the order of compressed rows first.
+    Products first reorder the values to the order of CSR.
 
     Examples
     --------
@@ -49,19 +49,19 @@ class BatchEll(BatchMatrix):
 
     @property
     def indices(self) -> Array:
-        """Columns of the entries of every matrix, shape (width, m)."""
+        """Columns of the entries, common to all matrices, shape (width, m)."""
         return self._one.indices
 
     @property
     def width(self) -> int:
-        """The length that rows are padded to."""
+        """The number of entries to which each row is padded."""
         return self._one.width
 
     @cached_property
     def _as_rows(self) -> tuple[Csr, Array]:
-        """The pattern by compressed rows, and where its entries are among the padded ones."""
+        """The pattern in the CSR format, and the position of each entry in the padded array."""
         on = self.executor
-        columns = np.asarray(on.to_host(self.indices)).T  # row by row
+        columns = np.asarray(on.to_host(self.indices)).T  # row by row, as in CSR
         stored = columns >= 0
         indptr = np.zeros(self.shape[0] + 1, columns.dtype)
         indptr[1:] = np.cumsum(np.count_nonzero(stored, axis=1))
@@ -72,7 +72,7 @@ class BatchEll(BatchMatrix):
         return Csr._from_arrays(on, self.shape, zeros, *arrays), on.from_host(places)
 
     def tocsr(self) -> BatchCsr:
-        """Return this batch by compressed rows, with values of its own."""
+        """Return this batch in the CSR format; it shares no values with this batch."""
         pattern, places = self._as_rows
         values = self._values.reshape(self.count, -1 if self.count else self._one.data.size)
         return BatchCsr._from_values(
@@ -89,9 +89,9 @@ class BatchEll(BatchMatrix):
 
 
 def padded(batch: BatchCsr) -> BatchEll:
-    """Return a batch of compressed rows with its rows padded to one width."""
+    """Return a CSR batch in the ELL format."""
     on = batch.executor
-    # The values of this matrix are the numbers of entries, from 1: so padding is told from them.
+    # The values are the entry numbers, counted from 1, so that zeros mark the padding.
     numbers = np.arange(1, batch.nnz + 1, dtype=np.float64)
     counted: Any = batch.pattern._with_data(on.from_host(numbers)).asformat("ell")
     places = np.asarray(on.to_host(counted.data)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""LU factors of the matrices of a batch: their layout, and where they are."""
+"""LU factors of the matrices in a batch, and their storage layout."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: The states of factors, as in ``backends/omp/batch_direct.cpp``.
+#: States of factors, with the same values as in ``backends/omp/batch_direct.cpp``.
 NONE, FACTORIZED, SINGULAR = range(3)
 
-#: Rows up to which a matrix may be stored as a dense one.
+#: Maximum number of rows of a matrix that is stored as a dense one.
 DENSE_ROWS = 200
 
-#: Diagonals of a band at most.
+#: Maximum number of diagonals of a banded matrix.
 BAND = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The storage of the factors of one matrix.
+    """The storage layout of the factors of one matrix.
 
     Attributes
     ----------
     n, lower, upper : int
-        Rows, and the diagonals of the matrix below and above the main one.
+        Number of rows, and number of diagonals of the matrix below and above the main diagonal.
     stride, offset : int
-        Entry ``(i, j)`` is the element ``offset + i * stride + j``.
+        Entry ``(i, j)`` is stored in element ``offset + i * stride + j``.
     size : int
-        Elements.
+        Number of elements.
     order : array of int64, shape (n,)
-        Row ``i`` of the factors is row ``order[i]`` of the matrix; columns too.
+        Row ``i`` of the factors is row ``order[i]`` of the matrix; the same holds for columns.
     places : array of int64, shape (nnz,)
-        The element of each entry of the matrix.
+        The element that stores each entry of the matrix.
     """
 
     n: int
@@ -54,23 +54,23 @@ class Layout:
 
     @property
     def is_dense(self) -> bool:
-        """Whether all entries of a matrix are stored."""
+        """Whether the layout stores all entries of a matrix, including zeros."""
         return self.offset == 0 and self.lower == self.n - 1 and self.stride >= self.n
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether two entries of the matrix have one element."""
+        """Whether two entries of the matrix share an element."""
         return bool(np.unique(self.places).size < self.places.size)
 
     def with_distance(self, stride: int) -> Layout:
-        """Return the layout of a dense matrix with rows this number of elements apart."""
+        """Return the layout of a dense matrix with another row stride."""
         row, column = self.rows_and_columns
         places, size = row * stride + column, self.n * stride
         return replace(self, stride=stride, places=places, size=size)
 
     @property
     def rows_and_columns(self) -> tuple[Numbers, Numbers]:
-        """The row and the column of each entry, in the order of the factors."""
+        """The row and the column of each entry, numbered in the order of the factors."""
         if self.is_dense:
             return self.places // self.stride, self.places % self.stride
         row, place = np.divmod(self.places, self.stride + 1)
@@ -78,7 +78,7 @@ class Layout:
 
     @property
     def shape(self) -> tuple[int, int, int, int, int]:
-        """The numbers that kernels take."""
+        """The numbers that kernels need."""
         return self.n, self.lower, self.upper, self.stride, self.offset
 
     def __str__(self) -> str:
@@ -88,20 +88,20 @@ class Layout:
 
 
 def layout_of(indptr: Numbers, indices: Numbers, kind: str = "auto") -> Layout | None:
-    """Return the layout that takes the fewest operations.
+    """Return the layout that needs the fewest operations.
 
     Parameters
     ----------
     indptr, indices : arrays of int
         The pattern of a square matrix, on the host.
     kind : {"auto", "dense", "banded"}
-        Which layouts may be taken.
+        The allowed layouts.
 
     Returns
     -------
     Layout or None
-        A band in the order of the matrix or in reverse Cuthill-McKee order, or a dense matrix of
-        at most 200 rows; None if the matrix is larger and its band too wide.
+        A band in the order of the matrix or in reverse Cuthill-McKee order, or a dense matrix with
+        at most 200 rows. None if the matrix is larger and its band is too wide.
     """
     n = int(indptr.size) - 1
     rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -132,7 +132,7 @@ def _narrowing(n: int, indptr: Numbers, indices: Numbers) -> Numbers:
 
 
 def _band(n: int, rows: Numbers, columns: Numbers, order: Numbers) -> tuple[int, Layout]:
-    """Return the layout of a band, and how many multiplications its factors take."""
+    """Return the multiplications of a banded factorization, and its layout."""
     order = order.astype(np.int64)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
@@ -151,11 +151,11 @@ class Determinants:
     Attributes
     ----------
     states : array of uint8, shape (v,)
-        FACTORIZED or SINGULAR.
+        FACTORIZED or SINGULAR for each matrix.
     signs : array, shape (v,)
-        0 of singular matrices.
+        Signs of the determinants; 0 for singular matrices.
     logarithms : array of float64, shape (v,)
-        Of the absolute values.
+        Logarithms of the absolute values.
     """
 
     states: Numbers
@@ -170,17 +170,17 @@ class BatchFactors:
     Attributes
     ----------
     layout : Layout
-        Of each.
+        The layout of the factors of each matrix.
     data : array, shape (v, size)
-        Native, in the dtype of the matrices: multipliers and U.
+        Native array in the dtype of the matrices with the multipliers and U.
     pivots : array of int32, shape (v, n)
-        The row that row ``k`` was exchanged with.
+        The row that was exchanged with row ``k``, for each ``k``.
     states : array of uint8, shape (v,)
-        NONE, FACTORIZED or SINGULAR; on the host, as the arrays below.
+        NONE, FACTORIZED or SINGULAR; on the host, like the arrays below.
     signs : array, shape (v,)
-        Of the determinants; 0 of singular matrices.
+        Signs of the determinants; 0 for singular matrices.
     logarithms : array of float64, shape (v,)
-        Of the absolute values of the determinants.
+        Logarithms of the absolute values of the determinants.
     """
 
     layout: Layout
@@ -193,34 +193,35 @@ class BatchFactors:
 
 @dataclass(eq=False)
 class FactoredSystems:
-    """The data of systems that are solved by factors, one row for each, and their verdicts.
+    """The data of systems to solve with factors, one row per system, and their verdicts.
 
     Attributes
     ----------
     indptr, indices : arrays
-        The pattern, native.
+        The native pattern.
     values : array, shape (v, nnz)
-        Native, of the matrices.
+        The native values of the matrices.
     matrix : array of int64, shape (s,), or None
-        The matrix of each system, in ascending order, on the host; None if system ``s`` has the
-        matrix ``s // width``.
+        The number of the matrix of each system in ascending order, on the host. None if system
+        ``s`` has matrix ``s // width``.
     width : int
-        Systems of each matrix where ``matrix`` is None.
+        Systems per matrix if ``matrix`` is None.
     b, x : arrays, shape (s, n)
-        Native; ``x`` is the start and becomes the solution of a system that is solved.
+        Native right-hand sides and solutions; ``x`` contains the initial guesses, and solved
+        systems overwrite them.
     tolerances : Tolerances
-        Of each system.
+        The tolerances of each system.
     least, most : float
-        Norms of right-hand sides, without overflow or underflow.
+        The range of norms of right-hand sides that need no scaling against underflow and overflow.
     least_norm : float
-        A norm below has lost digits to underflow.
+        A norm below this value has lost digits by underflow.
     refine : int
-        Steps of refinement at most.
+        Maximum number of refinement steps.
     started : bool
-        Whether a start is not zero.
+        Whether an initial guess is nonzero.
     verdicts : Verdicts
-        CONVERGED, or UNDECIDED: the system takes a closer look. Iterations are applications of the
-        factors.
+        CONVERGED, or UNDECIDED for a system that must be solved on its own. Iterations count
+        applications of the factors.
     """
 
     indptr: Array
@@ -240,5 +241,5 @@ class FactoredSystems:
 
     @property
     def count(self) -> int:
-        """How many systems there are."""
+        """The number of systems."""
         return int(self.b.shape[0])

@@ -1,4 +1,4 @@
-"""Batches of arrays with leading axes, and of matrices."""
+"""Construction of batches from arrays with leading axes, and from matrices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .mixed import MixedBatch
 if TYPE_CHECKING:
     from ..executor import Array, Executor
 
-#: A matrix has two axes, and its values by compressed rows one.
+#: The number of axes of one matrix: 1 for CSR values, 2 for a dense matrix.
 _AXES = {"csr": 1, "dense": 2}
 
 
@@ -39,7 +39,7 @@ def axes_of(array: Any) -> int:
         return 0
     try:
         return np.ndim(array)
-    except ValueError:  # ragged
+    except ValueError:  # nested sequences of different lengths
         return 0
 
 
@@ -63,7 +63,7 @@ def made_of(
     executor: Executor | str | None = None,
     **options: Any,
 ) -> BatchMatrix:
-    """Return the batch that a constructor was asked for.
+    """Return the batch that the arguments of a constructor describe.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _csr(
 
 
 def _rows(on: Executor, values: Array, shape: tuple[int, ...], copy: bool) -> Array:
-    """Return values as contiguous rows, copied unless the caller allows sharing."""
+    """Return values as contiguous rows; they are copied unless the caller allows sharing."""
     rows = values.reshape(shape)
     ours = rows.flags.c_contiguous and getattr(rows.flags, "writeable", True)
     return rows if ours and not copy else on.copy(rows)
@@ -126,7 +126,7 @@ def _dense(arg: Any, executor: Executor | str | None) -> BatchDense:
 
 
 def _of_tensor(tensor: Any, executor: Executor | str | None) -> BatchCsr:
-    """Return a batched CSR tensor of PyTorch; its matrices must have one pattern."""
+    """Return a batched CSR tensor of PyTorch as a batch; its matrices must share a pattern."""
     if "csr" not in str(tensor.layout):
         raise InvalidMatrix(
             f"a batch of layout {tensor.layout} is not taken: tensor.to_sparse_csr() has the "
@@ -147,27 +147,27 @@ def _of_tensor(tensor: Any, executor: Executor | str | None) -> BatchCsr:
 
 
 def stack(matrices: Iterable[Any], *, executor: Executor | str | None = None) -> BatchMatrix:
-    """Return matrices of one pattern as a batch.
+    """Return matrices with a common pattern as a batch.
 
     Parameters
     ----------
     matrices : sequence of matrices, shape (m, n) each
-        Of wollemi or another library. Csr, Ell and Dense matrices keep their format if all have
-        it; all others become Csr.
+        Matrices of wollemi or of another library. If all are Csr, all Ell or all Dense, the batch
+        has that format; otherwise it is Csr.
     executor : Executor or str, optional
-        Where the batch lives; by default where the first matrix does.
+        The executor of the batch; by default, the executor of the first matrix.
 
     Returns
     -------
     BatchMatrix, batch_shape (len(matrices),)
-        Of the common dtype, with values of its own.
+        A batch of the common dtype; it shares no values with the matrices.
 
     Raises
     ------
     InvalidMatrix
-        If the patterns differ: the message names the first matrix with another one.
+        If the patterns differ; the message names the first matrix with a different pattern.
     InvalidArgument
-        If there is no matrix.
+        If there are no matrices.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def stack(matrices: Iterable[Any], *, executor: Executor | str | None = None) ->
 
 
 def stacked(matrices: Sequence[Matrix]) -> BatchMatrix:
-    """Return matrices of one format and one pattern as a batch."""
+    """Return matrices with the same format and pattern as a batch."""
     first = matrices[0]
     dtype = common_dtype(*(A.dtype for A in matrices))
     xp = first.executor.xp
@@ -211,7 +211,7 @@ def stacked(matrices: Sequence[Matrix]) -> BatchMatrix:
 
 
 def same_pattern(A: Matrix, B: Matrix) -> bool:
-    """Return whether two matrices of one format have one shape and one pattern."""
+    """Return whether two matrices of the same format have equal shapes and patterns."""
     if A.shape != B.shape or A.data.shape != B.data.shape:
         return False
     arrays = zip(A._native_arrays()[1:], B._native_arrays()[1:], strict=True)
@@ -219,24 +219,24 @@ def same_pattern(A: Matrix, B: Matrix) -> bool:
 
 
 def batch(matrices: Iterable[Any], *, executor: Executor | str | None = None) -> MixedBatch:
-    """Return matrices of any shapes and patterns as groups of batches.
+    """Return matrices of any shapes and patterns as groups, each a batch.
 
     Parameters
     ----------
     matrices : sequence of matrices
-        Of wollemi or another library; all become Csr.
+        Matrices of wollemi or of another library; all are converted to Csr.
     executor : Executor or str, optional
-        Where the batches live; by default where the first matrix does.
+        The executor of the batches; by default, the executor of the first matrix.
 
     Returns
     -------
     MixedBatch
-        One batch for each pattern. Products and solves take lists and return lists.
+        One batch for each pattern. Products and solves accept lists and return lists.
 
     Raises
     ------
     InvalidArgument
-        If there is no matrix.
+        If there are no matrices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The common base of the batched formats: leading axes of values, members, products and moves."""
+"""The common base of batched formats: leading axes, members, values, products and transfers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ..executor import Array, Executor
     from .csr import BatchCsr
 
-#: The reason that errors about single matrices name.
+#: The reason in errors about methods that only single matrices have.
 ONE_BY_ONE = "a batch has one pattern and many values; A[k] is one matrix with all methods"
 
 
-#: Attributes that a batch never changes, and the alternative for each.
+#: Attributes that a batch never changes, with the alternative for each.
 _FIXED = {
     "shape": "wl.Csr((data, indices, indptr), shape=shape) is a batch of another shape",
     "batch_shape": "data with other leading axes makes another batch",
@@ -45,14 +45,14 @@ _FIXED = {
 
 
 class UnsupportedOnBatch(UnsupportedOperation, AttributeError):
-    """A method of one matrix that batches do not have.
+    """A batch does not support a method of single matrices.
 
     It is an AttributeError too, so that ``hasattr`` is False for unsupported methods.
     """
 
 
 class BatchMatrix(ABC):
-    """Many matrices of one shape and one pattern.
+    """Many matrices with a common shape and pattern.
 
     Attributes
     ----------
@@ -61,16 +61,16 @@ class BatchMatrix(ABC):
     batch_shape : tuple of int
         The leading axes of the values.
     data : array, shape (*batch_shape, ...)
-        Values: one array of the format for each matrix.
+        Values: for each matrix the array of its format.
     dtype : numpy.dtype
-        Of the values.
+        The dtype of the values.
     executor : Executor
-        Where the arrays live.
+        The executor of the arrays.
     """
 
     format: ClassVar[str]
 
-    # NumPy hands ``X @ A`` to this class.
+    # NumPy leaves ``X @ A`` to this class.
     __array_ufunc__ = None
 
     _is_batch = True
@@ -78,29 +78,29 @@ class BatchMatrix(ABC):
     executor: Executor
     shape: tuple[int, int]
     batch_shape: tuple[int, ...]
-    #: Values of all matrices, one row for each.
+    #: The values, one row for each matrix.
     _values: Array
-    #: One matrix of the pattern; its values mean nothing.
+    #: A matrix with the common pattern; its values have no meaning.
     _one: Matrix
-    #: Whether no executor was asked for, and the data came from the host.
+    #: Whether the batch was made of host data without ``executor=``.
     _follows: bool = False
-    #: How often the values were replaced.
+    #: The number of updates of the values.
     _changes: int = 0
 
     @classmethod
     def _from_values(
         cls, one: Matrix, batch_shape: tuple[int, ...], values: Array, *, follows: bool = False
     ) -> Self:
-        """Make a batch of the pattern of ``one``; ``values`` have one row for each matrix."""
+        """Make a batch with the pattern of ``one``; ``values`` has one row for each matrix."""
         made = cls.__new__(cls)
         made.executor, made.shape, made.batch_shape = one.executor, one.shape, batch_shape
         made._one, made._follows = one, follows
         xp = one.executor.xp
-        made._values = xp.ascontiguousarray(values)  # kernels read rows
+        made._values = xp.ascontiguousarray(values)  # kernels read contiguous rows
         return made
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, unless a batch never changes it: kernels trust these."""
+        """Set an attribute; refuse attributes that never change, because kernels trust them."""
         if name in _FIXED and (name == "dtype" or name in self.__dict__):
             raise FixedAttribute(
                 f"{name}: a batch cannot change it; {_FIXED[name]} (can't set attribute)"
@@ -116,27 +116,27 @@ class BatchMatrix(ABC):
 
     @property
     def ndim(self) -> int:
-        """The leading axes and two."""
+        """The number of axes: the leading axes and two."""
         return len(self.batch_shape) + 2
 
     @property
     def count(self) -> int:
-        """How many matrices there are."""
+        """The number of matrices."""
         return prod(self.batch_shape)
 
     @property
     def nnz(self) -> int:
-        """How many entries each matrix stores."""
+        """The number of entries that each matrix stores."""
         return self._one.nnz
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The size of all arrays in bytes."""
         return int(self._values.nbytes) + self._one.nbytes - int(self._one.data.nbytes)
 
     @property
     def data(self) -> Array:
-        """Values with the leading axes of the batch."""
+        """The values, with the leading axes of the batch."""
         return self._values.reshape(*self.batch_shape, *self._one.data.shape)
 
     @data.setter
@@ -157,12 +157,12 @@ class BatchMatrix(ABC):
     # ---- members
 
     def _member(self, k: int) -> Matrix:
-        """Return matrix ``k`` of all, with values of its own."""
+        """Return matrix ``k``, counted over all leading axes; it shares no values."""
         values = self.executor.copy(self._values[k])
         return self._one._with_data(values.reshape(self._one.data.shape))
 
     def __getitem__(self, key: Any) -> Any:
-        """Return one matrix, or the batch that slices and arrays of the leading axes select.
+        """Return one matrix, or the batch selected by slices and arrays for the leading axes.
 
         Examples
         --------
@@ -191,7 +191,7 @@ class BatchMatrix(ABC):
     # ---- values
 
     def update_values(self, data: Any) -> None:
-        """Overwrite the values of all matrices; the pattern stays.
+        """Overwrite the values of all matrices; the pattern does not change.
 
         Parameters
         ----------
@@ -201,7 +201,8 @@ class BatchMatrix(ABC):
         Raises
         ------
         InvalidMatrix
-            If the shape differs, or complex values were to become real; nothing is changed then.
+            If the shape differs, or if complex values would become real; no values are changed
+            then.
         """
         self.executor.refuse_capture(CHANGES)
         shape = tuple(self.data.shape)
@@ -214,14 +215,14 @@ class BatchMatrix(ABC):
         return self._from_values(self._one, self.batch_shape, values, follows=self._follows)
 
     def astype(self, dtype: DTypeLike) -> Self:
-        """Return this batch with values of ``dtype``; itself if it has them already.
+        """Return this batch with values of ``dtype``; itself if it already has that dtype.
 
         Raises
         ------
         UnsupportedDtype
-            If matrices have no values of that dtype.
+            If matrices cannot have values of that dtype.
         InvalidArgument
-            If complex values were to become real.
+            If complex values would become real.
         """
         dtype = asked_dtype(dtype)
         if dtype == self.dtype:
@@ -234,7 +235,7 @@ class BatchMatrix(ABC):
         return self._with_values(as_dtype(self.executor, self._values, dtype))
 
     def copy(self) -> Self:
-        """Return a copy that shares no values with this batch."""
+        """Return a copy that does not share values with this batch."""
         return self._with_values(self.executor.copy(self._values))
 
     def conj(self) -> Self:
@@ -244,7 +245,7 @@ class BatchMatrix(ABC):
         return self._with_values(conjugated(self.executor, self._values))
 
     def __mul__(self, factor: Any) -> Any:
-        """Return all matrices times one number."""
+        """Return all matrices multiplied by a number."""
         if not isinstance(factor, Number):
             self._refuse("*", "scale by one number, or give data of other values")
         self.executor.refuse_capture(MAKES)
@@ -286,17 +287,17 @@ class BatchMatrix(ABC):
         self.__dict__.update(self._from_values(one, state["batch_shape"], values).__dict__)
 
     def asformat(self, format: str) -> BatchMatrix:
-        """Return this batch in another format; itself if it is in it already.
+        """Return this batch in another format; itself if it has that format.
 
         Parameters
         ----------
         format : {"csr", "ell", "dense"}
-            The others have no batches.
+            Other formats have no batched class.
 
         Raises
         ------
         UnsupportedOperation
-            If the format has no batches.
+            If the format has no batched class.
         """
         from .convert import converted
 
@@ -304,15 +305,15 @@ class BatchMatrix(ABC):
 
     @abstractmethod
     def tocsr(self) -> BatchCsr:
-        """Return this batch by compressed rows; itself if it is."""
+        """Return this batch in the CSR format; itself if it has that format."""
 
     def to_scipy(self) -> list[Any]:
-        """Return a list of ``scipy.sparse`` arrays, nested as the leading axes are."""
+        """Return ``scipy.sparse`` arrays in lists that are nested like the leading axes."""
         matrices = [self._member(k).to_scipy() for k in range(self.count)]
         return _nested(matrices, self.batch_shape)
 
     def to_dense(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of all entries, shape (*batch_shape, m, n)."""
+        """Return all entries as a NumPy array, shape (*batch_shape, m, n)."""
         made = np.zeros((self.count, *self.shape), self.dtype)
         for k in range(self.count):
             made[k] = self._member(k).to_dense()
@@ -323,11 +324,11 @@ class BatchMatrix(ABC):
     # ---- products
 
     def __matmul__(self, other: Any) -> Any:
-        """Return the products with vectors or blocks, broadcast as :func:`numpy.matmul` does.
+        """Return the products with vectors or blocks, broadcast as in :func:`numpy.matmul`.
 
-        An array of shape ``(*batch_shape, n)`` holds one vector for each matrix, and one of shape
-        ``(n,)`` one vector for all. Any other array holds blocks ``(..., n, k)``; its leading axes
-        are broadcast with the axes of the batch.
+        An array of shape ``(*batch_shape, n)`` contains one vector for each matrix; an array of
+        shape ``(n,)`` is one vector for all matrices. Any other array contains blocks
+        ``(..., n, k)``; its leading axes are broadcast against the axes of the batch.
 
         Examples
         --------
@@ -351,11 +352,11 @@ class BatchMatrix(ABC):
         return self.executor.to_host(made) if is_host(other) else made
 
     def _prepare_product(self, operand: BatchOperand, dtype: np.dtype[Any]) -> None:  # noqa: B027
-        """Prepare the one-time data of products, before any work on the operands."""
+        """Prepare data that products make once, before any work on the operands."""
 
     @abstractmethod
     def _product(self, operand: BatchOperand, blocks: Array) -> Array:
-        """Return the products of all matrices with native blocks, shape (count, n, k)."""
+        """Return the products of all matrices with native blocks of shape (count, n, k)."""
 
     def __rmatmul__(self, other: Any) -> NoReturn:
         self._refuse("X @ A", "(A.T @ X) multiplies from the left")
@@ -365,17 +366,17 @@ class BatchMatrix(ABC):
         return self.executor.from_host(ones.reshape(*self.batch_shape, length))
 
     def sum(self, axis: int | None = None) -> Any:
-        """Return the sums of all entries, or of the columns (0) or the rows (1), of each matrix.
+        """Return the sum of all entries, or the column sums (0) or row sums (1), of each matrix.
 
         Parameters
         ----------
         axis : {None, 0, 1, -1, -2}
-            As for one matrix.
+            The axis, as for one matrix.
 
         Returns
         -------
         array, shape batch_shape, (*batch_shape, n) or (*batch_shape, m)
-            Native.
+            Native array.
         """
         self.executor.refuse_capture(MAKES)
         if axis is None:
@@ -387,13 +388,13 @@ class BatchMatrix(ABC):
         return turned @ self._ones(turned.shape[1])
 
     def diagonal(self) -> Any:
-        """Return the main diagonals, native, shape (*batch_shape, min(m, n))."""
+        """Return the main diagonals as a native array, shape (*batch_shape, min(m, n))."""
         return self.tocsr().diagonal()
 
     @property
     @abstractmethod
     def T(self) -> BatchMatrix:
-        """The transposes, which have values of their own."""
+        """The transposes; they share no values with this batch."""
 
     @property
     def H(self) -> BatchMatrix:
@@ -421,17 +422,17 @@ class BatchMatrix(ABC):
     def __abs__(self) -> NoReturn:
         self._refuse("abs", "abs(A.data) are the absolute values of the entries")
 
-    if not TYPE_CHECKING:  # which would take every name for one that there is
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> Any:
-            """Say of a method of one matrix that a batch does not have it, and why."""
+            """Raise an error that explains why a batch lacks a method of one matrix."""
             if not name.startswith("_") and hasattr(type(self.__dict__.get("_one")), name):
                 raise UnsupportedOnBatch(f"{name} is not defined for a batch: {ONE_BY_ONE}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Return items as a list of lists of this shape."""
+    """Return items as nested lists with this shape."""
     for length in reversed(shape[1:]):
         items = [items[k : k + length] for k in range(0, len(items), length)] if length else []
     return items

@@ -1,4 +1,4 @@
-"""Matrices of different patterns as groups of batches."""
+"""Matrices with different patterns, in groups of batches."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ..errors import ShapeMismatch
 from ..wording import counted
 from .matrix import BatchMatrix
 
-#: A batch with the positions of its matrices among all.
+#: The positions of a batch's matrices in the whole list, and the batch.
 Group = tuple[list[int], BatchMatrix]
 
 
 class MixedBatch:
-    """Matrices of different shapes and patterns in groups, as :func:`wollemi.batch` makes them.
+    """Matrices of different shapes and patterns in groups, as :func:`wollemi.batch` returns them.
 
     Attributes
     ----------
     groups : list of (list of int, BatchMatrix)
-        The batches, each with the positions of its matrices among all.
+        The batches, each with the positions of its matrices in the whole list.
     """
 
     __array_ufunc__ = None
@@ -47,33 +47,33 @@ class MixedBatch:
         return (self[k] for k in range(len(self)))
 
     def __matmul__(self, vectors: Any) -> list[Any]:
-        """Return the list of the products of each matrix with its vector or block."""
+        """Return a list with the product of each matrix and its vector or block."""
         return self.by_groups(lambda batch, _, X: list(batch @ X), vectors, what="X")
 
     def by_groups(
         self, function: Callable[..., Sequence[Any]], *operands: Any, what: str = "b"
     ) -> list[Any]:
-        """Call a function with each batch, its positions and its part of lists of operands.
+        """Call a function for each batch, with its positions and its part of the operands.
 
         Parameters
         ----------
         function : callable
-            Takes a batch, its positions, and one stacked array, or None, for each operand. It
-            returns one item for each matrix.
+            Its arguments are a batch, the positions, and one stacked array or None for each
+            operand. It returns one item for each matrix.
         operands : list of arrays, or None
-            One array for each matrix.
+            Lists with one array for each matrix.
         what : str
-            The name of the operands in messages.
+            Name of the operands in messages.
 
         Returns
         -------
         list
-            One item for each matrix, in their order.
+            One item for each matrix, in the order of the matrices.
 
         Raises
         ------
         ShapeMismatch
-            If a list has another length.
+            If a list has a wrong length.
         """
         for given in operands:
             if given is not None and len(given) != len(self):

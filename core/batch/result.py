@@ -1,4 +1,4 @@
-"""The result of a solve of many systems: a verdict for each."""
+"""The result of a solve of many systems, with a verdict for each."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from .verdicts import Verdicts
 
 Numbers = np.ndarray[Any, Any]
 
-#: The codes that SciPy's ``info`` tells as a breakdown.
+#: The stop codes that SciPy's ``info`` reports as a breakdown.
 _BROKEN = (
     Stop.INDEFINITE, Stop.BREAKDOWN, Stop.NOT_FINITE, Stop.UNPREPARED, Stop.DIVERGED
 )  # fmt: skip
 _BREAKDOWN_INFO = -10
 
-#: Reasons of failed systems that one message has at most.
+#: Maximum number of reasons in an error message.
 MOST_REASONS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:
-    """The outcome of a solve of many systems; unpacks into ``x, info``.
+    """The outcome of a solve of many systems; it unpacks into ``x, info``.
 
-    With right-hand sides of shape ``(*batch_shape, n, k)`` the verdict of a system is that of all
-    its columns; ``stops``, ``residual_norm``, ``threshold`` and ``column_iterations`` have one
-    more axis of length k. The verdicts of a device stay there until they are read.
+    If the right-hand sides have shape ``(*batch_shape, n, k)``, the verdict of a system covers all
+    its columns; ``stops``, ``residual_norm``, ``threshold`` and ``column_iterations`` have an
+    additional axis of length k. Verdicts on a device stay there until they are read.
 
     Attributes
     ----------
     x : array, shape (*batch_shape, n) or (*batch_shape, n, k)
-        The solutions, of the kind of ``b`` (NumPy or native).
+        The solutions, as NumPy or native arrays like ``b``.
     verdicts : Verdicts
-        One for each solve.
+        One verdict for each solve.
     seconds : float
-        Wall time of all.
+        Wall time of the whole solve in seconds.
     solver, executor : str
-        The solver of the systems and its executor.
+        Names of the solver and its executor.
     batch_shape, columns : tuple of int
-        The axes of the batch; ``(k,)`` for blocks of right-hand sides, else empty.
+        The axes of the batch; ``(k,)`` for blocks of right-hand sides, otherwise empty.
     notes : list of str
-        The choices on the way, and their reasons.
+        The choices that were made, and their reasons.
     explained : mapping of int to str
-        By the number of a system, a reason that is more than the sentence of its code.
+        For some systems, by number: a more specific reason than the sentence of its code.
 
     Examples
     --------
@@ -73,27 +73,27 @@ class BatchResult:
     explained: Mapping[int, str] = field(default_factory=dict)
 
     def _shaped(self, array: Numbers) -> Numbers:
-        """Return an array of solves with the axes of the batch and of columns."""
+        """Return an array over all solves with the axes of the batch and the columns."""
         return np.asarray(array.reshape(*self.batch_shape, *self.columns))
 
     @property
     def stops(self) -> Numbers:
-        """The code of the reason why each solve stopped, ``Stop(code)``, array of uint8."""
+        """The stop codes of the solves, ``Stop(code)``, as an array of uint8."""
         return self._shaped(self.verdicts.codes)
 
     @property
     def column_iterations(self) -> Numbers:
-        """Iterations of each solve, array of int64."""
+        """Iterations of each solve, as an array of int64."""
         return self._shaped(self.verdicts.iterations)
 
     @property
     def residual_norm(self) -> Numbers:
-        """Norms of the true residuals ``b - A x``; NaN where a system was left out."""
+        """Norms of the true residuals ``b - A x``; NaN for systems that were left out."""
         return self._shaped(self.verdicts.norms)
 
     @property
     def threshold(self) -> Numbers:
-        """The norm that each residual had to reach."""
+        """The threshold of each residual norm."""
         return self._shaped(self.verdicts.thresholds)
 
     def _by_system(self, array: Numbers) -> Numbers:
@@ -104,19 +104,19 @@ class BatchResult:
 
     @cached_property
     def converged(self) -> Numbers:
-        """Whether the true residuals of each system meet their thresholds, shape batch_shape."""
+        """Whether all true residuals of each system meet their thresholds, shape batch_shape."""
         met = self._by_system(self.stops == Stop.CONVERGED).all(axis=1)
         return np.asarray(met.reshape(self.batch_shape))
 
     @cached_property
     def iterations(self) -> Numbers:
-        """Iterations of each system, of its column that took most, shape batch_shape."""
+        """The largest iteration count of each system's columns, shape batch_shape."""
         most = self._by_system(self.column_iterations).max(axis=1, initial=0)
         return np.asarray(most.reshape(self.batch_shape))
 
     @cached_property
     def reason(self) -> Numbers:
-        """Why each system ended, in a sentence, shape batch_shape (objects of str)."""
+        """The reason why each system ended, as an object array of str, shape batch_shape."""
         codes = self._by_system(self.stops)
         first = np.full(codes.shape[0], Stop.CONVERGED, np.uint8)
         if codes.shape[1]:
@@ -132,28 +132,29 @@ class BatchResult:
 
     @cached_property
     def info(self) -> Numbers:
-        """SciPy's code of each system: 0 converged, positive iterations, negative a breakdown."""
+        """SciPy's code of each system: 0 if converged, iterations if not, negative: broken."""
         broken = self._by_system(np.isin(self.stops, _BROKEN)).any(axis=1)
         info = np.where(broken, _BREAKDOWN_INFO, np.maximum(self.iterations.ravel(), 1))
         return np.asarray(np.where(self.converged.ravel(), 0, info).reshape(self.batch_shape))
 
     def require_converged(self) -> BatchResult:
-        """Return this result if every system is solved.
+        """Return this result if every system is solved; raise an error otherwise.
 
         Raises
         ------
         SystemNotSolved
-            If one is not: the message counts them, and has each reason with its first system.
+            If a system is not solved. The message has the number of failures, and each reason with
+            its first system.
         """
         require_solved(*self._listed(), self._place)
         return self
 
     def _listed(self) -> tuple[list[bool], list[str]]:
-        """Return whether systems are solved, and their reasons, without axes."""
+        """Return the flags of solved systems, and their reasons, as flat lists."""
         return self.converged.ravel().tolist(), self.reason.ravel().tolist()
 
     def _place(self, k: int) -> str:
-        """Return the indices of system ``k`` of all."""
+        """Return the batch indices of system ``k`` as text."""
         return ", ".join(map(str, np.unravel_index(k, self.batch_shape)))
 
     def __iter__(self) -> Iterator[Any]:
@@ -172,14 +173,14 @@ class BatchResult:
 def summary(
     converged: Sequence[bool], reasons: Sequence[str], place: Callable[[int], str] = str
 ) -> str:
-    """Return how many systems converged, and the most frequent reason of failures.
+    """Return the number of converged systems, and the most frequent reason of failures.
 
     Parameters
     ----------
     converged, reasons : sequence
-        Of all systems.
+        The flag and the reason of each system.
     place : callable
-        Returns the indices of a system as text.
+        Returns the batch indices of a system as text.
 
     Examples
     --------
@@ -195,14 +196,15 @@ def summary(
 def require_solved(
     converged: Sequence[bool], reasons: Sequence[str], place: Callable[[int], str] = str
 ) -> None:
-    """Raise an error with the reasons if a system is not solved.
+    """Raise an error with the reasons unless all systems are solved.
 
-    The parameters are the same as of :func:`summary`.
+    The parameters are those of :func:`summary`.
 
     Raises
     ------
     SystemNotSolved
-        It counts the systems, and has each reason with the first system.
+        If a system is not solved. The message has the number of failures, and each reason with its
+        first system.
     """
     found = _failures(converged, reasons)
     if not found:
@@ -222,7 +224,7 @@ def require_solved(
 
 
 class _Failure(NamedTuple):
-    """A reason of failures, the number of systems that it has, and the first of them."""
+    """A reason of failures, the number of its systems, and the first of them."""
 
     reason: str
     systems: int
@@ -230,7 +232,7 @@ class _Failure(NamedTuple):
 
 
 def _failures(converged: Sequence[bool], reasons: Sequence[str]) -> list[_Failure]:
-    """Return the reasons of failures, the most frequent first."""
+    """Return the reasons of failures, beginning with the most frequent one."""
     found: dict[str, list[int]] = {}
     for k, met in enumerate(converged):
         if not met:

@@ -1,4 +1,4 @@
-"""Operands of batches: vectors for each matrix, or blocks that are broadcast."""
+"""Dense operands of batches: one vector per matrix, or blocks that are broadcast."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class BatchOperand:
     Parameters
     ----------
     A : BatchMatrix
-        The batch, of matrices of shape (m, n).
+        A batch of matrices of shape (m, n).
     array : array, shape (*batch_shape, n), (n,) or (..., n, k)
-        Native.
+        A native array.
 
     Attributes
     ----------
     batch_shape : tuple of int
         The leading axes of the result.
     columns : tuple of int
-        Empty for vectors, else ``(k,)``.
+        Empty for vectors, otherwise ``(k,)``.
 
     Raises
     ------
     ShapeMismatch
-        If the shapes do not fit.
+        If the shapes are incompatible.
     """
 
     def __init__(self, A: BatchMatrix, array: Array) -> None:
@@ -61,7 +61,7 @@ class BatchOperand:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return prod(self.batch_shape)
 
     def blocks(self, dtype: np.dtype[Any]) -> Array:
@@ -74,7 +74,7 @@ class BatchOperand:
         return xp.ascontiguousarray(whole).reshape(self.count, *tail)
 
     def values(self, values: Array) -> Array:
-        """Return the values of the matrix of each block, one row for each."""
+        """Return the matrix values for each block, one row per block."""
         if self.batch_shape == self.A.batch_shape:
             return values
         xp, shape = self.A.executor.xp, tuple(values.shape[1:])
@@ -84,23 +84,23 @@ class BatchOperand:
 
 
 def vectors_of(A: BatchMatrix, array: Array, label: str) -> tuple[Array, tuple[int, ...]]:
-    """Return right-hand sides or starts of all systems as blocks, and the columns as they came.
+    """Return right-hand sides or initial guesses of all systems as blocks, and their columns.
 
     Parameters
     ----------
     A : BatchMatrix
         The matrices.
     array : array, shape (*batch_shape, n), (n,) or (*batch_shape, n, k)
-        Native; one vector of shape (n,) serves all systems.
+        A native array; one vector of shape (n,) is used for all systems.
     label : str
-        The name of the operand in messages.
+        Name of the operand in messages.
 
     Returns
     -------
     blocks : array, shape (count, n, k)
-        Any strides.
+        The blocks, with any strides.
     columns : tuple of int
-        Empty for vectors, else ``(k,)``.
+        Empty for vectors, otherwise ``(k,)``.
     """
     axes, n = tuple(A.batch_shape), A.shape[0]
     shape, xp = tuple(array.shape), A.executor.xp

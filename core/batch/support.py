@@ -1,4 +1,4 @@
-"""The ways in which backends solve the systems of a batch, for the support matrix."""
+"""How each backend solves the systems of a batch, for the support matrix."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _THREAD = "a thread each"
 _LANE = "a vector lane each"
 _ALL = "yes"
 
-#: The devices for which the table does not hold.
+#: The exception to the table.
 NOTE = "A SYCL device without double precision solves all systems one after the other."
 
-#: By task and backend.
+#: The entries of the table, by task and backend.
 WAYS: Mapping[str, Mapping[str, str]] = {
     "products `A @ X`": {
         "reference": _ALL, "omp": _ALL, "cuda": _ALL, "hip": _ALL, "dpcpp": _ALL,

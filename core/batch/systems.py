@@ -1,4 +1,4 @@
-"""Many systems as an executor solves them: programs of one system, and the data of all."""
+"""Data for executors that solve many systems: programs of one system, and arrays of all."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(eq=False)
 class MemberPrograms:
-    """The programs that solve one system, and the arrays that a system is put into.
+    """The programs that solve one system, and the arrays that hold the system.
 
-    Each program is recorded once. The systems of a batch differ in the values of arrays alone.
+    Each program is recorded once. The systems of a batch differ only in the values of the arrays.
 
     Attributes
     ----------
     values : array, shape (nnz,)
-        Of the matrix.
+        Values of the matrix.
     b, x : arrays, shape (n, 1)
         The right-hand side, and the iterate.
     status : Status
-        Of one column.
+        The status, with one column.
     refresh : Replay or None
-        Makes the preconditioner of new values; None if it does not depend on them.
+        Updates the preconditioner to new values; None if it does not depend on them.
     flags : array of int64 or None
-        Counts that ``refresh`` leaves; any other than 0 says that it failed.
+        Counts that ``refresh`` sets; it has failed if any is nonzero.
     measure : Replay
-        Sets ``status.first`` to the norm of ``b``, and forgets an earlier solve.
+        Sets ``status.first`` to the norm of ``b``, and resets the state of an earlier solve.
     restart : Replay
-        Makes the true residual of ``x``, judges it, and begins a cycle.
+        Computes and checks the true residual of ``x``, and begins a cycle.
     iterate : Iteration
-        One iteration.
+        One iteration of the solver.
     finish : Replay
         Completes ``x`` at the end of a cycle.
     judge : Replay
-        Sets ``status.true`` to the norm of the true residual, ``status.largest`` to the largest
+        Sets ``status.true`` to the norm of the true residual, and ``status.largest`` to the largest
         absolute value of ``x``.
     cycle : int
-        Iterations of a cycle at most.
+        Maximum number of iterations in a cycle.
     progress : float
-        A cycle that ended early must bring the residual down by this factor to be followed by
-        another.
+        Another cycle may follow a cycle that ended early only if that cycle reduced the residual by
+        this factor.
     """
 
     values: Array
@@ -71,30 +71,30 @@ class MemberPrograms:
 
 @dataclass(eq=False)
 class Systems:
-    """The data of many systems, one row for each, and their verdicts.
+    """The data of many systems, one row per system, and their verdicts.
 
     Attributes
     ----------
     values : array, shape (v, nnz)
-        Native, of the matrices.
+        The native values of the matrices.
     matrix : array of int64, shape (s,), or None
-        The matrix of each system, on the host; None if system ``s`` has the matrix ``s // width``.
+        The matrix of each system, on the host; None if system ``s`` has matrix ``s // width``.
     width : int
-        Systems of each matrix where ``matrix`` is None.
+        Systems per matrix if ``matrix`` is None.
     b, x : arrays, shape (s, n)
-        Native; ``x`` becomes the solution.
+        Native right-hand sides and solutions; ``x`` is overwritten.
     started : bool
-        Whether ``x`` is the start; zero is the start otherwise.
+        Whether ``x`` contains the initial guesses; otherwise they are zero.
     tolerances : Tolerances
-        Of each system.
+        The tolerances of each system.
     limit : int
-        Iterations of each system at most.
+        Maximum number of iterations per system.
     least, most : float
-        Norms of right-hand sides, without overflow or underflow.
+        The range of norms of right-hand sides that need no scaling against underflow and overflow.
     least_norm : float
-        A norm below has lost digits to underflow.
+        A norm below this value has lost digits by underflow.
     verdicts : Verdicts
-        A system that an executor leaves undecided is solved by itself.
+        The verdicts; a system that the executor leaves undecided is solved on its own.
     """
 
     values: Array
@@ -112,12 +112,12 @@ class Systems:
 
     @property
     def count(self) -> int:
-        """How many systems there are."""
+        """The number of systems."""
         return int(self.b.shape[0])
 
 
 def matrix_of_each(systems: Systems | FactoredSystems, chosen: Numbers | None = None) -> Numbers:
-    """Return the number of the matrix of each system, or of each chosen one."""
+    """Return the number of the matrix for each system, or for each chosen one."""
     if systems.matrix is not None:
         return systems.matrix if chosen is None else systems.matrix[chosen]
     asked = np.arange(systems.count, dtype=np.int64) if chosen is None else chosen

@@ -1,4 +1,4 @@
-"""The tolerances of the systems of a batch, on the host and on devices."""
+"""Tolerances of the systems in a batch, on the host and on devices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class NativeTolerances:
-    """Tolerances on a device.
+    """Tolerances in the memory of an executor.
 
     Attributes
     ----------
     relative, absolute : array of float64, shape (1,) or (s,)
-        Native.
+        Native arrays.
     apart : int
-        Elements between the tolerances of adjacent systems: 0 where all are equal, else 1.
+        Stride between the tolerances of adjacent systems, in elements: 0 if all are equal,
+        otherwise 1.
     """
 
     relative: Array
@@ -32,12 +33,12 @@ class NativeTolerances:
 
 @dataclass(eq=False)
 class Tolerances:
-    """The tolerances of systems, which stay on a device once they are there.
+    """The tolerances of systems; copies on devices are kept.
 
     Attributes
     ----------
     relative, absolute : array of float64, shape (s,)
-        On the host; of stride 0 where one number serves all systems.
+        Host arrays; the stride is 0 if one number applies to all systems.
 
     Examples
     --------
@@ -54,11 +55,11 @@ class Tolerances:
 
     @property
     def are_equal(self) -> bool:
-        """Whether all systems have the same."""
+        """Whether all systems have the same tolerances."""
         return self.relative.strides == self.absolute.strides == (0,) and self.relative.size > 0
 
     def of(self, systems: Numbers) -> Tolerances:
-        """Return the tolerances of chosen systems, which may repeat."""
+        """Return the tolerances of selected systems, which may repeat."""
         if self.are_equal:
             shape = (systems.size,)
             return Tolerances(
@@ -67,7 +68,7 @@ class Tolerances:
         return Tolerances(self.relative[systems], self.absolute[systems])
 
     def native(self, executor: Executor) -> NativeTolerances:
-        """Return them on an executor; the second call copies nothing."""
+        """Return the tolerances on an executor; only the first call copies them."""
         if executor not in self._native:
             equal = self.are_equal
             arrays = [

@@ -1,4 +1,4 @@
-"""The verdicts on the systems of a batch, on the host or on a device until they are read."""
+"""Verdicts on the systems of a batch; on a device they stay there until they are read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: The code of a system that is solved on its own.
+#: The code of a system that must be solved on its own.
 UNDECIDED = 255
 
-#: The dtypes of the arrays of a verdict, and the values of a system without one.
+#: The dtype of each array, and the value for a system without a verdict.
 FIELDS: Mapping[str, tuple[Any, Any]] = {
     "codes": (np.uint8, UNDECIDED),
     "iterations": (np.int64, 0),
@@ -29,22 +29,22 @@ FIELDS: Mapping[str, tuple[Any, Any]] = {
 class Verdicts:
     """One verdict for each solve of a batch.
 
-    All solves are undecided at first. An executor writes to the arrays, or hands over arrays of its
-    own, each of which comes to the host when it is read for the first time.
+    Initially all solves are undecided. An executor writes to the arrays, or passes its own arrays.
+    Each of these is copied to the host when it is first read.
 
     Parameters
     ----------
     count : int
-        How many solves there are.
+        Number of solves.
 
     Attributes
     ----------
     codes : array of uint8, shape (count,)
-        Reasons why solves ended, ``Stop(code)``, or UNDECIDED.
+        Stop codes of the solves, ``Stop(code)``, or UNDECIDED.
     iterations : array of int64, shape (count,)
-        Of each solve.
+        Iterations of each solve.
     norms, thresholds : arrays of float64, shape (count,)
-        Norms of true residuals, and the norms that they had to reach.
+        Norms of the true residuals, and their thresholds.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Verdicts:
 
     @property
     def codes(self) -> Numbers:
-        """Reasons why solves ended."""
+        """Stop codes of the solves, or UNDECIDED."""
         return self._read("codes")
 
     @property
@@ -77,12 +77,12 @@ class Verdicts:
 
     @property
     def norms(self) -> Numbers:
-        """Norms of true residuals."""
+        """Norms of the true residuals."""
         return self._read("norms")
 
     @property
     def thresholds(self) -> Numbers:
-        """Norms that residuals had to reach."""
+        """Thresholds of the residual norms."""
         return self._read("thresholds")
 
     @property
@@ -93,16 +93,16 @@ class Verdicts:
         return np.flatnonzero(self.codes == UNDECIDED)
 
     def hold(self, executor: Executor, arrays: Mapping[str, Array], undecided: int) -> None:
-        """Replace the arrays of the host by arrays of an executor.
+        """Replace the host arrays by arrays of an executor.
 
         Parameters
         ----------
         executor : Executor
-            It has written the arrays: no work on them is left.
+            The executor of the arrays; all work on them must be complete.
         arrays : mapping of str to array
-            By name, as the attributes.
+            The arrays by the names of the attributes.
         undecided : int
-            How many systems have no verdict.
+            Number of systems without a verdict.
         """
         self._executor, self._native = executor, dict(arrays)
         self._host.clear()
@@ -119,7 +119,7 @@ class Verdicts:
         return self._host[name]
 
     def take(self, rows: Numbers, found: Verdicts) -> None:
-        """Store the verdicts of some solves, where their arrays are."""
+        """Store the verdicts of some solves in the memory that holds the arrays."""
         on = self._executor
         places = on.from_host(rows) if on is not None and self._native else None
         for name in FIELDS:

@@ -1,6 +1,6 @@
-"""Steps: element-wise operations and their sums, written once as Python functions.
+"""Steps: element-wise operations with their sums, each written once as a Python function.
 
-A step is a function over the names of a workspace ::
+A step is a function of a workspace; it uses the names of the workspace ::
 
     step = Steps("cg", vectors="x r p q", scalars="rho rho_old pq")
 
@@ -13,16 +13,16 @@ A step is a function over the names of a workspace ::
         w.rho_old, w.rho = w.rho, norm2(w.r)
         w.observe(sqrt(w.rho))
 
-Run on NumPy arrays it is the reference. Run on symbols it gives its reads, writes, sums and costs,
-and the text of a functor for the compiled backends.
+Run on NumPy arrays, the function is the reference. Run on symbols, it yields its reads, writes,
+sums and costs, and the text of a functor for the compiled backends.
 
-The rules that follow from being traced: a step does not branch on values (``where`` chooses), it
-uses the functions of this package alone, and no element depends on a sum of the same step (that
-would be two steps). All names are read before any is written: the rest of the step, and every later
-step, sees an assignment.
+Tracing imposes these rules. A step does not branch on values; ``where`` selects between values. It
+calls only functions of this package. No element depends on a sum of the same step, which would
+require two steps. All names are read before any is written: an assignment is visible in the rest of
+the step and in all later steps.
 
-Apart from :mod:`.numeric` this package needs the standard library alone: the build traces steps
-before NumPy is there.
+Except for :mod:`.numeric` this package needs only the standard library: the build traces steps
+before NumPy is installed.
 """
 
 from .declare import Step, Steps

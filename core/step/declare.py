@@ -1,4 +1,4 @@
-"""The declaration of steps: names of a workspace, and the decorator."""
+"""Declarations of steps: the names of a workspace, and the decorator."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ Function = Callable[[Any], None]
 
 
 class Step:
-    """A step: a function over the names of a workspace, and the operation that it stands for.
+    """A step: a function of a workspace, and the operation that it defines.
 
     Attributes
     ----------
     function : callable
-        Takes the workspace.
+        The function; its argument is the workspace.
     traced : Traced
-        The description of the function.
+        The result of tracing the function.
     operation : Operation
         The operation for executors.
     names : tuple of str
         The names of the operation's parameters in order.
     version : int
-        How often a step of this name was defined before, as in a notebook.
+        Number of earlier definitions of a step with this name, as in a notebook.
 
     Notes
     -----
-    ``step(work)`` has ``work.executor`` run the operation on the arrays that ``work`` has under
-    the step's names.
+    ``step(work)`` makes ``work.executor`` run the operation on the attributes of ``work`` with the
+    names that the step uses.
     """
 
     operation: Operation
@@ -52,12 +52,12 @@ class Step:
         work.executor.run(self.operation, *[getattr(work, name) for name in self.names])
 
     def run(self, executor: Any, **named: Any) -> None:
-        """Run the step on an executor's arrays, given by name.
+        """Run the step on arrays of an executor, passed by name.
 
         Raises
         ------
         TypeError
-            If a name is missing, or is none of the step's.
+            If a name is missing, or if the step does not use it.
         """
         if named.keys() != set(self.names):
             raise TypeError(
@@ -67,23 +67,23 @@ class Step:
 
 
 class Steps:
-    """A group of steps over the same names, and the decorator that makes them.
+    """A group of steps over the same names; it is the decorator that makes them.
 
     Parameters
     ----------
     group : str
-        The first part of their operations' names, such as ``cg``.
+        The group in the names of their operations, such as ``cg``.
     vectors : str
-        Names of blocks of vectors, one value for each row and column, separated by blanks.
+        Names of blocks of vectors, with one value per row and column, separated by blanks.
     scalars, reals, flags : str
-        Names of arrays with one value for each column: of the dtype of vectors, real, yes or no.
+        Names of arrays with one value per column: of the vectors' dtype, real, or boolean.
     rows : str
-        Names of arrays with one value for each row, the same in all columns; read only.
+        Names of read-only arrays with one value per row, the same in all columns.
     numbers : str
-        Names of numbers that are handed over by value; read only.
+        Names of read-only numbers that are passed by value.
     status : bool
-        Whether the steps belong to a solve: then they leave alone the columns that stopped, and
-        may tell the status of norms and breakdowns.
+        Whether the steps belong to a solve. They then skip stopped columns, and can report norms
+        and breakdowns to the status.
 
     Examples
     --------
@@ -125,12 +125,12 @@ class Steps:
         return f"<steps of {self.group}: {names or 'no names'}>"
 
     def __call__(self, function: Function) -> Step:
-        """Make a function a step.
+        """Make a step from a function.
 
         Raises
         ------
         InvalidArgument
-            If the group is one of wollemi's, or another step has the name.
+            If the group belongs to wollemi, or if another step has the same name.
         """
         name = f"{self.group}.{function.__name__}"
         ours = _root(function.__module__) == _root(__name__)
@@ -159,12 +159,12 @@ class Steps:
         return step
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of a kind, ``vectors``, in the order of their declaration."""
+        """Return the names of a kind, such as ``vectors``, in the order of their declaration."""
         return [name for name, its in self.kinds.items() if its == kind]
 
 
 def _root(module: str) -> str:
-    """Return the package of a module; the build has this one under another name."""
+    """Return the top-level package of a module; in the build this package has another name."""
     return module.partition(".")[0]
 
 
@@ -189,11 +189,11 @@ def _sums(traced: Traced) -> tuple[str, ...]:
 
 
 def _summary(function: Function) -> str:
-    """Return the first paragraph of a docstring, "Set x += alpha p.", as a formula."""
+    """Return the first paragraph of a docstring, such as "Set x += alpha p.", as a formula."""
     text = (function.__doc__ or function.__name__).strip().partition("\n\n")[0]
     return " ".join(text.split()).removesuffix(".").removeprefix("Set ")
 
 
 def _origin(function: Function) -> str:
-    """Return a key that separates a repeated definition from another one of the same name."""
+    """Return a key that tells a repeated definition from another one of the same name."""
     return f"{function.__module__}.{function.__qualname__}"

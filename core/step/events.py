@@ -1,7 +1,7 @@
-"""The stopping status of the columns on NumPy arrays, as ``backends/unified/status.hpp`` has it.
+"""Updates of the stopping status on NumPy arrays, as in ``backends/unified/status.hpp``.
 
-``columns`` is always an array of column numbers. A column that does not run is never among them, so
-kernels leave it as it is.
+``columns`` is always an array of column numbers. It contains only running columns, so that kernels
+do not change the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = Any
 
 
 def running(status: Status) -> Array:
-    """Return the numbers of the columns that run."""
+    """Return the numbers of the running columns."""
     return np.flatnonzero(status.stop == Stop.RUNNING)
 
 
@@ -27,19 +27,19 @@ def halt(status: Status, columns: Array, why: Stop) -> None:
 
 
 def halt_where(status: Status, columns: Array, why: str, condition: Array) -> None:
-    """Stop the running ones of ``columns`` for which the condition holds."""
+    """Stop the columns among ``columns`` that still run and meet the condition."""
     still = status.stop[columns] == Stop.RUNNING
     halt(status, columns[still & np.asarray(condition)], Stop[why])
 
 
 def begin(status: Status, columns: Array, norms: Array) -> None:
-    """Take the residual norms before the first iteration of a cycle."""
+    """Record the residual norms before the first iteration of a cycle."""
     status.norm[columns] = norms
     judge(status, columns, norms)
 
 
 def observe(status: Status, columns: Array, norms: Array) -> None:
-    """Take the residual norms after an iteration, and count it."""
+    """Record the residual norms after an iteration, and count the iteration."""
     status.norm[columns] = norms
     status.history[status.iterations[columns] % status.capacity, columns] = norms
     status.iterations[columns] += 1
@@ -47,7 +47,7 @@ def observe(status: Status, columns: Array, norms: Array) -> None:
 
 
 def judge(status: Status, columns: Array, norms: Array) -> None:
-    """Stop the columns that have converged, and columns with a norm that is no number."""
+    """Stop the columns that have converged, and columns with a norm that is NaN."""
     norms = np.asarray(norms)
     finite = np.isfinite(norms)
     halt(status, columns[~finite], Stop.NOT_FINITE)

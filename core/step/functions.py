@@ -1,4 +1,4 @@
-"""The functions that steps use, of symbols and of NumPy arrays."""
+"""The functions that steps may call, for symbols and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .symbols import (
     symbol,
 )
 
-#: Why a column halts; names of :class:`wollemi.core.status.Stop`.
+#: Reasons for halting a column; they are names of :class:`wollemi.core.status.Stop`.
 INDEFINITE, BREAKDOWN, NOT_FINITE = "INDEFINITE", "BREAKDOWN", "NOT_FINITE"
-#: For rules of a solver's own, in addition to ``observe``.
+#: For a solver's own stopping rule, in addition to ``observe``.
 CONVERGED = "CONVERGED"
 
 
@@ -63,7 +63,7 @@ def finite(a: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """Return ``a`` where a condition holds and ``b`` elsewhere."""
+    """Return ``a`` where a condition is true, and ``b`` elsewhere."""
     if not _symbolic(condition, a, b):
         return _numeric().where(condition, a, b)
     a, b = symbol(a), symbol(b)
@@ -78,7 +78,7 @@ def total(terms: Any) -> Any:
 
 
 def largest(terms: Any) -> Any:
-    """Return the largest of each column's real values, all at least 0; NaN if any is NaN."""
+    """Return the maximum of each column's nonnegative real values; NaN if any is NaN."""
     if not _symbolic(terms):
         return _numeric().largest(terms)
     if terms.type != REAL:

@@ -1,10 +1,10 @@
-"""The groups of the steps of wollemi's solvers, which other packages may not declare steps in.
+"""The groups of the steps in wollemi's solvers, in which other packages may not declare steps.
 
-Solvers are imported when they are first asked for: a step of another package would take its name
-before that, and the solver could not be imported any more.
+Solvers are imported at their first use. If another package had declared a step of the same name
+before, the import of the solver would fail.
 """
 
-#: A test compares these with the steps that there are.
+#: A test compares this list with the existing steps.
 OF_SOLVERS = frozenset(
     {
         "bicg",
@@ -39,5 +39,5 @@ OF_SOLVERS = frozenset(
 
 
 def is_of_solvers(group: str) -> bool:
-    """Return whether a group is one of wollemi's solvers; some have a number, such as ``idr4``."""
+    """Return whether a group belongs to wollemi's solvers; some end with a number (``idr4``)."""
     return group.rstrip("0123456789") in OF_SOLVERS

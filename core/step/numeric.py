@@ -1,4 +1,4 @@
-"""Steps on NumPy arrays: the definition of a step."""
+"""Steps on NumPy arrays, which define the meaning of a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = Any
 
 
 class Value(np.ndarray[Any, Any]):
-    """An array of a step: ``a += b`` makes a new one, as it does for symbols."""
+    """An array in a step: ``a += b`` makes a new array, as it does for symbols."""
 
 
 def _new(sign: str) -> Callable[[Any, Any], Any]:
@@ -27,15 +27,15 @@ for _sign in ("add", "sub", "mul", "truediv"):
     setattr(Value, f"__i{_sign}__", _new(_sign))
 
 
-# ---- sums, all of them pairwise: NumPy adds that way along contiguous memory alone
+# ---- sums. All are pairwise: NumPy sums pairwise only along contiguous memory.
 
-#: The function that adds up terms over a group of executors; None for one alone.
+#: The function that sums terms over a group of executors; None outside of groups.
 _TOTALS: ContextVar[Callable[[Array, str], Array] | None] = ContextVar("totals", default=None)
 
 
 @contextmanager
 def totals(of_group: Callable[[Array, str], Array] | None) -> Iterator[None]:
-    """Have ``of_group(terms, kind)`` make totals within; kinds are ``sum`` and ``largest``."""
+    """Make totals with ``of_group(terms, kind)`` inside; kinds are ``sum`` and ``largest``."""
     token = _TOTALS.set(of_group)
     try:
         yield
@@ -49,18 +49,18 @@ def own_sum(terms: Array) -> Array:
 
 
 def own_largest(terms: Array) -> Array:
-    """Return the largest of each column of a block; NaN if any is NaN."""
+    """Return the maximum of each column of a block; NaN if any element is NaN."""
     return np.maximum.reduce(terms, axis=0, initial=0)
 
 
 def total(terms: Array) -> Array:
-    """Return the sum of each column, over the whole group."""
+    """Return the sum of each column over the whole group."""
     of_group = _TOTALS.get()
     return own_sum(terms) if of_group is None else of_group(terms, "sum")
 
 
 def largest(terms: Array) -> Array:
-    """Return the largest of each column, over the whole group."""
+    """Return the maximum of each column over the whole group."""
     of_group = _TOTALS.get()
     return own_largest(terms) if of_group is None else of_group(terms, "largest")
 
@@ -90,9 +90,9 @@ finite = np.isfinite
 
 
 class Running:
-    """The names of a workspace while a step runs on its arrays: the columns that run.
+    """The workspace of a step that runs on arrays; it contains only the running columns.
 
-    Values are written back at the end, so that all are read before any is written.
+    Values are written back at the end, so that all names are read before any is written.
     """
 
     _arrays: dict[str, Any]
@@ -143,25 +143,25 @@ class Running:
         self._written[name] = None
 
     def begin(self, norm: Array) -> None:
-        """Take the norm of the residual before the first iteration of a cycle."""
+        """Record the residual norm before the first iteration of a cycle."""
         events.begin(self._status, self._on, norm)
 
     def observe(self, norm: Array) -> None:
-        """Take the norm of the residual after an iteration, and count it."""
+        """Record the residual norm after an iteration, and count the iteration."""
         events.observe(self._status, self._on, norm)
 
     def halt(self, why: str, *, when: Array) -> None:
-        """Stop the running columns where a condition holds."""
+        """Stop the running columns for which a condition is true."""
         events.halt_where(self._status, self._on, why, when)
 
     def write_back(self) -> None:
-        """Write the assigned values into the arrays."""
+        """Write the assigned values to the arrays."""
         for name in self._written:
             self._arrays[name][..., self._on] = self._now[name]
 
 
 def run(step: Any, *arguments: Any) -> None:
-    """Run a step on the arguments of its operation, NumPy arrays all."""
+    """Run a step on the arguments of its operation; all arrays are NumPy's."""
     named = dict(zip(step.names, arguments, strict=True))
     status = named.pop("status", None)
     running = Running(step.traced.kinds, named, status)

@@ -1,7 +1,7 @@
-"""Steps from source files, for the build: NumPy, which solvers import, is not there yet.
+"""Loading of steps from source files for the build, which has no NumPy yet; solvers import it.
 
-Only the steps of a file are executed, with the functions and constants that they name, in this file
-and in other files of the folder. This module needs the standard library alone.
+Only the steps of a file are executed, with the functions and constants that they use, from this
+file and from other files of the folder. This module needs only the standard library.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import ast
 from pathlib import Path
 from types import ModuleType
 
-#: The package that steps may import from, besides the modules of their own folder.
+#: The package that steps may import from, in addition to modules of their own folder.
 STEP_PACKAGE = "core.step"
 
 
 def load_steps(package: str, folder: Path) -> None:
-    """Execute the steps of all modules of a folder, which fills the table of operations.
+    """Execute the steps in all modules of a folder; this fills the table of operations.
 
     Parameters
     ----------
     package : str
-        The package with the ``core.step`` of the steps; the folder's name is a package within it.
+        The package that contains the ``core.step`` of the steps, and a subpackage with the folder's
+        name.
     folder : Path
-        Such as that of the solvers.
+        The folder, such as the folder of the solvers.
     """
     loader = _Loader(package, folder)
     for path in sorted(folder.rglob("*.py")):
@@ -39,7 +40,7 @@ class _Loader:
         self._modules: dict[str, ModuleType] = {}
 
     def module(self, name: str, *wanted: str) -> ModuleType:
-        """Return a module with the steps of a file and the wanted names, and nothing else.
+        """Return a module that contains only the steps of a file and the wanted names.
 
         ``name`` is relative to the folder, with dots: ``krylov.cg``.
         """
@@ -76,9 +77,9 @@ class _Loader:
     def _wanted(
         self, module: ModuleType, tree: ast.Module, names: list[str]
     ) -> list[tuple[ast.stmt, set[str]]]:
-        """Return the statements that define names and the names these use, in the file's order.
+        """Return the statements that define names, and all names these use, in the file's order.
 
-        Each statement comes with the names that are wanted of it.
+        Each statement comes with the names that it must define.
         """
         definitions = _definitions(tree)
         found: dict[ast.stmt, set[str]] = {}
@@ -102,7 +103,7 @@ class _Loader:
         return wanted
 
     def _check_import(self, module: ModuleType, statement: ast.ImportFrom) -> None:
-        """Raise if a statement imports a module that does not exist during the build."""
+        """Raise an error if a statement imports a module that the build does not have."""
         source = _source(module, statement)
         if statement.level and (
             source == self.step_package or source.startswith(f"{self.package}.")
@@ -122,7 +123,7 @@ class _Loader:
 
 
 def _source(module: ModuleType, statement: ast.ImportFrom) -> str:
-    """Return the full name of the module that a statement imports from."""
+    """Return the full name of the module from which a statement imports."""
     if not statement.level:
         return statement.module or ""
     package = module.__name__.split(".")[: -statement.level]
@@ -130,7 +131,7 @@ def _source(module: ModuleType, statement: ast.ImportFrom) -> str:
 
 
 def _steps(tree: ast.Module) -> list[str]:
-    """Return the names of the steps of a file."""
+    """Return the names of the steps in a file."""
     makers = {
         target.id
         for statement in tree.body
@@ -147,7 +148,7 @@ def _steps(tree: ast.Module) -> list[str]:
 
 
 def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Return the statements of a file that define a name, by name."""
+    """Return the defining statement of each name in a file."""
     found: dict[str, ast.stmt] = {}
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
@@ -161,7 +162,7 @@ def _definitions(tree: ast.Module) -> dict[str, ast.stmt]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement uses, without annotations."""
+    """Return the names that a statement uses outside of annotations."""
     if isinstance(statement, ast.FunctionDef):
         parts: list[ast.AST] = [*statement.body, *statement.decorator_list]
         parts += [d for d in (*statement.args.defaults, *statement.args.kw_defaults) if d]

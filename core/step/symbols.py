@@ -1,28 +1,28 @@
-"""Symbols: the values of a step while it is traced."""
+"""Symbols: the values of a step during tracing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-#: Where a value is known: for each element, for each column, or everywhere.
+#: Scopes of values: one per element, one per column, or one constant.
 ELEMENT, COLUMN, CONSTANT = "element", "column", "constant"
 
-#: Types: the dtype of values, its real counterpart, a condition.
+#: Types: the dtype of the values, its real counterpart, and a condition.
 VALUE, REAL, CONDITION = "T", "R", "bool"
 
-#: Operators of arithmetic, and how C++ and Python write them.
+#: Arithmetic operators by their C++ symbol, with the name of the Python method.
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "truediv"}
 ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 EQUALITY = {"==": "eq", "!=": "ne"}
 LOGIC = {"&": "and", "|": "or"}
 
-#: Sums over the rows of a column, the largest value included.
+#: Reductions over the rows of a column: sum and maximum.
 SUMS = ("sum", "largest")
 
 
 class Symbol:
-    """A value of a step: a name, a number, or an operator over other values.
+    """A value of a step: a name, a number, or a function or operator applied to values.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Symbol:
     parts : tuple of Symbol
         The operands.
     place : str
-        :data:`ELEMENT`, :data:`COLUMN` or :data:`CONSTANT`.
+        The scope: :data:`ELEMENT`, :data:`COLUMN` or :data:`CONSTANT`.
     type : str
         :data:`VALUE`, :data:`REAL` or :data:`CONDITION`.
     name : str
-        Of a name; the digits of a number.
+        The name of a named value; the digits of a number.
     """
 
     __slots__ = ("kind", "name", "parts", "place", "type")
@@ -78,7 +78,7 @@ class Symbol:
         return call("not", _condition(self), type=CONDITION)
 
     def below(self) -> list[Symbol]:
-        """Return all symbols that this one is made of and itself, operands first, each once."""
+        """Return the distinct symbols of which this one consists, operands before results."""
         found: dict[int, Symbol] = {}
 
         def visit(one: Symbol) -> None:
@@ -92,17 +92,17 @@ class Symbol:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The common key of two symbols for the same value."""
+        """The key of the value: symbols with equal keys have equal values."""
         return (self.kind, self.name, *(part.key for part in self.parts))
 
     @property
     def depends_on_sum(self) -> bool:
-        """Whether a sum is needed for it."""
+        """Whether the value depends on a sum."""
         return any(symbol.kind in SUMS for symbol in self.below())
 
 
 def symbol(value: Any) -> Symbol:
-    """Return a number as a symbol; a symbol is returned as it is."""
+    """Return a number as a symbol; symbols are returned unchanged."""
     if isinstance(value, Symbol):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -111,7 +111,7 @@ def symbol(value: Any) -> Symbol:
 
 
 def call(kind: str, *operands: Any, type: str) -> Symbol:
-    """Return a function or an operator over operands."""
+    """Return a function or operator applied to operands."""
     parts = tuple(symbol(operand) for operand in operands)
     return Symbol(kind, parts, place_of(parts), type)
 
@@ -123,7 +123,7 @@ def place_of(parts: tuple[Symbol, ...]) -> str:
 
 
 def common(*operands: Symbol) -> str:
-    """Return the type of a sum or a choice of operands."""
+    """Return the type of a sum of operands, or of a choice between them."""
     types = {operand.type for operand in operands}
     if types == {CONDITION}:
         return CONDITION

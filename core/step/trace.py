@@ -1,4 +1,4 @@
-"""Tracing a step: its reads, writes, sums, and events for the status."""
+"""Tracing of a step: its reads, writes, sums, and events of the status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .symbols import (
     symbol,
 )
 
-#: The kinds of names: the text of their shape in a signature, where they are known, their type.
+#: For each kind of names: the dimensions in a signature, the scope, and the type.
 KINDS = {
     "vectors": ("T[n,k]", ELEMENT, VALUE),
     "rows": ("T[n]", ELEMENT, VALUE),
@@ -29,24 +29,24 @@ KINDS = {
     "numbers": ("T", CONSTANT, VALUE),
 }
 
-#: The values that a step of a solver may ask of the status: the norm at which a column has
-#: converged, and the distance of 1 from the next number of the dtype.
+#: The values that a solver's step may read from the status: the norm below which a column has
+#: converged, and the machine epsilon of the dtype.
 OF_STATUS = "threshold"
 EPSILON = "epsilon"
 RESERVED = frozenset({OF_STATUS, EPSILON, "begin", "observe", "halt", "status"})
 
 
 class Event(NamedTuple):
-    """Something that a step tells the status, once a column.
+    """An event that a step reports to the status, once per column.
 
     Attributes
     ----------
     kind : str
-        ``begin`` or ``observe`` with a norm, ``halt`` with a condition.
+        ``begin`` or ``observe`` for a norm, ``halt`` for a condition.
     value : Symbol
         The norm or the condition.
     why : str
-        The name of the stop code of ``halt``.
+        The name of the stop code; only ``halt`` has one.
     """
 
     kind: str
@@ -56,19 +56,18 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """The trace of a step.
+    """The result of tracing a step.
 
     Attributes
     ----------
     kinds : mapping
-        The kind of each name that it uses, in the order of its parameters.
+        The kind of each used name, in the order of the parameters.
     reads : frozenset of str
-        Names of the values that it reads.
+        The names of the values that the step reads.
     elements, columns : dict of str to Symbol
-        The values that it writes for each element and for each column, in the order of first
-        assignment.
+        The values that it writes per element and per column, in the order of first assignment.
     sums : list of Symbol
-        Its sums, each once.
+        Its distinct sums.
     events : list of Event
         Its events for the status, in order.
     """
@@ -81,7 +80,7 @@ class Traced:
     events: list[Event]
 
     def intent(self, name: str) -> str:
-        """Return ``in``, ``out`` or ``inout``."""
+        """Return the intent of a name: ``in``, ``out`` or ``inout``."""
         written = name in self.elements or name in self.columns
         return ("inout" if name in self.reads else "out") if written else "in"
 
@@ -98,7 +97,7 @@ class Traced:
 
     @property
     def has_finish(self) -> bool:
-        """Whether something is done once a column, after all of its elements."""
+        """Whether the step does work once per column, after all elements of the column."""
         return bool(self.columns or self.events)
 
     @property
@@ -110,7 +109,7 @@ class Traced:
 
     @property
     def read_first(self) -> frozenset[str]:
-        """Names of columns that must be known before the first element is visited."""
+        """Names of per-column values that the visit of the elements needs."""
         roots = [*self.elements.values(), *(part for s in self.sums for part in s.parts)]
         return frozenset(
             s.name
@@ -126,7 +125,7 @@ def _flops(one: Symbol) -> int:
 
 
 class Tracing:
-    """The names of a workspace while a step is traced."""
+    """The workspace of a step during tracing."""
 
     def __init__(self, kinds: Mapping[str, str], status: bool) -> None:
         self.__dict__.update(
@@ -175,15 +174,15 @@ class Tracing:
         return self._kinds[name]
 
     def begin(self, norm: Any) -> None:
-        """Take the norm of the residual before the first iteration of a cycle."""
+        """Record the residual norm before the first iteration of a cycle."""
         self._tell(Event("begin", _norm(norm)))
 
     def observe(self, norm: Any) -> None:
-        """Take the norm of the residual after an iteration, and count it."""
+        """Record the residual norm after an iteration, and count the iteration."""
         self._tell(Event("observe", _norm(norm)))
 
     def halt(self, why: str, *, when: Any) -> None:
-        """Stop the column, if it still runs, where a condition holds."""
+        """Stop the column if it still runs and a condition is true."""
         if not isinstance(when, Symbol) or when.type != CONDITION or when.place == ELEMENT:
             raise TypeError(f"halt: expected a condition on values of the column, got {when!r}")
         self._tell(Event("halt", when, why))
@@ -201,7 +200,7 @@ def _norm(value: Any) -> Symbol:
 
 
 def _cast(name: str, value: Symbol, wanted: str) -> Symbol:
-    """Return a value in the type of the name that it is assigned to."""
+    """Return a value converted to the type of the name to which it is assigned."""
     if value.type == wanted:
         return value
     if wanted == CONDITION and value.kind == "number":
@@ -230,7 +229,7 @@ def trace(function: Callable[[Any], None], kinds: Mapping[str, str], status: boo
 
 
 def _needed(roots: Iterable[Symbol]) -> set[str]:
-    """Return the names that values are made of."""
+    """Return the names on which values depend."""
     return {
         one.name
         for root in roots
