@@ -1,1 +1,1 @@
-"""One text for omp and for SYCL's CPU devices: C++ bodies of products and of sums of rows."""
+"""C++ bodies of products and row sums, shared by omp and SYCL's CPU devices."""

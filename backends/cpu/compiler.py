@@ -1,4 +1,4 @@
-"""The C++ compiler of this machine, which builds the libraries that no wheel can carry."""
+"""Find this machine's C++ compiler, which builds the libraries that no wheel can contain."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ...core.errors import ExecutorUnavailable
 
 
 def find_compiler(purpose: str) -> str:
-    """Return the C++ compiler: ``$CXX``, or the first of g++, clang++ and c++ that there is.
+    """Return the C++ compiler: ``$CXX``, or the first available of g++, clang++ and c++.
 
     Parameters
     ----------
     purpose : str
-        The name of the library in the message: ``"the link between Python and SYCL"``.
+        The library to build, as the error message names it: ``"the link between Python and SYCL"``.
 
     Raises
     ------
     ExecutorUnavailable
-        If there is none; says how to install one.
+        If there is no compiler; the message says how to install one.
     """
     for candidate in (os.environ.get("CXX", ""), "g++", "clang++", "c++"):
         if candidate and shutil.which(candidate):

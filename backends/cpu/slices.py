@@ -1,4 +1,4 @@
-"""The gain of products on CPUs from a sliced copy of a matrix."""
+"""Estimate the speedup of CPU products from a sliced (SELL) copy of a matrix."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from ...core.statistics import RowStatistics
 
 
 class SellConstants(NamedTuple):
-    """The constants of the rule for sliced copies.
+    """Constants of the cost model for sliced copies.
 
-    Statistics of rows do not tell the speed of memory: the rule ignores it.
+    The model ignores the speed of memory, which statistics of rows do not predict.
 
     Attributes
     ----------
     row_end : float
-        The cost of a row, in entries added up row by row: the end of a row is a branch that
-        processors mispredict where lengths vary.
+        Cost of the end of a row in row-by-row summation, in units of the cost of an entry: the end
+        of a row is a branch that processors mispredict where lengths vary.
     sliced_entry, sliced_row_end : float
-        In slices: the cost of an entry, and the additional cost of a row.
+        The cost of an entry in slices, and the additional cost of a row.
     row_end_of_one : float
-        The largest cost of the end of a row where lengths deviate by one entry, and twice that
-        where they deviate by many: branch predictors foresee most ends of rows with smaller
-        deviations.
+        Row-end cost where the standard deviation of row lengths is 1; the cost approaches twice
+        this value, at most ``row_end``, as the deviation grows. Branch predictors foresee most row
+        ends at smaller deviations.
     single_row_end, single_sliced_entry, single_sliced_row_end, single_row_end_of_one : float
-        The same for real values of single precision, of which registers hold twice the number.
+        The same for float32 values, of which a register holds twice the number.
     known_rows : int
-        Rows from which no branch predictor remembers the length of each.
+        Consider a copy for any deviation from this number of rows on: no branch predictor
+        remembers the length of each row.
     deviation, deviation_serial : float
-        Of the mean length: few rows that vary by more are worth a copy; the second is for a
-        matrix that one thread multiplies with and that its cache holds.
+        With fewer rows, consider a copy if the standard deviation of row lengths exceeds this
+        fraction of their mean. ``deviation_serial`` applies if one thread multiplies and its cache
+        holds the matrix.
     few : int
-        Entries below which no copy is made.
+        Make no copy of matrices with fewer entries.
     """
 
     row_end: float
@@ -49,21 +51,21 @@ class SellConstants(NamedTuple):
     few: int
 
 
-#: The constants of processors without a file of their own.
+#: The constants of processors without a data file of their own.
 SELL = named("unknown-cpu").of(SellConstants)
 
 
 def gain(statistics: RowStatistics, rules: SellConstants = SELL, dtype: str = "float64") -> float:
-    """Return how many times as fast slices are expected to be where lengths of rows vary.
+    """Return the expected speedup of slices over row-by-row products where row lengths vary.
 
     Parameters
     ----------
     statistics : RowStatistics
-        Of the matrix.
+        The statistics of the matrix.
     rules : SellConstants
-        Of the processor.
+        The constants of the processor.
     dtype : str
-        Of the values.
+        The dtype of the values.
 
     Examples
     --------

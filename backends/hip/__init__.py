@@ -1,6 +1,6 @@
-"""AMD GPUs: CuPy for memory and streams, HIPRTC for kernels, a batch of iterations at a time.
+"""AMD GPUs: memory and streams from CuPy, kernels from HIPRTC, loops in batches of iterations.
 
-Nothing here imports CuPy before an executor is asked for.
+Importing this package does not import CuPy; requesting an executor does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reason why HIP is unavailable, in one line with the package to install."""
+"""State why HIP is unavailable, in one line that names the package to install."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..gpu.distributions import cupy_distributions
 _INSTALL = 'pip install "wollemi[hip]"'
 _INSTALL_ROCM = "install ROCm 7 (https://rocm.docs.amd.com, package rocm-hip-runtime)"
 
-#: The HIP runtime of ROCm 7; CuPy's wheel is linked with it.
+#: Names of the HIP runtime of ROCm 7, with which CuPy's wheel is linked.
 RUNTIMES = ("libamdhip64.so.7", "libamdhip64.so")
 
 
@@ -33,20 +33,20 @@ def has_rocm() -> bool:
 def reason(
     *, has_cupy: bool, loads: str, distributions: Sequence[str], is_hip: bool, rocm: bool
 ) -> str | None:
-    """Return why HIP cannot be used, from the facts; None if nothing speaks against it.
+    """Return why HIP cannot be used, or None if it can.
 
     Parameters
     ----------
     has_cupy : bool
-        Whether there is a package ``cupy``.
+        Whether a package ``cupy`` is installed.
     loads : str
-        The error of the import; empty if it succeeded.
+        The error message of its import; empty if the import succeeded.
     distributions : sequence of str
-        The installed distributions that provide it.
+        The installed distributions that provide ``cupy``.
     is_hip : bool
-        Whether it is built for ROCm.
+        Whether CuPy is built for ROCm.
     rocm : bool
-        Whether ROCm's runtime is here.
+        Whether ROCm's runtime is installed.
     """
     if not has_cupy and not rocm:
         return f"neither ROCm nor CuPy for it is installed: {_INSTALL_ROCM}, then {_INSTALL}"
@@ -72,7 +72,7 @@ def reason(
 
 @cache
 def _checked() -> Any:
-    """Return CuPy's runtime once nothing speaks against it."""
+    """Return CuPy's runtime after checking that HIP can be used."""
     runtime: Any = None
     loads = ""
     has_cupy = importlib.util.find_spec("cupy") is not None
@@ -94,23 +94,23 @@ def _checked() -> Any:
 
 
 def require_compiler() -> None:
-    """Raise ExecutorUnavailable unless there is a CuPy for ROCm, which brings HIPRTC."""
+    """Raise ExecutorUnavailable unless a CuPy for ROCm, which brings HIPRTC, is installed."""
     _checked()
 
 
 def count() -> int:
-    """Return how many GPUs there are.
+    """Return the number of GPUs.
 
     Raises
     ------
     ExecutorUnavailable
-        If there are none; says why.
+        If there are no GPUs; the message says why.
     """
     return count_of(_checked())
 
 
 def count_of(runtime: Any) -> int:
-    """Return how many devices a CuPy for ROCm shows."""
+    """Return the number of devices that a CuPy for ROCm reports."""
     remedy = (
         "is there /dev/kfd, is the user in the groups render and video (in a container: "
         "--device /dev/kfd --device /dev/dri), and is HIP_VISIBLE_DEVICES set?"

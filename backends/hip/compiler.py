@@ -1,4 +1,4 @@
-"""Kernel text to machine code: HIPRTC by CuPy's binding, with a cache on disk."""
+"""Compile kernel text to machine code with HIPRTC (through CuPy), with a cache on disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...core.cache import CodeCache
 from ...core.errors import KernelCompileError
 from ...core.kernel_text import without_comments
 
-#: C++17, which the other three compilers accept too.
+#: C++17 is the standard of the other three compilers too.
 OPTIONS = ("-std=c++17",)
 
 #: Compiled code objects on disk.
@@ -14,14 +14,14 @@ CODE_OBJECTS = CodeCache("hip", ".hsaco")
 
 
 def compile_source(source: str, architecture: str, name: str) -> bytes:
-    """Return the code object of a source.
+    """Return the code object compiled from a source.
 
     Parameters
     ----------
     source : str
-        HIP C++ with no include that is not in it.
+        HIP C++ without unresolved includes.
     architecture : str
-        ``gfx90a``.
+        The target, such as ``gfx90a``.
     name : str
         The name of the source in error messages.
 
@@ -30,7 +30,7 @@ def compile_source(source: str, architecture: str, name: str) -> bytes:
     KernelCompileError
         With the compiler's log.
     """
-    # CuPy for ROCm gives HIPRTC the names of NVRTC; ``getPTX`` returns its machine code.
+    # CuPy for ROCm exposes HIPRTC under NVRTC's names; ``getPTX`` returns machine code.
     from cupy.cuda import nvrtc
 
     program = nvrtc.createProgram(source, f"{name}.hip", (), ())
@@ -47,10 +47,10 @@ def compile_source(source: str, architecture: str, name: str) -> bytes:
 
 
 def cached_code(source: str, architecture: str, name: str) -> bytes:
-    """Return the code object of a source from the disk, compiling it if it is not there."""
+    """Return the code object of a source from the disk cache; compile it if it is missing."""
     from cupy.cuda import nvrtc, runtime
 
-    # HIPRTC belongs to a release of ROCm, which the runtime's version tells apart
+    # HIPRTC is part of a ROCm release, which the runtime's version identifies.
     versions = f"{nvrtc.getVersion()} {runtime.runtimeGetVersion()}"
     key = "\0".join([without_comments(source), architecture, *OPTIONS, versions])
     return CODE_OBJECTS.get(key, lambda: compile_source(source, architecture, name))

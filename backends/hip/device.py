@@ -1,4 +1,4 @@
-"""One AMD GPU: its facts, and the kernels that were loaded onto it."""
+"""One AMD GPU: its properties, and the kernels that are loaded onto it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class HipDevice(GpuDevice):
 
     def __init__(self, ordinal: int) -> None:
         super().__init__(ordinal)
-        # No kernel of wollemi asks for more than the 64 KiB that every AMD GPU has.
+        # No kernel of wollemi needs more than the 64 KiB of every AMD GPU.
         self.shared_bytes = 0
 
     @property
     def launch_bytes(self) -> int:
-        """Bytes of shared memory that every AMD GPU gives a block without being asked."""
+        """Bytes of shared memory that a block gets on every AMD GPU without a request."""
         return 64 << 10
 
     def allow_shared(self, function: LoadedKernel, nbytes: int) -> None:
-        """Do nothing: a launch may give a block all of it."""
+        """Do nothing: every launch may use all of the shared memory."""
 
     @property
     def architecture(self) -> str:
@@ -45,14 +45,14 @@ class HipDevice(GpuDevice):
         return {"architecture": self.architecture}
 
     def compile(self, source: str, name: str) -> bytes:
-        """Compile a program with HIPRTC, or find it on disk."""
+        """Compile a program with HIPRTC, or read it from the disk cache."""
         return cached_code(source, self.architecture, name)
 
     def compile_ahead(self, programs: Iterable[Program]) -> None:
-        """Do nothing: whether HIPRTC may run in several threads has not been tried."""
+        """Do nothing: HIPRTC has not been tested with several threads."""
 
     def load(self, code: bytes) -> Any:
-        """Return a program as a module."""
+        """Return the module that contains a compiled program."""
         from cupy.cuda.function import Module
 
         module = Module()
@@ -61,7 +61,7 @@ class HipDevice(GpuDevice):
 
 
 class _Functions:
-    """A module of CuPy with kernels that are launched like the kernels of the CUDA executor."""
+    """A CuPy module with kernels that have the launch interface of the CUDA executor."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -73,5 +73,5 @@ class _Functions:
 
 @cache
 def device(ordinal: int) -> HipDevice:
-    """Return the device of that number, one object per process."""
+    """Return the device with this number; there is one object per process."""
     return HipDevice(ordinal)

@@ -16,13 +16,13 @@ _KDLROCM = 10
 class HipExecutor(GpuExecutor):
     """An AMD GPU.
 
-    Arrays are ``cupy.ndarray`` of a CuPy for ROCm. Everything but the compiler, the width of waves
-    and the loop is shared with NVIDIA GPUs.
+    Arrays are ``cupy.ndarray`` of a CuPy for ROCm. All code is shared with NVIDIA GPUs except for
+    the compiler, the wave width and the loop.
 
     Parameters
     ----------
     device : int
-        Its number, from 0.
+        The number of the GPU, from 0.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class HipExecutor(GpuExecutor):
 
     @property
     def device(self) -> HipDevice:
-        """Facts and loaded kernels of the GPU."""
+        """The GPU's properties and loaded kernels."""
         return device(self.ordinal)
 
     def launch_address(self) -> int:

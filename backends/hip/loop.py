@@ -1,8 +1,8 @@
-"""Loops on AMD GPUs: a batch of iterations at a time, the status read between batches.
+"""Loops on AMD GPUs: launch a batch of iterations, then read the status on the host.
 
-HIP's graphs have no WHILE node. A batch is one hipGraph where CuPy can capture one, and plain
-launches where it cannot; either way the host looks at the status once a batch. Iterations past the
-end of all columns change nothing: kernels leave columns alone that are not running.
+HIP's graphs have no WHILE node. A batch is one hipGraph if CuPy can capture it, and a sequence of
+launches otherwise; either way, the host reads the status once per batch. Iterations after all
+columns have halted change nothing, because kernels skip columns that are not running.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from ..gpu.base import GpuExecutor
 from ..gpu.repeatable import RecordedLaunch
 from ..gpu.scratch import Scratch
 
-#: Iterations of a batch. Reading the status costs some 10 microseconds, an iteration of a small
-#: system 30: with 8 of them it is a twentieth, and 4 iterations are in vain at the end on average.
-#: `wollemi bench` on an AMD GPU will choose.
+#: Iterations per batch. Reading the status costs some 10 microseconds and an iteration of a small
+#: system 30. With 8 iterations the reading takes a twentieth of the time, and on average 4
+#: iterations are wasted at the end. `wollemi bench` on an AMD GPU will tune this value.
 BATCH = 8
 
 
 class Batches:
-    """An iteration's operations, some iterations at a time.
+    """The operations of an iteration, run in batches of iterations.
 
     Parameters
     ----------
     executor : GpuExecutor
-        Of the arrays.
+        The executor of the arrays.
     program : Program
         The operations of one iteration.
     status : Status
-        Says when it is over.
+        Decides when the loop ends.
     """
 
     def __init__(self, executor: GpuExecutor, program: Program, status: Status) -> None:
         program = program.expanded()
         self.executor, self.program, self.status = executor, program, status
         self.scratch = Scratch()
-        # Programs are compiled and scratch memory is there before its address is written down.
+        # Compile programs and allocate scratch memory before launches record its address.
         with executor.preparing(self.scratch, dry=True):
             for operation, arguments in program:
                 executor.perform(operation, self._kernel(operation), *arguments)
@@ -52,7 +52,7 @@ class Batches:
 
     @property
     def captured(self) -> bool:
-        """Whether a batch is a graph."""
+        """Whether a batch is a hipGraph."""
         return self._graph is not None
 
     def run(self, limit: int) -> None:
@@ -77,7 +77,7 @@ class Batches:
         return kernel
 
     def _written_down(self, call: Call) -> list[Callable[[], Any]]:
-        """Return the launches of an operation, or the call itself where it is a library's."""
+        """Return the launches of an operation, or the call itself if a library makes it."""
         operation, arguments = call
         kernel = self._kernel(operation)
         run = partial(self.executor.perform, operation, kernel, *arguments)
@@ -89,7 +89,7 @@ class Batches:
         return list(launches) if launches else [run]
 
     def _captured(self) -> Any:
-        """Return a graph of a batch; None where there can be none."""
+        """Return a graph of a batch, or None if the batch cannot be captured."""
         stream = self.executor.xp.cuda.Stream(non_blocking=True)
         with stream:
             try:
@@ -100,7 +100,7 @@ class Batches:
             try:
                 for _ in range(BATCH):
                     self._launch()
-            except RuntimeError:  # a library's call that cannot be captured
+            except RuntimeError:  # a library call that cannot be captured
                 with suppress(RuntimeError):
                     stream.end_capture()
             else:

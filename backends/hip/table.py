@@ -1,4 +1,4 @@
-"""The tables of this backend: everything that is shared, and nothing of its own yet."""
+"""The kernel tables of this backend: it takes all entries of ``backends/gpu`` and adds none."""
 
 from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable

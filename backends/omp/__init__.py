@@ -1,4 +1,4 @@
-"""The cores of this machine: threads, vector units, and loops that run without Python."""
+"""The executor of this machine's cores: threads, vector units, and loops without Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _kernels() -> KernelTable:
 def _algorithms() -> AlgorithmTable:
     from .table import algorithms
 
-    _kernels()  # its modules register the algorithms
+    _kernels()  # importing its modules registers the algorithms
     return algorithms
 
 

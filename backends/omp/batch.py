@@ -1,4 +1,4 @@
-"""Systems of a batch on threads: each thread has one member, and its programs become tapes."""
+"""Solve batches of systems on threads: each thread has one member and replays its tapes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems
     from ...core.iteration import Replay
 
-#: The programs of a member, by name.
+#: The names of a member's programs, except the iteration.
 _PROGRAMS = ("refresh", "measure", "restart", "finish", "judge")
 
 
 @dataclass(frozen=True)
 class _Made:
-    """The tapes of a member, and the arrays in which it iterates on several systems.
+    """The tapes of a member, and the arrays in which it iterates on several systems at once.
 
     Attributes
     ----------
     tapes : object
-        The member with tapes in place of its programs.
+        The member, with its programs replaced by tapes.
     lanes : Lanes or None
-        None where a thread iterates on one system at a time.
+        None if a thread iterates on one system at a time.
     """
 
     tapes: Any
@@ -41,14 +41,14 @@ class _Made:
 
 @dataclass(frozen=True)
 class SystemArrays:
-    """The arrays and numbers of systems, by the names that ``module.cpp`` reads.
+    """The arrays and numbers of systems, under the names that ``module.cpp`` reads.
 
     Attributes
     ----------
     matrix, values, b, x, relative, absolute, codes, iterations, norms, thresholds : arrays
         As in :class:`~wollemi.core.batch.systems.Systems`, its tolerances and its verdicts.
     limit : int
-        Iterations of each system at most.
+        Iteration limit of each system.
     least, most, least_norm : float
         As in ``Systems``.
     """
@@ -73,7 +73,7 @@ _MADE: WeakKeyDictionary[MemberPrograms, _Made] = WeakKeyDictionary()
 
 
 def solve(members: Sequence[MemberPrograms], systems: Systems) -> None:
-    """Solve all systems; verdicts are written to ``systems``."""
+    """Solve all systems and write the verdicts to ``systems``."""
     made = [_made_of(member) for member in members]
     lanes = [m.lanes for m in made if m.lanes is not None]
     of_double = members[0].status.norm.dtype == np.float64
@@ -96,7 +96,7 @@ def _made_of(member: MemberPrograms) -> _Made:
 
 
 def _on_tapes(member: MemberPrograms) -> Any:
-    """Return a member with tapes in place of its programs."""
+    """Return a copy of a member with its programs replaced by tapes."""
     executor = member.status.executor
     tapes: dict[str, Any] = {}
     for name in _PROGRAMS:

@@ -1,4 +1,4 @@
-"""Direct solves of the systems of a batch on threads."""
+"""Direct solves of batches of systems on threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def factorize(executor: Executor, layout: Layout, values: Array) -> BatchFactors:
-    """Return the factors of matrices, one row of values for each."""
+    """Return the factors of matrices of one pattern; ``values`` has one row per matrix."""
     count = int(values.shape[0])
     made = BatchFactors(
         layout,
@@ -34,7 +34,7 @@ def factorize(executor: Executor, layout: Layout, values: Array) -> BatchFactors
 
 
 def solve_factored(executor: Executor, factors: BatchFactors, systems: FactoredSystems) -> None:
-    """Solve systems by factors; solutions and verdicts are written to ``systems``."""
+    """Solve systems with their factors; write solutions and verdicts to ``systems``."""
     s, layout, verdicts = systems, factors.layout, systems.verdicts
     relative, absolute = (
         np.ascontiguousarray(a) for a in (s.tolerances.relative, s.tolerances.absolute)

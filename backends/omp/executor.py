@@ -39,23 +39,24 @@ if TYPE_CHECKING:
     from ...core.links import Links
     from ...core.operator import LinearOperator
 
-#: Bytes. Vector registers of 64 bytes that begin in the middle of a line touch two:
-#: bicgstab.update takes 1.45 times as long on vectors of 4,000 in the second-level cache.
+#: Alignment of large arrays, in bytes. A 64-byte vector register that begins in the middle of a
+#: cache line touches two lines: unaligned, bicgstab.update takes 1.45 times as long on vectors of
+#: 4,000 elements in the second-level cache.
 CACHE_LINE = 64
 
-#: The columns that run where a tape is played once, for any status.
+#: The ``running`` flag of the status when a tape is played once, whatever the real status.
 _ONCE = np.ones(1, np.int32)
 
 
 def _links_by_memory(host: RankLinks) -> Links | None:
-    """Return links with the other ranks of this host by shared memory, or None."""
+    """Return links to the other ranks of this host through shared memory, or None."""
     from .ranks import joined_by_memory
 
     return joined_by_memory(host)
 
 
 class OmpTransfer(HostTransfer):
-    """Transfers of arrays that a recorded iteration must not have."""
+    """Transfers of arrays, which are refused while an iteration is recorded."""
 
     def write(self, *values: HostArray) -> None:
         """Overwrite small arrays."""
@@ -73,25 +74,25 @@ class OmpExecutor(Executor):
     Parameters
     ----------
     threads : int, optional
-        How many threads kernels use; by default ``OMP_NUM_THREADS``, or all cores that this process
-        may use.
+        Number of threads of kernels. The default is ``OMP_NUM_THREADS``, or all cores that this
+        process may use.
 
     Notes
     -----
     Results repeat bit for bit for a given number of threads.
 
-    Kernels are built for several instruction-set levels, and the widest that the processor has is
-    used; ``WOLLEMI_OMP_LEVEL=v3`` asks for another.
+    Kernels are built for several instruction-set levels, and the widest level that the processor
+    supports is used. ``WOLLEMI_OMP_LEVEL=v3`` selects another level.
 
-    The threads are wollemi's own; no library of OpenMP is loaded, and of its environment variables
-    only ``OMP_NUM_THREADS`` counts. Between two loops a thread waits actively for up to 0.1 ms and
-    then sleeps. Where other programs use the cores it sleeps at once, and work that no other thread
-    has begun is done by the calling one. Python threads that compute at the same time have threads
-    of their own, as long as there are not more than two a core. A child of ``os.fork`` starts its
-    own when it needs them.
+    The threads are wollemi's own: no OpenMP library is loaded, and ``OMP_NUM_THREADS`` is the only
+    OpenMP environment variable that is read. After a loop, a thread spins for up to 0.1 ms before
+    it sleeps. If other programs use the cores, the thread sleeps at once, and the calling thread
+    does the work that no other thread has begun. Python threads that compute at the same time have
+    separate worker threads, up to two per core. A child of ``os.fork`` starts its own worker
+    threads when it needs them.
 
     Ctrl-C ends a long product within a fraction of a second. The contents of ``out`` are then
-    undefined; matrices and operands are as before.
+    undefined; matrices and operands are unchanged.
 
     Examples
     --------
@@ -110,18 +111,18 @@ class OmpExecutor(Executor):
         self.threads = default_threads() if threads is None else int(threads)
         if self.threads < 1:
             raise InvalidArgument(f"threads: expected at least 1, got {threads}")
-        self._context = native().Context(self.threads)  # the executor of native kernels
+        self._context = native().Context(self.threads)  # the native executor, for native kernels
 
     # ---- identity
 
     @property
     def name(self) -> str:
-        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        """The name from which :func:`wollemi.executor` makes an equal executor."""
         return f"omp:{self.threads}"
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Properties of the device: processor, memory, level, threads, dtypes."""
+        """Properties of the device: processor, memory, instruction-set level, threads, dtypes."""
         return {
             "name": cpu_name(),
             "memory": memory(),
@@ -132,11 +133,11 @@ class OmpExecutor(Executor):
 
     @property
     def device_key(self) -> tuple[str, str]:
-        """The kind and the name of the processor in files of constants."""
+        """The kind and the name of the processor, which identify its file of constants."""
         return "cpu", processor()
 
     def energy_counter(self) -> EnergyCounter | None:
-        """Return the energy counter of the processor, or None if this process may not read it."""
+        """Return the processor's energy counter, or None if this process may not read it."""
         return package_counter()
 
     # ---- memory
@@ -147,29 +148,29 @@ class OmpExecutor(Executor):
         return np
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return an uninitialized, C-contiguous array; one of 16 KB or more begins a cache line.
+        """Return an uninitialized, C-contiguous array, cache-line aligned from 16 KB on.
 
-        NumPy asks for huge pages from 4 MB on.
+        NumPy requests huge pages for arrays of 4 MB or more.
         """
         return _aligned(np.empty, shape, dtype)
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Return a C-contiguous array of zeros; one of 16 KB or more begins a cache line."""
+        """Return a C-contiguous array of zeros, cache-line aligned from 16 KB on."""
         return _aligned(np.zeros, shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return ``array`` itself, or a copy if kernels cannot read it in place."""
+        """Return ``array`` itself, or a copy if kernels cannot read it directly."""
         if self.owns(array):
             return array
         return np.require(array, array.dtype.newbyteorder("="), "A")
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return ``array`` itself: the host is here."""
+        """Return ``array`` itself: it is already on the host."""
         host: np.ndarray[Any, Any] = array
         return host
 
     def state_bytes(self, state: object) -> int:
-        """Return the bytes of a native state; 0 for other objects."""
+        """Return the size of a native state in bytes; 0 for other objects."""
         module = native()
         for measure in (module.csr_state_bytes, module.pattern_plan_bytes):
             found = measure(self, state)
@@ -180,12 +181,12 @@ class OmpExecutor(Executor):
     def text_entries(
         self, text: bytes, shape: tuple[int, int], row: Array, col: Array, values: Array
     ) -> int | None:
-        """Read plain lines of a Matrix Market file, a share of them by each thread."""
+        """Parse plain lines of a Matrix Market file in parallel."""
         found: int | None = native().text_entries(self, text, *shape, row, col, values)
         return found
 
     def copy(self, array: Array) -> Array:
-        """Return a C-contiguous copy; threads share that of a large array."""
+        """Return a C-contiguous copy; threads share the copying of a large array."""
         if array.nbytes < SHARED_COPY or not array.flags.c_contiguous or native().recording():
             return np.array(array, order="C")
         made = self.allocate(array.shape, array.dtype)
@@ -210,13 +211,13 @@ class OmpExecutor(Executor):
         native().memory_copy(self, *(a.reshape(-1).view(np.uint8) for a in (source, target)))
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is one of NumPy's, aligned and in the machine's byte order."""
+        """Return whether ``array`` is an aligned NumPy array in native byte order."""
         return isinstance(array, np.ndarray) and array.flags.aligned and array.dtype.isnative
 
     # ---- work
 
     def product(self, A: Any, x: Array, out: Array | None) -> Array | None:
-        """Return ``A @ x`` by one native call, where nothing needs to know of it."""
+        """Return ``A @ x`` by one native call, or None if the general path is needed."""
         if self._observer is not None or self.links is not None or A._plan is None:
             return None
         made: Array | None = native().csr_product(self, A, x, out)
@@ -239,14 +240,14 @@ class OmpExecutor(Executor):
         return foreign.bind(self, product, A, columns, dtype, kernel, order)
 
     def call_links(self, function: Callable[[Array], None], array: Array) -> None:
-        """Make a total; on a tape it is a call of Python, unless the links have native steps."""
+        """Apply a reduction over ranks, which tapes record natively or as a Python call."""
         if self.links is not None and self.links.records(function):
             function(array)
         else:
             called(function, (array,))
 
     def takes_function(self, operator: LinearOperator) -> bool:
-        """Return whether compiled loops call the function of an operator; a compiled one alone."""
+        """Return whether compiled loops can call an operator's function, which must be compiled."""
         if operator.address is None:
             raise InvalidArgument(
                 f"capture=True: the compiled loops of {self.name} call compiled functions alone; "
@@ -256,11 +257,11 @@ class OmpExecutor(Executor):
         return operator.partition is None
 
     def play(self, replay: Replay) -> None:
-        """Run a replay without a loop of its own, from the second time on from a tape."""
+        """Run a replay outside of a loop; the second run records a tape, which later runs play."""
         if not replay.resident or self.observed:
             replay.body()
         elif replay.program is None:
-            # The first time there are plans to be made.
+            # The first run makes the plans.
             replay.body()
             replay.program = False
         else:
@@ -269,20 +270,20 @@ class OmpExecutor(Executor):
             replay.program.run(_ONCE, 1)
 
     def system_places(self) -> list[Executor]:
-        """Return executors of one thread, one for each thread."""
+        """Return one single-threaded executor per thread."""
         return [type(self)(threads=1) for _ in range(self.threads)]
 
     def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
-        """Solve many systems, each by one thread that replays the tapes of its member."""
+        """Solve many systems; each thread solves one at a time by replaying its member's tapes."""
         solve(members, systems)
         return True
 
     def factorize_systems(self, layout: Layout, values: Array) -> BatchFactors:
-        """Factorize matrices, each by one thread."""
+        """Factorize matrices, each on one thread."""
         return factorize(self, layout, values)
 
     def solve_factored(self, factors: BatchFactors, systems: FactoredSystems) -> None:
-        """Solve systems by their factors, each by one thread."""
+        """Solve systems with their factors, each on one thread."""
         solve_factored(self, factors, systems)
 
     def _tape(self, body: Callable[[], None]) -> Any:
@@ -291,7 +292,7 @@ class OmpExecutor(Executor):
         return tape
 
     def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+        """Run ``iteration`` until no column of its status is running, at most ``limit`` times.
 
         Its operations are recorded once and replayed without Python.
         """
@@ -309,7 +310,7 @@ class OmpExecutor(Executor):
         iteration.program.run(iteration.status.running, limit)
 
 
-#: Bytes below which the search for memory of an array takes longer (a microsecond) than it saves.
+#: Do not align smaller arrays (bytes): finding the address takes a microsecond, more than it saves.
 SMALL = 16384
 
 
@@ -320,7 +321,7 @@ def _aligned(make: Callable[..., Any], shape: tuple[int, ...], dtype: DTypeLike)
         array: Array = make(shape, dtype)
         return array
     memory = make(size + CACHE_LINE, np.uint8)
-    # An array's own words for its address take 1 microsecond, and these a fifth of it.
+    # ``array.ctypes.data`` takes 1 microsecond, and this a fifth of it.
     begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     return np.ndarray(shape, dtype, memory, -begin % CACHE_LINE)
 

@@ -1,4 +1,4 @@
-"""Products for programs that XLA compiled: the native handlers, and patterns bound to them."""
+"""Products inside programs that XLA compiled: native handlers, and patterns bound to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .products import Partitioned, partition_of
 
 
 def handlers(on: Executor) -> Handlers:
-    """Return the handlers of XLA's foreign function interface."""
+    """Return the handlers for XLA's foreign function interface."""
     functions: dict[str, Mapping[str, object]] = {}
     return Handlers(functions, native().ffi_handlers(on, functions))
 
@@ -26,7 +26,7 @@ def bind(
     kernel: str,
     order: Array | None,
 ) -> ForeignProduct:
-    """Return a pattern with its plan; see :meth:`wollemi.Executor.foreign_product`."""
+    """Return a pattern bound to its plan; see :meth:`wollemi.Executor.foreign_product`."""
     if product == WHOLE_ROWS:
         state = Partitioned(partition_of(on, A, "even"), "columns")
     else:

@@ -1,12 +1,12 @@
-"""Write the Python entries of all operations with arrays and numbers as arguments.
+"""Generate the native entries of all operations on arrays and numbers.
 
 ``generate.py OUTDIR`` writes one C++ file per group of operations. An entry reads its arguments in
-the order of the signature and makes the operation's body of them by positional aggregate
-initialization: the functor of a map operation goes to the launcher ``Map``, any other body is a
-struct of this folder with the extents of the dimensions as its last members and
-``operator()(int threads)``. Operations on matrices have entries of their own.
+the order of the signature and constructs the operation's body from them by positional aggregate
+initialization. The functor of a map operation goes to the launcher ``Map``. Any other body is a
+struct of this folder: its last members are the extents of the dimensions, and it has
+``operator()(int threads)``. Operations on matrices have hand-written entries.
 
-The build runs this before anything is installed: it needs the standard library alone.
+The build runs this script before anything is installed, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The checkout as a package; its modules import one another like the modules of the installed one.
+# Import the checkout as a package, so that its modules can import one another as usual.
 _building = ModuleType("building_wollemi")
 _building.__path__ = [str(ROOT)]
 sys.modules[_building.__name__] = _building
 
-import_module("building_wollemi.core.operations")  # fills the table
+import_module("building_wollemi.core.operations")  # fills the table of operations
 _operation = import_module("building_wollemi.core.operation")
 _functors = import_module("building_wollemi.backends.unified.functors")
 import_module("building_wollemi.core.step.source").load_steps("building_wollemi", ROOT / "solvers")
@@ -46,7 +46,7 @@ CTYPES = {
     "i64": "i64",
 }
 
-#: Extents with a product that is an integer for arrays that fit into memory.
+#: Multiply at most this many extents: for arrays that fit into memory, the product is an integer.
 MOST_FACTORS = 4
 
 NOTE = (
@@ -55,7 +55,7 @@ NOTE = (
 
 
 def has_entry(operation: Operation) -> bool:
-    """Return whether an operation's entry can be written from its signature."""
+    """Return whether an operation's entry can be generated from its signature."""
     return operation.parts is None and not any(p.is_matrix for p in operation.parameters)
 
 
@@ -66,14 +66,14 @@ def extents(operation: Operation) -> list[str]:
 
 
 def declared(operation: Operation) -> str:
-    """Return the declaration of the dimensions; a number stands for itself."""
+    """Return the declaration of the dimensions; a number is its own extent."""
     fixed = {d for p in operation.parameters for d in p.dims if d.isdigit()}
     names = extents(operation) + [f"of_{d}{{{d}}}" for d in sorted(fixed)]
     return f"Extent {', '.join(names)};"
 
 
 def reading(at: int, parameter: Parameter) -> str:
-    """Return the expression that reads an argument."""
+    """Return the C++ expression that reads an argument."""
     dims = ", ".join(f"of_{d}" if d.isdigit() else d for d in parameter.dims)
     if parameter.is_status:
         return f"call.status<T>({at}, {dims})"
@@ -85,12 +85,12 @@ def reading(at: int, parameter: Parameter) -> str:
 
 
 def is_block(parameter: Parameter) -> bool:
-    """Return whether a parameter is a block of vectors, with any distance between rows."""
+    """Return whether a parameter is a block of vectors, which may have any row stride."""
     return parameter.is_array and len(parameter.dims) == 2
 
 
 def strides(operation: Operation) -> list[str]:
-    """Return the members that tell the launcher of row strides and of halves."""
+    """Return the members that describe row strides and halves to the launcher."""
     assert operation.over is not None
     columns = operation.over[1]
     by_row = _functors.rows_differ(operation)
@@ -112,9 +112,9 @@ def strides(operation: Operation) -> list[str]:
 
 
 def amount(names: list[str]) -> str:
-    """Return a measure of the work: the product of the extents.
+    """Return an estimate of the work: the product of the extents.
 
-    That of many extents, of which some may be 0, would leave the range of integers.
+    The product of more extents, some of which may be 0, could overflow.
     """
     if len(names) <= MOST_FACTORS:
         return " * ".join(names)
@@ -122,7 +122,7 @@ def amount(names: list[str]) -> str:
 
 
 def entry(operation: Operation) -> str:
-    """Return the entry of one operation and, where a group adds its sums up, of its halves."""
+    """Return the entry of one operation, and of its halves if a group can total its sums."""
     symbol = operation.symbol
     parameters = operation.parameters
     kinds = [p.kind if p.is_array else "" for p in parameters]
@@ -172,7 +172,7 @@ def entry(operation: Operation) -> str:
 
 
 def table_lines(operation: Operation) -> str:
-    """Return the lines of an entry in the module's table; for a step, with its origin."""
+    """Return the lines of an entry in the module's table; a step's line includes its origin."""
     symbol = operation.symbol
     digest = f'"{_functors.text_digest(operation)}"' if operation.step is not None else "nullptr"
     lines = f'      method<{symbol}_entry>("{symbol}", {digest}),\n'
@@ -184,7 +184,7 @@ def table_lines(operation: Operation) -> str:
 
 
 def header_of(group: str) -> str:
-    """Return the header with the functors of a group: this backend's, or the shared one."""
+    """Return the header with the functors of a group: this backend's own, or the shared one."""
     own = ROOT / "backends" / "omp" / f"{group}.hpp"
     return f"{'omp' if own.exists() else 'unified'}/{group}.hpp"
 
@@ -233,7 +233,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 def write(folder: Path) -> None:
-    """Write all files; a file with unchanged text keeps its time and is not rebuilt."""
+    """Write all files; unchanged files keep their modification time and are not rebuilt."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = dict(files())
     for stale in folder.glob("*.cpp"):

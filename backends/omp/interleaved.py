@@ -1,9 +1,9 @@
-"""Iterations of several systems at once: their arrays are interleaved, one system in each lane.
+"""Iterate on several systems at once: arrays are interleaved, with one system per lane.
 
-The operations of an iteration work on any number of columns, each with scalars and a verdict of its
-own. So the recorded iteration of one system becomes that of several: each array of one column is
-replaced by one of as many columns as there are lanes, and the product with the matrix by a product
-with several matrices of one pattern. All other programs stay programs of one system.
+An operation of an iteration works on any number of columns, each with its own scalars and verdict.
+Therefore, the recorded iteration of one system becomes an iteration of several: each array of one
+column becomes an array with one column per lane, and the product with the matrix becomes a product
+with several matrices of one pattern. All other programs still run for one system at a time.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ if TYPE_CHECKING:
     from ...core.executor import Array, Executor
     from ...core.program import Call
 
-#: Bytes of the elements that have the same place in the systems of all lanes: a cache line, and
-#: the widest vector register.
+#: Bytes of one interleaved row (the same element of all lanes): a cache line, and the widest vector
+#: register.
 LINE = 64
 
-#: Bytes of the interleaved arrays, which should stay in the second-level cache of a core.
+#: Upper bound, in bytes, of the interleaved arrays, which should stay in a core's second-level
+#: cache.
 LANE_BYTES = 1_200_000
 
-#: The least number of lanes for which arrays are interleaved.
+#: Interleave only if at least this many lanes fit.
 LEAST_LANES = 4
 
-#: The values of a status that move with a system.
+#: The fields of a status that move into a lane and out of it with a system.
 TOLD = ("stop", "iterations", "norm", "threshold")
 
-#: The values of a status that have an element for each lane.
+#: The fields of a status with one element per lane.
 OF_LANE = ("stop", "iterations", "norm", "threshold", "history")
 
-#: The programs of a member, in the order in which a system runs them.
+#: A member's programs, in the order in which a system runs them.
 PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
 
 
 @dataclass(frozen=True, eq=False)
 class LaneArray:
-    """An array of one system and the same array of all lanes.
+    """An array of one system, and the interleaved array of all lanes.
 
     Attributes
     ----------
     one : array or None
-        Of the member; None for the values of the matrix, which come from the batch.
+        The member's array; None for the values of the matrix, which come from the batch.
     lanes : array, shape (n, lanes) or (lanes,)
-        Interleaved.
+        The interleaved array.
     leaves : bool
-        Whether a program reads it after the iterations of a cycle.
+        Whether a program reads the array after the iterations of a cycle.
     """
 
     one: Array | None
@@ -64,20 +65,20 @@ class LaneArray:
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """The iteration of a member on several systems.
+    """The iteration of a member, made for several systems at once.
 
     Attributes
     ----------
     iterate : object
         The tape of one iteration.
     width : int
-        How many systems.
+        Number of systems.
     values : LaneArray
-        Of the matrix.
+        The values of the matrices.
     arrays : list of LaneArray
-        The arrays that a system brings into its lane or takes out of it.
+        The arrays to copy when a system enters or leaves its lane.
     status : Status
-        Of all lanes.
+        The status of all lanes.
     """
 
     iterate: Any
@@ -88,10 +89,10 @@ class Lanes:
 
 
 def lanes_of(member: MemberPrograms) -> Lanes | None:
-    """Return the iteration of a member on several systems.
+    """Return the iteration of a member for several systems at once, or None.
 
-    None where an operation is none on columns, or where the arrays would leave the cache: then a
-    thread iterates on one system at a time.
+    Return None if an operation does not work on columns, or if the arrays would exceed the cache. A
+    thread then iterates on one system at a time.
     """
     executor = member.status.executor
     programs = {
@@ -106,7 +107,7 @@ def lanes_of(member: MemberPrograms) -> Lanes | None:
 
 
 class _Arrays:
-    """The arrays of a member's programs, and how they are used."""
+    """The arrays of a member's programs, and how the programs use them."""
 
     def __init__(self, member: MemberPrograms, programs: dict[str, list[Call]]) -> None:
         self.member, self.programs = member, programs
@@ -118,7 +119,7 @@ class _Arrays:
             for intent, array in call.arrays()
             if intent != "in"
         }
-        #: The arrays that have an element, or a column, of each system, by address.
+        #: The arrays with one element, or one column, per system; the keys are addresses.
         self.columns: dict[int, Array] = {}
 
     def _at(self, array: Array) -> int:
@@ -127,7 +128,7 @@ class _Arrays:
     # ---- which programs
 
     def suits(self, call: Call) -> bool:
-        """Return whether an operation works on columns; its arrays are known afterwards."""
+        """Return whether an operation works on columns; if so, register its arrays."""
         operation = call.operation
         if operation is products.csr_spmv:
             A, x, y = call.arguments[:3]
@@ -158,7 +159,7 @@ class _Arrays:
         self.columns.update((self._at(array), array) for array in arrays)
 
     def width(self) -> int | None:
-        """Return the number of lanes."""
+        """Return the largest number of lanes that the cache holds, or None if it is too small."""
         item = self.member.x.dtype.itemsize
         of_one = self.member.values.nbytes + sum(array.nbytes for array in self.columns.values())
         widths = [LINE // item]
@@ -168,7 +169,7 @@ class _Arrays:
     # ---- which arrays move
 
     def _read_first(self, names: Sequence[str]) -> set[int]:
-        """Return the arrays that programs read before they write them whole."""
+        """Return the arrays that programs read before they overwrite them entirely."""
         found: set[int] = set()
         made: set[int] = set()
         for call in (call for name in names for call in self.programs[name]):
@@ -180,7 +181,7 @@ class _Arrays:
     # ---- the result
 
     def interleaved(self, width: int) -> Lanes:
-        """Return the iteration on several systems."""
+        """Return the iteration for ``width`` systems at once."""
         member, executor = self.member, self.executor
         status = Status(executor, width, member.x.dtype, capacity=1)
         told = {self._at(getattr(member.status, name)): name for name in TOLD}
@@ -213,12 +214,12 @@ class _Arrays:
         return Lanes(tape, width, LaneArray(None, values, False), arrays, status)
 
     def _of_lanes(self, array: Array, width: int) -> Array:
-        """Return an array with a column for each lane instead of one column."""
+        """Return an array with one column per lane for an array of one column."""
         shape = (width,) if array.shape == (1,) else (int(array.size), width)
         return self.executor.zeros(shape, array.dtype)
 
     def _run(self, call: Call, lanes: dict[int, Array], values: Array, status: Status) -> None:
-        """Submit an operation on the arrays of all lanes."""
+        """Submit an operation with its arrays replaced by the arrays of all lanes."""
         executor, (operation, given) = self.executor, call
         if operation is products.csr_spmv:
             A, x, y, alpha, beta = given
@@ -239,13 +240,13 @@ class _Arrays:
             if self.member.x.dtype.kind != "c":
                 executor.run(operation, *arguments)
                 return
-            # Compilers give the columns of a complex block different roundings.
+            # One lane at a time: compilers round the columns of a complex block differently.
             for c in range(status.shape[0]):
                 executor.run(operation, *_of_lane(call, arguments, c))
 
 
 def _of_lane(call: Call, arguments: Sequence[Any], c: int) -> list[Any]:
-    """Return the arguments of an operation on one lane."""
+    """Return the arguments of an operation, restricted to one lane."""
     assert call.operation.over is not None
     columns, made = call.operation.over[1], []
     for parameter, argument in zip(call.operation.parameters, arguments, strict=True):

@@ -1,4 +1,4 @@
-"""The kernels of this backend: native entries, and the few decisions made in Python."""
+"""The kernels of this backend: native entries, and the few decisions that Python makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 
 class _Kernels(KernelTable):
-    """A table that puts kernels written in Python on tapes."""
+    """A kernel table that wraps Python kernels such that tapes can record them."""
 
     def __call__(self, operation: Operation) -> Callable[[Function], Function]:
         add = super().__call__(operation)
@@ -42,13 +42,13 @@ class _Kernels(KernelTable):
 
 
 def _records_itself(function: Function) -> bool:
-    """Return whether all that a kernel does is submitted to native code, which knows of tapes."""
+    """Return whether a kernel submits all of its work to native code, which records it on tapes."""
     module = getattr(function, "__module__", None) or ""
     return isinstance(function, BuiltinFunctionType) or module.startswith(__package__ + ".")
 
 
 def _replayed(function: Function) -> Function:
-    """Return a kernel that is called by every replay, where it would only be called once."""
+    """Return a kernel that every replay calls; unwrapped, only the recording would call it."""
 
     def replayed(executor: Executor, *arguments: Any) -> Any:
         return called(function, (executor, *arguments))
@@ -57,7 +57,7 @@ def _replayed(function: Function) -> Function:
 
 
 def called(function: Function, operands: tuple[Any, ...]) -> Any:
-    """Call a function now, or in every replay of the tape that is being recorded."""
+    """Call a function now, or record the call on the tape that is being recorded."""
     if not native().recording():
         return function(*operands)
     native().record_call(function, operands)
@@ -66,7 +66,7 @@ def called(function: Function, operands: tuple[Any, ...]) -> Any:
 
 kernel = _Kernels("omp")
 
-# An entry has the name of its operation and takes the arguments of a kernel.
+# Each native entry has the name and the arguments of its operation's kernel.
 for _operation in OPERATIONS:
     _entry = getattr(native(), _operation.symbol, None)
     if _entry is not None and _operation.step is None:
@@ -74,15 +74,15 @@ for _operation in OPERATIONS:
 
 
 def _is_current(entry: Function, operation: Operation) -> bool:
-    """Return whether an entry was built from the text that an operation has now."""
+    """Return whether an entry was built from the current text of its operation."""
     return operation.step is None or entry.__doc__ == text_digest(operation)
 
 
 @kernel.of_steps
 def step_kernel(operation: Operation) -> Function:
-    """Return the entry that the build made of a step, or one that runs the program of the step.
+    """Return the native entry of a step, or a kernel that interprets the step's program.
 
-    A step with text that has changed since the build has a program too.
+    The program is also used if the text of the step has changed since the build.
     """
     entry: Function | None = getattr(native(), operation.symbol, None)
     if entry is not None and _is_current(entry, operation):
@@ -92,7 +92,7 @@ def step_kernel(operation: Operation) -> Function:
 
 @kernel.of_functors
 def functor_kernel(operation: Operation) -> Function:
-    """Return a kernel that runs the functor of another package, compiled when first called."""
+    """Return a kernel for a functor of another package, compiled at the first call."""
     return _running(native().run_library, partial(libraries.function_for, operation))
 
 
@@ -100,7 +100,7 @@ kernel.compile_functor = libraries.compile_functor
 
 
 def _running(entry: Function, made_for: Callable[[tuple[Any, ...]], Any]) -> Function:
-    """Return a kernel that calls an entry with the native object made for its arguments."""
+    """Return a kernel that calls an entry with the native object for its arguments."""
 
     def run(executor: Executor, *arguments: Any) -> None:
         entry(executor, made_for(arguments), *arguments)
@@ -120,7 +120,7 @@ def _entry_of_half(operation: Operation, half: str) -> Function | None:
 def _visit(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
-    """Visit all elements, and leave the sums of each column in slots."""
+    """Visit all elements, and store the sums of each column in slots."""
     if operation.functor:
         return libraries.visit(executor, operation, slots, arguments)
     entry = _entry_of_half(operation, "visiting")
@@ -133,7 +133,7 @@ def _visit(
 def _finish(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
-    """Finish every column with the sums that are in slots."""
+    """Finish every column with the sums in the slots."""
     if operation.functor:
         return libraries.finish(executor, operation, slots, arguments)
     entry = _entry_of_half(operation, "finishing")
@@ -150,7 +150,7 @@ kernel.halves = (_visit, _finish)
 def csr_plan(
     executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
-    """Choose an algorithm by the rule, or by name, and make it ready."""
+    """Choose an algorithm, by rule or by name, and prepare it."""
     return make_plan(executor, A, product, columns, kernel, dtype)
 
 
@@ -160,7 +160,7 @@ kernel(apply_function)(native().function_apply)
 
 @kernel(operations.csc_spmv)
 def csc_spmv(executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex) -> None:
-    """Multiply by rows, with a copy that the matrix keeps: then it costs the same as CSR's."""
+    """Multiply by rows, with a CSR copy that the matrix keeps; the cost then equals CSR's."""
     native().csr_spmv(executor, A.by_rows, x, y, alpha, beta)
 
 
@@ -172,9 +172,9 @@ _LONG_COLUMNS: Key[bool] = Key("long columns")
 def csr_spmv_transposed(
     executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Add the rows to y in parts that follow from the pattern: see by_columns.hpp."""
+    """Add the rows to y in parts that depend only on the pattern; see by_columns.hpp."""
     parts = A._pattern.get(_COLUMN_PARTS, lambda: native().column_parts(executor, A))
-    long = False  # sums in double precision have digits to spare
+    long = False  # float64 sums have digits to spare
     if real_dtype(A.dtype) == np.float32:
         long = A._pattern.get(_LONG_COLUMNS, lambda: native().has_long_columns(executor, A))
     native().csr_by_columns(executor, A, x, y, alpha, beta, parts, long)
@@ -182,19 +182,19 @@ def csr_spmv_transposed(
 
 @kernel(structure.csr_sum_duplicates)
 def csr_sum_duplicates(executor: Executor, A: Any) -> tuple[Array, Array, Array]:
-    """Add up the entries of each position."""
+    """Sum duplicate entries."""
     return _summed(native().csr_sum_duplicates, executor, (), (A,))
 
 
 @kernel(structure.csr_matmul)
 def csr_matmul(executor: Executor, A: Any, B: Any) -> tuple[Array, Array, Array]:
-    """Multiply in the operands' index dtype, or in int64 if it cannot count the result."""
+    """Multiply in the operands' index dtype, or in int64 if the result needs it."""
     return _summed(native().csr_matmul, executor, (A,), (B,))
 
 
 @kernel(structure.csr_matmul_values)
 def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array]:
-    """Add up the terms at the known positions."""
+    """Sum the terms at the known positions."""
     if not can_have_places(B, C):
         _, (B, C) = _in_columns_that_occur(B, C)
     found: tuple[Array] = native().csr_matmul_values(executor, A, B, C)
@@ -205,7 +205,7 @@ def csr_matmul_values(executor: Executor, A: Any, B: Any, C: Any) -> tuple[Array
 def csr_add(
     executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array]:
-    """Add in the operands' index dtype, or in int64 if it cannot count the result."""
+    """Add in the operands' index dtype, or in int64 if the result needs it."""
     return _summed(native().csr_add, executor, (), (A, B), alpha, beta)
 
 
@@ -216,7 +216,7 @@ def _summed(
     matrices: tuple[Any, ...],
     *factors: complex,
 ) -> tuple[Array, Array, Array]:
-    """Call an entry and return its matrix, with the columns of the last of ``matrices``."""
+    """Call an entry and return its matrix, which has the columns of the last of ``matrices``."""
     if can_have_places(*matrices):
         return _wide_enough(entry, executor, *before, *matrices, factors=factors)
     used, narrow = _in_columns_that_occur(*matrices)
@@ -225,7 +225,7 @@ def _summed(
 
 
 def _in_columns_that_occur(*matrices: Any) -> tuple[Array, list[Any]]:
-    """Return the columns in use, in order, and the matrices in these columns alone."""
+    """Return the nonempty columns in rising order, and the matrices restricted to these columns."""
     used = distinct(np.concatenate([A.indices for A in matrices]))
     narrow = []
     for A in matrices:

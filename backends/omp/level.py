@@ -1,4 +1,4 @@
-"""Which of the native modules this processor runs."""
+"""Choose the native module for this processor's instruction-set level."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ...core.errors import ExecutorUnavailable, InvalidArgument
 
 #: The instruction-set levels that are built for x86-64, widest first.
 LEVELS = ("v4", "v3", "v2")
-#: The level of binaries built elsewhere.
+#: The level of modules for other architectures.
 GENERIC = "generic"
-#: Names a level to be used instead of the widest; for tests and benchmarks.
+#: Environment variable that selects a level instead of the widest, for tests and benchmarks.
 OVERRIDE = "WOLLEMI_OMP_LEVEL"
 
 
@@ -27,14 +27,14 @@ def _module(name: str) -> ModuleType | None:
 
 @cache
 def native() -> ModuleType:
-    """Load the native module of the widest level that is built and that the processor has.
+    """Load the native module of the widest level that is built and that the processor supports.
 
     Raises
     ------
     ExecutorUnavailable
-        If there is none.
+        If no such module exists.
     InvalidArgument
-        If ``WOLLEMI_OMP_LEVEL`` names no level, or one that the processor lacks.
+        If ``WOLLEMI_OMP_LEVEL`` names an unknown level or one that the processor does not support.
     """
     cpu = _module("_cpu")
     has = GENERIC if cpu is None else cpu.level()
@@ -59,13 +59,13 @@ def native() -> ModuleType:
 
 @cache
 def built() -> bool:
-    """Return whether this installation has native modules, for this processor or for another."""
+    """Return whether this installation has native modules, for any processor."""
     names = ("_cpu", *(f"_native_{level}" for level in (*LEVELS, GENERIC)))
     return any(find_spec(f"{__package__}.{name}") is not None for name in names)
 
 
 def usable(has: str) -> tuple[str, ...]:
-    """Return the levels that a processor of level ``has`` runs, widest first.
+    """Return the levels that a processor of level ``has`` supports, widest first.
 
     Examples
     --------
@@ -84,5 +84,5 @@ def _checked(asked: str, has: str) -> str:
 
 
 def level() -> str:
-    """Return the level of the module in use."""
+    """Return the level of the loaded module."""
     return native().__name__.rpartition("_")[2]

@@ -1,9 +1,9 @@
-"""Functors of other packages on the cores of this machine: compiled when first called.
+"""Compile functors of other packages for this machine's cores, at the first call.
 
 The build of wollemi compiles its own functors. The functor of another package becomes a shared
-library with the same launcher (``map.hpp``), which the machine's C++ compiler makes once for each
-dtype, into the user's cache. The library has no threads of its own: it gets the address of the loop
-of the native module, with its threads and tapes.
+library with the same launcher (``map.hpp``): the machine's C++ compiler builds it once per dtype
+and stores it in the user's cache. The library has no threads of its own. It receives the address of
+the native module's parallel loop, and so uses its threads and tapes.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from .level import level, native
 if TYPE_CHECKING:
     from ...core.executor import Array, Executor
 
-#: The libraries, built by the compiler of this machine.
+#: Cache of the libraries that this machine's compiler has built.
 LIBRARIES = CodeCache("omp", ".so")
 
-#: The options of the build; no -ffast-math: NaN, infinity and the order of a sum have meaning.
+#: Compiler options. Without -ffast-math: NaN, infinity and the order of a sum are significant.
 OPTIONS = (
     "-std=c++17", "-O3", "-fPIC", "-shared", "-fopenmp-simd", "-fno-math-errno",
     "-ffp-contract=fast", "-fvisibility=hidden",
 )  # fmt: skip
-#: As in CMakeLists.txt.
+#: Options per level, as in CMakeLists.txt.
 LEVEL_OPTIONS = {
     "v2": ("-march=x86-64-v2",),
     "v3": ("-march=x86-64-v3",),
     "v4": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
 }
 
-#: How texts of programs tell dtypes, by their names.
+#: Codes of dtypes in the text of programs, by the dtypes' names.
 CODES = {np.dtype(code).name: code for code in (*wrappers.VALUE_TYPES, *wrappers.INDEX_TYPES)}
 _INTEGERS = ("i32", "i64", "int", "u8")
 _REALS = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
@@ -55,7 +55,7 @@ _REALS = {"f4": "float", "f8": "double", "c8": "float", "c16": "double"}
 def visit(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
-    """Visit all elements, and leave the sums of each column in slots."""
+    """Visit all elements, and store the sums of each column in slots."""
     function = function_for(operation, arguments)
     native().run_library_visiting(executor, function, *arguments, slots)
 
@@ -63,13 +63,13 @@ def visit(
 def finish(
     executor: Executor, operation: Operation, slots: Array, arguments: tuple[Any, ...]
 ) -> None:
-    """Finish every column with the sums that are in slots."""
+    """Finish every column with the sums in the slots."""
     function = function_for(operation, arguments)
     native().run_library_finishing(executor, function, *arguments, slots)
 
 
 def function_for(operation: Operation, arguments: tuple[Any, ...]) -> Any:
-    """Return the native function of an operation for the dtypes of a call."""
+    """Return the native function of an operation for the dtypes of a call's arguments."""
     value, index = dtypes(operation, arguments)
     return _function(operation, CODES[name_of(value)], CODES[name_of(index)])
 
@@ -93,26 +93,26 @@ def _function(operation: Operation, value: str, index: str) -> Any:
 
 
 def compile_functor(operation: Operation, value: str, index: str) -> ctypes.CDLL:
-    """Compile the functor of an operation for dtypes by their names."""
+    """Compile the functor of an operation; ``value`` and ``index`` are names of dtypes."""
     return compiled(operation, CODES[value], CODES[index])
 
 
 def compiled(operation: Operation, value: str, index: str = "i4") -> ctypes.CDLL:
-    """Return the library of an operation for dtypes, built if it is not in the cache.
+    """Return the library of an operation for the given dtypes; build it if the cache lacks it.
 
     Parameters
     ----------
     operation : Operation
-        One with a functor.
+        An operation with a functor.
     value, index : str
         Codes of the dtypes: ``f8``, ``i4``.
 
     Raises
     ------
     ExecutorUnavailable
-        If there is no C++ compiler, or the library cannot be written or loaded.
+        If there is no C++ compiler, or if the library cannot be written or loaded.
     KernelCompileError
-        With the compiler's log.
+        If compilation fails; the message contains the compiler's log.
     """
     source = program(operation, value, index)
     options = (*OPTIONS, *LEVEL_OPTIONS.get(level(), ()))
@@ -142,7 +142,7 @@ def _build(operation: Operation, source: str, options: tuple[str, ...], folder: 
 
 
 def program(operation: Operation, value: str, index: str = "i4") -> str:
-    """Return the text of the library of an operation for dtypes."""
+    """Return the source text of the library of an operation for the given dtypes."""
     headers, functor = wrappers.functors_of([operation])
     symbol = wrappers.map_symbol(operation, value, index)
     kind = wrappers.functor(operation, value, index)
@@ -164,7 +164,7 @@ def program(operation: Operation, value: str, index: str = "i4") -> str:
     )
 
 
-#: The loop of the native module, of which a library has the address alone.
+#: The beginning of a library. It knows the native module's loop only by its address.
 _BEGIN = """
 namespace wl {
 static void (*loop_of_module)(const Loop&);
@@ -177,7 +177,7 @@ extern "C" __attribute__((visibility("default"))) void wl_begin(void (*loop)(con
 
 
 def _strides(operation: Operation, symbol: str) -> str:
-    """Return the text that tells the launcher of row strides and of halves."""
+    """Return the text that describes row strides and halves to the launcher."""
     assert operation.over is not None
     blocks = any(p.is_block for p in operation.parameters)
     one = str(operation.over[1] == "1" and not blocks).lower()
@@ -191,7 +191,7 @@ def _strides(operation: Operation, symbol: str) -> str:
 
 
 def _member(at: int, parameter: Parameter, value: str, index: str) -> str:
-    """Return the expression that makes a member of the functor of an argument of a call."""
+    """Return the expression that converts an argument of a call to a member of the functor."""
     of = f"v[{at}]"
     if parameter.is_status:
         return f"wl::typed_status<{wrappers.VALUE_TYPES[value]}>(call->status)"
@@ -207,7 +207,7 @@ def _member(at: int, parameter: Parameter, value: str, index: str) -> str:
 
 
 def _reading(parameter: Parameter, value: str, index: str) -> str:
-    """Return the words that tell the native module how an argument is read."""
+    """Return the words that tell the native module how to read an argument."""
     if parameter.is_status:
         return "status 0"
     if parameter.is_scalar:

@@ -1,4 +1,4 @@
-"""Patterns of one interval of columns in each row: fusedmm and its gradients."""
+"""Kernels for patterns with one interval of columns per row: fusedmm and its gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .products import numbers
 if TYPE_CHECKING:
     from ...core.formats.mask import Mask
 
-#: The values of ``kernel=``.
+#: Accepted values of ``kernel=``.
 KERNELS = ("auto", "row-blocks")
 
 _PARTITION: Key[Any] = Key("partition of the rows of a mask")

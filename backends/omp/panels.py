@@ -1,4 +1,4 @@
-"""Panels: products that go through the columns of the matrix a few at a time, and when they pay."""
+"""Panels: products that visit a few columns of the matrix at a time, and when they pay."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ from typing import NamedTuple
 from ...core.devices import named
 from ...core.statistics import RowStatistics
 
-#: Columns of B that spmm works on at once: four registers of float32 at the widest level, and with
-#: panels at least one.
+#: Columns of B that spmm processes at once. Without panels: four float32 registers of the widest
+#: level; with panels: at least one register.
 SPMM_TILE = 64
 SPMM_LEAST_TILE = 16
 
 FLOAT = 4
 
-#: A column of a panel is known by 16 bits.
+#: Upper bound of a panel's width: a 16-bit number identifies a column of a panel.
 MOST_WIDTH = (1 << 16) - 1
 
 
 class PanelConstants(NamedTuple):
-    """The constants of panels, which cut rows into pieces.
+    """Constants of the rules for panels, which cut rows into pieces.
 
-    A width gives each piece a number of bytes of products or entries, within bounds on the bytes
-    of an operand's rows in a panel.
+    The width of a panel follows from the wanted size of a piece (a row's entries in one panel),
+    within bounds on the bytes of the operand's rows in a panel.
 
     Attributes
     ----------
     spmm_columns : int
-        Columns of B from which spmm takes panels: narrower products read A most of the time, and
-        panels do not read it in order.
+        Use panels for spmm from this many columns of B on. Narrower products spend most of the time
+        on reading A, which panels do not read in order.
     spmm_piece_bytes, spmm_least_piece_bytes : float
-        Bytes of products of a piece, wanted and at least: spmm reads a panel's rows from the
-        first-level cache, and long pieces pay for leaving it a little.
+        Wanted and minimum size of a piece, in bytes of products. spmm reads a panel's rows of B
+        from the first-level cache; long pieces pay for slightly exceeding it.
     spmm_bytes : tuple of int
         Bounds on the bytes of a panel.
     spmm_uses : float
-        Entries of a column at least: a part of a panel's rows uses each row of B eight times, and
-        shorter ones are too few to keep threads even.
+        Minimum average number of entries per column. With it, a part of a panel's rows uses each
+        row of B eight times; shorter parts are too few to keep the threads balanced.
     spmm_tile_bytes : int
-        Bytes of a tile of B up to which the second-level cache holds it.
+        Largest tile of B, in bytes, that counts as held by the second-level cache.
     spmm_large_bytes : tuple of int
-        Bounds on the bytes of a panel where it does not.
+        Bounds on the bytes of a panel for larger tiles.
     sddmm_piece, sddmm_entries, sddmm_fitting_entries : float
-        Entries of a piece of sddmm: wanted, at least, and at least where B nearly fits the cache.
+        Entries of a piece of sddmm: wanted, minimum, and minimum if B nearly fits into the cache.
     sddmm_bytes : tuple of int
         Bounds on the bytes of a panel.
     sddmm_fitting_bytes, sddmm_cached_bytes : int
-        Bytes of B that nearly fit, and that stay in the cache without panels.
+        Sizes of B, in bytes: nearly fits into the cache; stays in the cache without panels.
     fusedmm_piece : float
-        Entries of a piece of fusedmm, which reads B and D; the row of E stays in memory.
+        Wanted entries of a piece of fusedmm, which reads B and D; the row of E stays in memory.
     fusedmm_bytes : tuple of int
         Bounds on the bytes of a panel.
     fusedmm_least_piece_bytes : float
-        Bytes of products of a piece at least.
+        Minimum size of a piece, in bytes of products.
     fusedmm_fitting_bytes : int
-        Bytes of both operands that stay in the cache without panels.
+        Size of both operands, in bytes, up to which they stay in the cache without panels.
     """
 
     spmm_columns: int
@@ -76,19 +76,19 @@ class PanelConstants(NamedTuple):
     fusedmm_fitting_bytes: int
 
 
-#: The constants of processors without a file of their own.
+#: The constants of processors without a data file of their own.
 PANELS = named("unknown-cpu").of(PanelConstants)
 
 
 def _spmm_row_bytes(columns: int) -> int:
-    """Return the bytes of a row of a column tile of B."""
+    """Return the bytes of one row of a column tile of B."""
     return FLOAT * min(max(columns, SPMM_LEAST_TILE), SPMM_TILE)
 
 
 def width_of(
     product: str, statistics: RowStatistics, columns: int, rules: PanelConstants = PANELS
 ) -> int:
-    """Return how many columns of the matrix a panel has."""
+    """Return the number of the matrix's columns in a panel."""
     if product == "spmm":
         row = _spmm_row_bytes(columns)
         fits = row * statistics.columns <= rules.spmm_tile_bytes
@@ -102,14 +102,14 @@ def width_of(
 def _width(
     statistics: RowStatistics, row_bytes: int, piece: float, panel_bytes: tuple[int, int]
 ) -> int:
-    """Return the width for segments of a number of entries, within bounds on a panel's bytes."""
+    """Return the width for pieces of ``piece`` entries, within bounds on a panel's bytes."""
     least, most = (max(size // max(row_bytes, 1), 1) for size in panel_bytes)
     wanted = piece * statistics.columns / max(statistics.mean, 1.0)
     return int(min(max(wanted, least), most, MOST_WIDTH))
 
 
 def entries_of_row(statistics: RowStatistics, width: int) -> float:
-    """Return how many entries a row has in a panel, on average."""
+    """Return the average number of a row's entries in a panel."""
     return statistics.mean * min(width / max(statistics.columns, 1), 1.0)
 
 
@@ -120,7 +120,7 @@ def pay(
     width: int,
     rules: PanelConstants = PANELS,
 ) -> bool:
-    """Return whether cutting rows at multiples of ``width`` is worth the shorter loops."""
+    """Return whether cutting rows at multiples of ``width`` outweighs the cost of shorter loops."""
     s = statistics
     if s.columns < 2 * width:
         return False

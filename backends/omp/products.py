@@ -1,9 +1,8 @@
-"""Products of sparse and dense matrices: the algorithms, and the decisions before an entry runs.
+"""Products of sparse and dense matrices: the algorithms, and how one is chosen.
 
-The names come from the literature: explicit-SIMD ``row-split`` of Zubair and Bauinger (2023), and
-the space of Huang et al. (2021): rows (``rb``) or equal shares of entries (``eb``), times lanes
-that are columns (sequential, ``sr``) or entries (parallel reduction, ``pr``). (2021): rows (``rb``)
-or equal shares of entries (``eb``), times lanes that are columns (sequential, ``sr``) or entries
+The names come from the literature. ``row-split`` with explicit SIMD is from Zubair and Bauinger
+(2023). Huang et al. (2021) span the space of the others: threads get rows (``rb``) or equal shares
+of entries (``eb``), and the lanes of a register are columns (sequential, ``sr``) or entries
 (parallel reduction, ``pr``).
 """
 
@@ -30,21 +29,21 @@ from .table import algorithms
 if TYPE_CHECKING:
     from ...core.formats import Csr
 
-#: Up to this many columns the lanes of a register are entries instead of columns.
+#: Up to this many columns, the lanes of a register are entries instead of columns.
 REDUCTION_COLUMNS = 1
 
 _PARTITION: Key[Any] = Key("partition of rows")
 
 
 class Partitioned(NamedTuple):
-    """The native partition of rows, and the meaning of a register's lanes."""
+    """The native partition of rows, and whether a register's lanes are entries or columns."""
 
     partition: Any
     lanes: str
 
 
 def numbers(arrays: Iterable[Array | None]) -> list[Array | None]:
-    """Return bfloat16 as numbers of 16 bits, as which entries know it: NumPy's C API does not."""
+    """Return bfloat16 arrays viewed as 16-bit integers: NumPy's C API does not know bfloat16."""
     return [
         array if array is None or array.dtype.kind != "V" else array.view(np.uint16)
         for array in arrays
@@ -52,7 +51,7 @@ def numbers(arrays: Iterable[Array | None]) -> list[Array | None]:
 
 
 def partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
-    """Return the native partition of a pattern, made once; None if the pattern has none."""
+    """Return the native partition of a pattern, made once; None if the pattern supports none."""
     return A._pattern.get(
         _PARTITION.of_size(partition, width),
         lambda: native().pattern_plan(on, A, partition, width),
@@ -60,7 +59,7 @@ def partition_of(on: Executor, A: Any, partition: str, width: int = 0) -> Any:
 
 
 class _ByRows(Algorithm):
-    """Rows or parts of them are assigned to threads; how, a subclass says."""
+    """Threads get rows or parts of rows; a subclass chooses the partition."""
 
     partition: ClassVar[str]
     lanes: ClassVar[str] = "columns"
@@ -93,18 +92,18 @@ class _ByRows(Algorithm):
 
 
 class ProductRowBlocks(_ByRows):
-    """Threads have equal shares of entries: blocks of rows, long rows cut."""
+    """Threads get equal shares of entries: blocks of rows, with long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
     partition: ClassVar[str] = "balanced"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str:
-        """Return why; it suits every pattern."""
+        """Return the reason; this algorithm suits every pattern."""
         return "equal shares of entries, long rows cut"
 
 
 class RowSplit(_ByRows):
-    """Threads have equal numbers of rows; the lanes of a register are columns."""
+    """Threads get equal numbers of rows; the lanes of a register are columns."""
 
     name: ClassVar[str] = "row-split"
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
@@ -112,11 +111,11 @@ class RowSplit(_ByRows):
     partition: ClassVar[str] = "even"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> None:
-        """Return None: it is there to be measured against."""
+        """Return None: this algorithm exists for comparison and is chosen by name only."""
 
 
 class Panels(_ByRows):
-    """Equal shares of entries, a few columns at a time, so that their rows of B stay in a cache."""
+    """Equal shares of entries, a few columns at a time: the rows of B for them stay in a cache."""
 
     name: ClassVar[str] = "panels"
     copies: ClassVar[bool] = True
@@ -126,7 +125,7 @@ class Panels(_ByRows):
         self.packs = "packed-panels" if product == "spmm" else "panels"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return that cutting rows pays, if it does."""
+        """Return that cutting rows pays, or None."""
         rules = on.constants.of(panels.PanelConstants)
         width = panels.width_of(self.product, facts.statistics, facts.columns, rules)
         if not panels.pay(self.product, facts.statistics, facts.columns, width, rules):
@@ -145,52 +144,52 @@ class Panels(_ByRows):
 
     @property
     def partition(self) -> str:  # type: ignore[override]
-        """How the native partition is called."""
+        """The name of the native partition."""
         return self.packs
 
 
 class _Reduced(_ByRows):
-    """Lanes of a register are entries, which are added up in the end."""
+    """The lanes of a register are entries; they are summed at the end."""
 
     source: ClassVar[str] = "Huang et al. (2021)"
     lanes: ClassVar[str] = "entries"
 
     def objection(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return that it is for real numbers, if these are complex."""
+        """Return the objection that complex numbers are not supported, or None."""
         return "it takes no complex numbers" if facts.dtype.startswith("complex") else None
 
 
 class EntriesReduced(_Reduced):
-    """Equal shares of entries; the lanes of a register are entries, added up in the end."""
+    """Equal shares of entries; the lanes of a register are entries and summed at the end."""
 
     name: ClassVar[str] = "eb-pr"
     partition: ClassVar[str] = "balanced"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return that there is a single column, if so."""
+        """Return that there is a single column, or None."""
         if facts.columns > REDUCTION_COLUMNS:
             return None
         return "a column fills no register: lanes are entries"
 
 
 class RowsReduced(_Reduced):
-    """Equal numbers of rows; the lanes of a register are entries, added up in the end."""
+    """Equal numbers of rows; the lanes of a register are entries and summed at the end."""
 
     name: ClassVar[str] = "rb-pr"
     by_rule: ClassVar[bool] = False
     partition: ClassVar[str] = "even"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> None:
-        """Return None: it is there to be measured against."""
+        """Return None: this algorithm exists for comparison and is chosen by name only."""
 
 
 class OneColumn(EntriesReduced):
-    """One column is a vector: the kernel of ``A @ x``, where the values are the matrix's own."""
+    """One column is a vector: use the kernel of ``A @ x`` if the values are the matrix's own."""
 
     name: ClassVar[str] = "spmv"
 
     def objection(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.columns != 1:
             return f"it is for one column, not {facts.columns}"
         return None
@@ -200,12 +199,12 @@ class OneColumn(EntriesReduced):
         return "one column is a vector: the kernel of A @ x"
 
     def prepare(self, on: Executor, A: Any, facts: Facts) -> Partitioned:
-        """Partition the rows for values that are not the matrix's own."""
+        """Partition the rows, for calls with values that are not the matrix's own."""
         lanes = "columns" if facts.dtype.startswith("complex") else "entries"
         return self._partitioned(on, A, 0)._replace(lanes=lanes)
 
     def run(self, on: Executor, state: Partitioned, call: ProductCall) -> None:
-        """Multiply vector by vector."""
+        """Multiply one vector at a time."""
         if isinstance(call, SpmmCall) and _owns(call.A, call.values):
             for x, y in zip(call.B, call.C, strict=True):
                 native().csr_spmv(on, call.A, x, y, call.alpha, call.beta)
@@ -214,7 +213,7 @@ class OneColumn(EntriesReduced):
 
 
 def _owns(A: Any, values: Array) -> bool:
-    """Return whether all values belong to ``A``, in a dtype that csr.spmv takes."""
+    """Return whether all values are the data of ``A``, in a dtype that csr.spmv takes."""
     return (
         values.dtype == A.dtype
         and not is_narrow(values.dtype)
@@ -237,7 +236,7 @@ for _product in ("sddmm", "fusedmm"):
 
 
 def register_edge_functions(kernel: KernelTable) -> None:
-    """Add the kernels of functions of a user's own to the backend's table."""
+    """Add the kernels of user-defined edge functions to the backend's table."""
 
     @takes_call(kernel, operations.csr_fusedmm_traced)
     def traced(executor: Executor, call: TracedCall) -> None:

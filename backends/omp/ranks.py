@@ -1,7 +1,7 @@
-"""Links between ranks of one host that share memory.
+"""Links between ranks on one host through shared memory.
 
-Loops of ``omp`` hold totals and exchanges of rows as native steps, without a call of Python. Other
-messages of the hosts go as without shared memory.
+Loops of ``omp`` run totals and exchanges of rows as native steps, without calls of Python. Other
+messages use the links of the host.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 HostArray = np.ndarray[Any, Any]
 
-#: Where files with shared memory are: in memory, or where that is full, in the cache of a disk.
+#: Folders for the files of shared memory: in memory, or on disk if that is full.
 PLACES = ("/dev/shm", tempfile.gettempdir())
 
-#: The kinds of totals, as ``rank_memory.hpp`` numbers them.
+#: The kinds of totals, numbered as in ``rank_memory.hpp``.
 _SUM, _LARGEST, _NORM = 0, 1, 2
 
-#: Seconds between two looks whether the file of another rank is there.
+#: Seconds between two checks for the file of another rank.
 _LOOK = 1e-4
 
 
 class SharedFile:
-    """Memory with a name, which this process made.
+    """Named shared memory that this process created.
 
     Parameters
     ----------
     name : str
-        Of the file, without its folder.
+        The file's name without its folder.
     size : int
-        Bytes.
+        Size in bytes.
     begin : callable
-        Writes into the memory before another process can open it.
+        Initializes the memory before other processes can open it.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SharedFile:
         unfinished = path.with_name(path.name + ".new")
         descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            os.posix_fallocate(descriptor, 0, size)  # a page that is missing would be a fault
+            os.posix_fallocate(descriptor, 0, size)  # a missing page would be a bus error later
             self.memory = _mapped(descriptor, size)
             begin(self.memory)
             unfinished.rename(path)
@@ -84,7 +84,7 @@ class SharedFile:
 
 
 def remove(name: str) -> None:
-    """Remove the name of shared memory, which stays as long as a process has it."""
+    """Remove the name of shared memory; the memory lives until all processes have closed it."""
     for place in PLACES:
         with suppress(OSError):
             Path(place, name).unlink()
@@ -95,7 +95,7 @@ def _mapped(descriptor: int, size: int) -> HostArray:
 
 
 def opened(name: str) -> HostArray | None:
-    """Return the memory that another process has made, or None if it is not there."""
+    """Return the memory that another process created, or None if it does not exist yet."""
     for place in PLACES:
         try:
             descriptor = os.open(Path(place, name), os.O_RDWR)
@@ -109,16 +109,16 @@ def opened(name: str) -> HostArray | None:
 
 
 class Health:
-    """Whether the other ranks are there; asked while this one waits for one of them."""
+    """Checks, while this rank waits for another one, that the other ranks are alive."""
 
     def __init__(self, host: RankLinks, processes: list[int]) -> None:
         self.host, self.processes = host, processes
-        #: The names of memory that other ranks may not have opened yet.
+        #: Names of shared memory that other ranks may not have opened yet.
         self.names: set[str] = set()
         self._since: float | None = None
 
     def look(self, rank: int) -> None:
-        """Raise MemberFailed if a rank failed, and the message of ``rank`` does not come."""
+        """Raise MemberFailed if a rank has failed and the message of ``rank`` does not arrive."""
         host, now = self.host, time.perf_counter()
         if not host.listen() and not is_alive(self.processes[rank]):
             host.heard[rank] = f"the process of rank {rank} has ended"
@@ -133,27 +133,27 @@ class Health:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process of this host has not ended."""
+    """Return whether a process of this host is still running."""
     try:
         about = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return about.rpartition(")")[2].split()[0] not in "ZX"  # ended, and its parent has not asked
+    return about.rpartition(")")[2].split()[0] not in "ZX"  # ended, not yet waited for
 
 
 def rows_in_memory(links: MemoryLinks, halo: Halo, width: int, name: str) -> Any:
-    """Return the native exchange of the rows of one halo, of one width.
+    """Return the native exchange of one halo's rows, which have ``width`` bytes each.
 
-    The memory of a rank that sends rows begins with a line of 64 bytes for itself and one for each
-    rank: the turn that this rank has read, where its part begins among the packed bytes, their
-    number, whether it reads any, and whether it has opened the file.
+    The memory of a sending rank begins with a 64-byte line for itself and one for each rank. The
+    line of a rank holds: the turn that it has read, the offset of its part among the packed bytes,
+    the number of packed bytes, whether it reads any, and whether it has opened the file.
 
     Parameters
     ----------
     width : int
-        Bytes of a row.
+        Bytes per row.
     name : str
-        Of the rows among all rows of the host; the same on all ranks.
+        A name for this exchange, unique on the host and equal on all ranks.
     """
     packed, memory = halo.packed * width, None
     if packed:
@@ -174,17 +174,17 @@ def rows_in_memory(links: MemoryLinks, halo: Halo, width: int, name: str) -> Any
     )
 
 
-#: Words of a line of a header, and their positions.
+#: Words per line of a header, and the positions of the fields.
 _LINE, _BEGIN, _PACKED, _READS, _OPENED = 8, 1, 2, 3, 4
 
 
 def _header(memory: HostArray, size: int) -> HostArray:
-    """Return the lines of ranks at the begin of the memory of one that sends rows."""
+    """Return the lines of the ranks at the beginning of a sending rank's memory."""
     return memory[: 8 * _LINE * (1 + size)].view(np.int64).reshape(1 + size, _LINE)[1:]
 
 
 def _describe(halo: Halo, width: int, memory: HostArray) -> None:
-    """Write where the rows of each rank are."""
+    """Write the position of each rank's rows."""
     for rank, begin, _ in halo.sends:
         line = _header(memory, rank + 1)[rank]
         line[[_BEGIN, _PACKED, _READS]] = begin * width, halo.packed * width, 1
@@ -193,7 +193,7 @@ def _describe(halo: Halo, width: int, memory: HostArray) -> None:
 def _sources(
     names: dict[int, str], rank: int, size: int, look: Callable[[int], None]
 ) -> list[HostArray]:
-    """Wait for the memory of other ranks; the last one that opens it removes its name."""
+    """Wait for the memory of other ranks; the last rank that opens it removes its name."""
     found = []
     for source, name in names.items():
         while (memory := opened(name)) is None:
@@ -213,13 +213,13 @@ class MemoryLinks(RankTransport):
     Parameters
     ----------
     host : RankLinks
-        Carries the other messages.
+        Carries all other messages.
     name : str
-        Begins the names of files; the same on all ranks.
+        Prefix of the file names; equal on all ranks.
     window : array of uint8
-        Memory of all ranks.
+        Memory shared by all ranks.
     processes : list of int
-        The numbers of the ranks' processes.
+        The process ids of the ranks.
     """
 
     def __init__(self, host: RankLinks, name: str, window: HostArray, processes: list[int]) -> None:
@@ -232,7 +232,7 @@ class MemoryLinks(RankTransport):
         self._numbers = 0
 
     def records(self, function: Any) -> bool:
-        """Return whether a function is a method of these links; all put native steps on tapes."""
+        """Return whether a function is a method of these links: all record native steps."""
         method = getattr(function, "func", function)
         return getattr(method, "__self__", None) is self
 
@@ -247,7 +247,7 @@ class MemoryLinks(RankTransport):
         self._total(array, _LARGEST, self.host.largest)
 
     def norm(self, array: Array) -> None:
-        """Replace a real array by the root of the sum of the squares."""
+        """Replace a real array by the root of the sum of the squares over all ranks."""
         self._total(array, _NORM, self.host.norm)
 
     def _total(self, array: Array, kind: int, otherwise: Callable[[Array], None]) -> None:
@@ -260,7 +260,7 @@ class MemoryLinks(RankTransport):
     # ---- rows of vectors
 
     def send(self, halo: Halo, ghosts: Array, packed: Array) -> None:
-        """Store the packed rows where the other ranks find them."""
+        """Store the packed rows where the other ranks read them."""
         width = int(packed.shape[1]) * packed.dtype.itemsize
         if width not in halo.tables:
             self._numbers += 1
@@ -269,14 +269,14 @@ class MemoryLinks(RankTransport):
         halo.mine.send(packed)
 
     def receive(self, halo: Halo, ghosts: Array) -> None:
-        """Wait for the rows of others, and read them out of their memory."""
+        """Wait for the rows of other ranks, and copy them from their memory."""
         halo.mine.receive(ghosts)
 
 
 def joined_by_memory(host: RankLinks) -> MemoryLinks | None:
-    """Return links by shared memory, or None, with the reason, where ranks cannot share any.
+    """Return links through shared memory, or None, with the reason, if ranks cannot share memory.
 
-    All ranks call this, and all get links or none.
+    All ranks call this function, and either all get links or none does.
     """
     if host.size == 1 or host.block:
         return None
@@ -292,7 +292,7 @@ def joined_by_memory(host: RankLinks) -> MemoryLinks | None:
             window = SharedFile(name, native().RankMemory.bytes(host.size)).memory
     except OSError as error:
         why = str(error)
-    host.all(None)  # the first rank has made the window
+    host.all(None)  # wait until the first rank has created the window
     window = opened(name) if window is None else window
     if window is None or not all(is_alive(process) for process in processes):
         why = why or "it does not see the memory or the processes of other ranks"

@@ -1,4 +1,4 @@
-"""The algorithms of csr.spmv, and which of them a matrix gets, from the lengths of its rows."""
+"""The algorithms of csr.spmv, and how one is chosen from the row lengths of a matrix."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from ..cpu import slices
 from .level import native
 from .table import algorithms
 
-#: Entries below which a product is serial.
+#: Products with fewer entries run on one thread.
 SERIAL = 30_000
 
-#: Entries below which no table of columns is looked for: a product takes less than its call.
+#: Do not search for column tables in smaller matrices (entries): a product is quicker than its
+#: call.
 FEW = 1_000
 
 
 class _Native(Algorithm):
-    """An algorithm with a native state: the product reads it from the plan of the matrix."""
+    """An algorithm with a native state, which the product reads from the matrix's plan."""
 
     converts: ClassVar[bool] = True
 
-    #: Its name in native code.
+    #: The name of the state in native code.
     state: ClassVar[str]
 
     def prepare(self, on: Executor, A: Any, facts: Facts) -> Any:
-        """Return the native state: a partition, tables of columns, a packed copy."""
+        """Return the native state: a partition, column tables, or a packed copy."""
         state = native().csr_state(on, A, self.state)
         if state is None:
             raise Unsuited("too few adjacent rows repeat their columns")
         return state
 
     def run(self, on: Executor, state: Any, call: SpmvCall) -> None:
-        """Multiply; the matrix has the plan that ``state`` is of."""
+        """Multiply; ``state`` is part of the matrix's plan."""
         native().csr_spmv(on, *call)
 
     def update_values(self, A: Any, state: Any) -> None:
-        """Bring a packed copy in line with new values."""
+        """Update a packed copy after the values of the matrix have changed."""
         native().csr_update(A.executor, A, state)
 
 
 class RowPatterns(_Native):
-    """Adjacent rows that repeat their columns, shifted, share a table of them."""
+    """Adjacent rows with the same columns, up to a shift, share a column table."""
 
     name: ClassVar[str] = "row-patterns"
     state: ClassVar[str] = "pattern"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return why it should be tried; whether it pays, the columns tell."""
+        """Return why to try this algorithm; the columns decide whether it pays."""
         if facts.statistics.nnz < FEW:
             return None
         return "adjacent rows repeat their columns, shifted: these are read once a run"
@@ -66,29 +67,29 @@ class Sell(_Native):
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
     def complete(self, A: Any, state: Any) -> None:
-        """Make the copy, which the first product does without."""
+        """Make the packed copy, which the first product does not use."""
         self.update_values(A, state)
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str | None:
-        """Return that the lengths of rows vary, if they do and a copy pays."""
+        """Return that the row lengths vary, if they do and a copy pays."""
         s, rules = facts.statistics, on.constants.of(slices.SellConstants)
         least = rules.deviation if s.nnz >= SERIAL else rules.deviation_serial
         vary = s.deviation > least * s.mean or s.rows >= rules.known_rows
         if s.nnz < rules.few or not vary:
             return None
-        if not copy_pays(slices.gain(s, rules, facts.dtype), extra=1.0):  # or more, by padding
+        if not copy_pays(slices.gain(s, rules, facts.dtype), extra=1.0):  # more with padding
             return None
         return "row lengths vary: rows of similar length advance together, long ones cut"
 
 
 class SpmvRowBlocks(_Native):
-    """Threads have equal shares of entries: blocks of rows, long rows cut."""
+    """Threads get equal shares of entries: blocks of rows, with long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
     state: ClassVar[str] = "rows"
 
     def reason(self, on: Executor, A: Any, facts: Facts) -> str:
-        """Return why; it suits every matrix."""
+        """Return the reason; this algorithm suits every matrix."""
         return "rows in equal shares of entries, long rows cut"
 
 

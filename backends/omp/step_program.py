@@ -1,18 +1,17 @@
-"""Programs of steps that the build did not know: instructions that native code runs.
+"""Interpreted programs for steps that the build did not compile.
 
-A step of a user's own has no compiled entry. Its trace becomes two lists of instructions, for real
-and for complex values: instructions on elements, which run for a chunk of rows at a time, and
-instructions on columns, which run before the first element and after the last.
-``step_program.hpp`` runs them.
+A user-defined step has no compiled entry. Its trace becomes two lists of instructions, for real and
+for complex values. Instructions on elements run on a chunk of rows at a time; instructions on
+columns run before the first element and after the last one. ``step_program.hpp`` executes them.
 
-A program has a text::
+A program has this text form::
 
     parameters;;elements;columns before;columns after;stores;sums;events
 
-Each part is a list of words separated by blanks, and an instruction is ``code to a b c``. An
-operand is a letter and a number: ``p3`` is the parameter with number 3, ``e2`` a register of
-elements, ``c2`` one of columns. The code begins with the type of the operands: ``R`` for real
-numbers and conditions, ``T`` for complex numbers.
+Each part is a list of blank-separated words, and an instruction is ``code to a b c``. An operand is
+a letter and a number: ``p3`` is parameter 3, ``e2`` an element register, ``c2`` a column register.
+The code begins with the type of the operands: ``R`` for real numbers and conditions, ``T`` for
+complex numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ...core.step.symbols import ELEMENT, SUMS, VALUE, Symbol
 from ...core.step.trace import OF_STATUS, Traced
 from .level import native
 
-#: Returns the operand of a value.
+#: A function that returns the operand of a value.
 Makes = Callable[[Symbol], str]
 
 _CODES = {
@@ -46,21 +45,21 @@ _CODES = {
     "&": "both",
     "|": "either",
 }
-#: Operators with equal results for exchanged operands; a value of the column comes first.
+#: Commutative operators; if one operand is a value of the column, it comes first.
 _COMMUTATIVE = ("+", "*")
-#: Functions that leave a real number as it is.
+#: Functions that do not change a real number.
 _OF_COMPLEX = ("conj", "real", "cast")
 
 
 class Instruction(NamedTuple):
-    """An operation on earlier results.
+    """One operation on earlier results.
 
     Attributes
     ----------
     code : str
-        The type of the operands and the name of the operation.
+        The type of the operands, followed by the name of the operation.
     to : int
-        The register of the result; for a sum, its number.
+        The register of the result; the number of the sum if this adds up a sum.
     parts : tuple of str
         The operands.
     """
@@ -89,7 +88,7 @@ def program_text(operation: Operation, is_complex: bool) -> str:
     Parameters
     ----------
     operation : Operation
-        That of the step.
+        The operation of the step.
     is_complex : bool
         Whether the vectors are complex.
     """
@@ -98,7 +97,7 @@ def program_text(operation: Operation, is_complex: bool) -> str:
 
 @dataclass
 class _Builder:
-    """The instructions of one step in the making."""
+    """The instructions of one step while they are generated."""
 
     operation: Operation
     is_complex: bool
@@ -154,7 +153,7 @@ class _Builder:
     # ---- elements
 
     def _element_stores(self) -> list[tuple[int, str]]:
-        """Emit the values of elements; return the number of each array and its register."""
+        """Emit the values of elements; return the number and the register of each stored array."""
         stores: list[tuple[int, str]] = []
         for name, value in self.traced.elements.items():
             operand = self._as_value(value, self._element)
@@ -189,7 +188,7 @@ class _Builder:
         return parts[0] if code is None else self._emit(code, *parts)
 
     def _fused(self, symbol: Symbol) -> str | None:
-        """Emit a product and a sum as one instruction, if the product has no other use."""
+        """Fuse a product and a sum into one instruction if the product has no other use."""
         left, right = symbol.parts
         for product, other, code in (
             (right, left, "add_product" if symbol.kind == "+" else "sub_product"),
@@ -213,7 +212,7 @@ class _Builder:
         return f"e{at}"
 
     def _add_up(self, number: int, node: Symbol) -> None:
-        """Emit the instruction that adds the terms of a sum up."""
+        """Emit the instruction that accumulates the terms of a sum."""
         term, kind = node.parts[0], self._type(node)
         alone = self._uses[id(term)] == 1
         if node.kind == "largest":
@@ -231,7 +230,7 @@ class _Builder:
         self._sums.append(Instruction(code, number, tuple(parts)))
 
     def _inner_product(self, term: Symbol) -> list[Symbol] | None:
-        """Return u and v if a term is ``conj(u) v`` and both differ from element to element."""
+        """Return u and v if a term is ``conj(u) v`` and both vary by element; otherwise None."""
         if term.kind != "*" or any(part.place != ELEMENT for part in term.parts):
             return None
         left, right = term.parts
@@ -242,7 +241,7 @@ class _Builder:
     # ---- operators
 
     def _operator(self, symbol: Symbol, operand: Makes) -> tuple[str | None, list[str]]:
-        """Return the code of an operator and its operands; without a code it changes nothing."""
+        """Return an operator's code and operands; the code is None if it changes nothing."""
         kind, parts = symbol.kind, list(symbol.parts)
         if kind in _OF_COMPLEX and (self._type(parts[0]) == "R") and self._type(symbol) == "R":
             return None, [operand(parts[0])]
@@ -262,7 +261,7 @@ class _Builder:
         return self._typed(symbol, "T" if self.is_complex else "R", operand)
 
     def _typed(self, symbol: Symbol, of: str, operand: Makes) -> str:
-        """Return the operand of a value, a real one as a complex number if that is wanted."""
+        """Return the operand of a value; convert a real value to complex if that is required."""
         found = operand(symbol)
         if of == self._type(symbol):
             return found
@@ -281,7 +280,7 @@ class _Builder:
         return stores
 
     def _column(self, symbol: Symbol) -> str:
-        """Return the register of a value of the columns."""
+        """Return the register of a column value."""
         return self._once(symbol, "c", self._made_of_columns)
 
     def _made_of_columns(self, symbol: Symbol) -> str:
@@ -309,7 +308,7 @@ class _Builder:
 
 
 def _uses(roots: Iterable[Symbol]) -> Counter[int]:
-    """Return how often each value of the elements is used."""
+    """Return the number of uses of each element value."""
     uses: Counter[int] = Counter()
 
     def count(symbol: Symbol) -> None:
@@ -324,7 +323,7 @@ def _uses(roots: Iterable[Symbol]) -> Counter[int]:
 
 
 def _with_sums(elements: list[Instruction], sums: list[Instruction]) -> list[Instruction]:
-    """Insert each sum behind the last instruction that it needs: its operands are in a cache."""
+    """Insert each sum after the last instruction that it needs, while its operands are cached."""
     places = {f"e{one.to}": at for at, one in enumerate(elements)}
     after: dict[int, list[Instruction]] = {}
     for one in sums:
@@ -340,7 +339,7 @@ def _has_result(one: Instruction) -> bool:
 
 
 def _share_registers(instructions: Sequence[Instruction], kept: set[int]) -> dict[int, int]:
-    """Return a register for each result, shared by results that are not needed at one time."""
+    """Assign registers to results; results that do not live at the same time share one."""
     last = {
         int(part[1:]): at
         for at, one in enumerate(instructions)
@@ -351,7 +350,7 @@ def _share_registers(instructions: Sequence[Instruction], kept: set[int]) -> dic
     free: list[int] = []
     for at, one in enumerate(instructions):
         if _has_result(one):
-            # A kept one has a register of its own, which may be the memory of an array.
+            # A kept result needs a register of its own, because it may be the memory of an array.
             is_new = one.to in kept or not free
             chosen[one.to] = len(set(chosen.values())) if is_new else free.pop()
         free += [chosen[result] for result, end in last.items() if end == at and result not in kept]

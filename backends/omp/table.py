@@ -1,4 +1,4 @@
-"""The table in which the algorithms of this backend register."""
+"""The algorithm table of this backend."""
 
 from ...core.algorithm import AlgorithmTable
 

@@ -1,4 +1,4 @@
-"""The number of threads for this process, at most the cores that it may use."""
+"""Choose the number of threads of this process, at most the cores that it may use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ...core.host import cores
 
 
 def default_threads() -> int:
-    """Return ``OMP_NUM_THREADS`` if it is set, else the cores that this process may use.
+    """Return ``OMP_NUM_THREADS`` if it is set, else the number of cores that this process may use.
 
-    A container's share of CPU time counts: threads beyond it are stopped in the middle of a region,
-    and the others wait for them.
+    A container's CPU quota counts: threads beyond it are suspended within a parallel region, and
+    all others wait for them.
     """
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if asked.isdecimal() and int(asked) > 0:
@@ -22,7 +22,7 @@ def default_threads() -> int:
 
 
 def quota(cgroup: Path) -> int | None:
-    """Return how many cores a control group allows, rounded up, or None if it sets no limit."""
+    """Return the cores that a control group allows, rounded up, or None if it sets no limit."""
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             numbers = " ".join((cgroup / name).read_text() for name in files).split()

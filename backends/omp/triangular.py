@@ -1,4 +1,4 @@
-"""Substitution with triangles: threads follow one another through blocks of rows."""
+"""Triangular substitution: threads process blocks of rows in a pipeline."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def _lanes(
     executor: OmpExecutor, indptr: Array, indices: Array, upper: int
 ) -> tuple[Array, ...] | None:
-    """Return blocks of rows that threads compute one after the other, each in its lane.
+    """Return a schedule of row blocks in lanes, one lane per thread, or None.
 
-    None if there is one thread, or if the estimated time of all schedules that were tried is not
-    clearly less than that of one thread.
+    Return None with one thread, or if no schedule that was tried has an estimated time clearly
+    below the time of one thread.
     """
     found: tuple[Array, ...] | None = native().plan_lanes(executor, indptr, indices, upper)
     return found
@@ -28,5 +28,5 @@ _RULES = TriangleRules(lanes=_lanes)
 
 
 def rules(executor: OmpExecutor) -> TriangleRules:
-    """Return the rules of substitution: lanes, or else one operation."""
+    """Return the rules of substitution: lanes if they pay, else one operation."""
     return _RULES

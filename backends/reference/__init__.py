@@ -1,7 +1,7 @@
-"""NumPy, one operation at a time: the definition of every operation, and the oracle of the tests.
+"""NumPy, one operation at a time: the definition of every operation, and the tests' oracle.
 
-The kernels read like the formulas of :mod:`wollemi.core.operations`. They are fast enough to test
-with, and nothing more.
+The kernels read like the formulas of :mod:`wollemi.core.operations`. They are fast enough for tests
+and are not optimized further.
 """
 
 from ...core.errors import ExecutorUnavailable

@@ -1,4 +1,4 @@
-"""Aggregates of nodes: their matrix, their roots, and orthonormal bases on them."""
+"""Aggregates of nodes: the matrix of nodes, their roots, and orthonormal bases on aggregates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .coarsen import count, fill, hashed, size_of, sums_of
 from .rows import entries
 from .table import Rows, kernel, kernel_of
 
-#: Keys of rows that are undecided, and of roots, begin here.
+#: Keys of undecided rows are at least UNDECIDED, and keys of roots at least ROOT.
 UNDECIDED, ROOT = 1 << 40, 2 << 40
 
 
@@ -31,7 +31,7 @@ def _coupled(
 def count_coupled(
     executor: Executor, A: Rows, d: Array, theta: float, lengths: Array, total: Array
 ) -> None:
-    """Count entries that are large relative to both diagonal entries."""
+    """Count the entries that are large relative to both of their diagonal entries."""
     row, _, keep = _coupled(A.begin, A.end, A.indices, A.values, d, theta)
     count(row[keep], lengths, total)
 
@@ -46,7 +46,7 @@ def coupled(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Take entries that are large relative to both diagonal entries."""
+    """Copy the entries that are large relative to both of their diagonal entries."""
     _, e, keep = _coupled(A.begin, A.end, A.indices, A.values, d, theta)
     fill(A.indices[e[keep]], A.values[e[keep]], new_indices, new_values)
 
@@ -56,7 +56,7 @@ def _nodes(indptr: Array, indices: Array, values: Array, size: int, rows: int) -
     found: list[dict[int, Any]] = []
     for i in range(rows):
         squares: dict[int, Any] = {}
-        # blocks from left to right, and within a block row after row
+        # blocks from left to right, and row by row within a block
         for row in range(i * size, i * size + size):
             for e in range(indptr[row], indptr[row + 1]):
                 a, block = values[e], int(indices[e]) // size
@@ -94,7 +94,7 @@ def nodes(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Take the Frobenius norms of blocks, from left to right."""
+    """Compute the Frobenius norms of blocks, from left to right."""
     for i, squares in enumerate(_nodes(indptr, indices, values, size, lengths.size)):
         for place, block in enumerate(sorted(squares), start=int(target[i])):
             new_indices[place], new_values[place] = block, np.sqrt(squares[block])
@@ -104,7 +104,7 @@ def nodes(
 def spread(
     executor: Executor, begin: Array, end: Array, indices: Array, key: Array, next: Array
 ) -> None:
-    """Take the largest key of a row and its neighbours."""
+    """Set next = the largest key of a row and its neighbours."""
     row, e = entries(begin, end)
     next[:] = key
     np.maximum.at(next, row, key[indices[e]])
@@ -112,7 +112,7 @@ def spread(
 
 @kernel(operations.decide)
 def decide(executor: Executor, key: Array, spread: Array, next: Array, undecided: Array) -> None:
-    """Make a row a root if its key came back, and rule out rows near a root."""
+    """Make an undecided row a root if its own key is the largest, and rule out rows near a root."""
     open_ = (key >= UNDECIDED) & (key < ROOT)
     root = open_ & (spread == key)
     out = open_ & ~root & (spread >= ROOT)
@@ -122,7 +122,7 @@ def decide(executor: Executor, key: Array, spread: Array, next: Array, undecided
 
 @kernel_of(operations.join, Rows)
 def join(executor: Executor, A: Rows, label: Array, next: Array, total: Array) -> None:
-    """Take the label of the most strongly coupled neighbour that has one."""
+    """Give each unlabeled row the label of its most strongly coupled labeled neighbour."""
     next[:] = label
     for i in np.flatnonzero(label < 0):
         best = -1.0
@@ -149,7 +149,7 @@ def roots(executor: Executor, key: Array, lengths: Array, total: Array) -> None:
 
 @kernel(operations.label)
 def label(executor: Executor, lengths: Array, number: Array, label: Array) -> None:
-    """Take the numbers of marked rows."""
+    """Set label = the number of marked rows, and -1 elsewhere."""
     label[:] = np.where(lengths > 0, number[:-1], -1)
 
 
@@ -163,7 +163,7 @@ def unknowns(executor: Executor, label: Array, size: int, unknown: Array) -> Non
 def count_basis(
     executor: Executor, label: Array, columns: int, values: Array, lengths: Array, total: Array
 ) -> None:
-    """Count the entries of rows with a label."""
+    """Count the entries of rows with a label: one per column of the basis."""
     lengths[:] = np.where(label >= 0, columns, 0)
     total[0] = lengths.sum(dtype=np.int64)
 
@@ -178,7 +178,7 @@ def basis(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Put the rows of values side by side, at the columns of their labels."""
+    """Copy the rows of values to the columns of their labels."""
     rows = np.flatnonzero(label >= 0)
     within = np.arange(columns)
     found = (label[rows, None] * columns + within).ravel()

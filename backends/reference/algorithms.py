@@ -1,4 +1,4 @@
-"""The algorithm of this executor for every product: entry by entry."""
+"""The only algorithm of this executor, for every product: entry by entry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .table import kernel
 
 
 class ByEntries(Algorithm):
-    """The products of the entries of a row are added up, one entry after the other."""
+    """Add up the products of a row's entries, one entry after the other."""
 
     name: ClassVar[str] = "entries"
     converts: ClassVar[bool] = True
@@ -36,11 +36,11 @@ class ByEntries(Algorithm):
         self.function = function
 
     def reason(self, on: Any, A: Any, facts: Facts) -> str:
-        """Return that there is no other."""
+        """Return that there is no other algorithm."""
         return "the one algorithm of this executor"
 
     def prepare(self, on: Any, A: Any, facts: Facts) -> None:
-        """Return nothing: nothing is made beforehand."""
+        """Return None: there is nothing to prepare."""
 
     def run(self, on: Any, state: None, call: Any) -> None:
         """Compute the product."""
@@ -48,7 +48,7 @@ class ByEntries(Algorithm):
 
 
 def spmv(executor: Executor, call: SpmvCall) -> None:
-    """Add up value times element of x."""
+    """Add up value times element of x over the entries of each row."""
     csr_spmv(executor, *call)
 
 
@@ -63,7 +63,7 @@ algorithms.register("fusedmm", ByEntries(fusedmm))
 def csr_plan(
     executor: Executor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
-    """Choose by the rule, or by name."""
+    """Choose an algorithm, by rule or by name."""
     return make_plan(executor, A, product, columns, kernel, dtype)
 
 

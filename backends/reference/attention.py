@@ -1,4 +1,4 @@
-"""Attention with scores that are sums of two numbers, entry by entry."""
+"""Attention with additive scores (a target term plus a source term), entry by entry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .table import kernel
 
 
 def _by_heads(x: Array, heads: int) -> Array:
-    """Return a matrix (rows, heads columns) as (rows, heads, columns)."""
+    """Reshape a matrix (rows, heads * columns) to (rows, heads, columns)."""
     return x.reshape(x.shape[0], heads, x.shape[1] // max(heads, 1))
 
 
@@ -37,7 +37,7 @@ def csr_additive_attention(
     shares: Array | None,
     slope: float,
 ) -> None:
-    """Weigh the rows of D by the softmax of the leaky sums."""
+    """Weigh the rows of D by the softmax of the leaky ReLU of the sums."""
     row, m, h = majors(A.indptr), A.shape[0], target.shape[2]
     for b in range(E.shape[0]):
         z = target[b][row] + source[b][A.indices]
@@ -48,7 +48,7 @@ def csr_additive_attention(
         E[b] = row_sums(m, row, weights[:, :, None] * terms).reshape(E[b].shape)
         if positive is not None:
             kept = np.where(z > 0, weights, 0)
-            # np.where, not 0 times the term of an uncounted entry
+            # np.where, because 0 times the term of an excluded entry may be NaN
             of_kept = np.where((z > 0)[:, :, None], weights[:, :, None] * terms, 0)
             positive[b] = row_sums(m, row, of_kept).reshape(E[b].shape)
             shares[b] = row_sums(m, row, kept)  # type: ignore[index]
@@ -69,7 +69,7 @@ def csr_additive_attention_backward(
     of_D: Array,
     slope: float,
 ) -> None:
-    """Follow the chain rule back to the operands of columns."""
+    """Apply the chain rule to the operands of the columns."""
     row, h = majors(A.indptr), target.shape[2]
     for b in range(D.shape[0]):
         z = target[b][row] + source[b][A.indices]
@@ -94,7 +94,7 @@ def row_gradients(
     means: Array,
     of_target: Array,
 ) -> None:
-    """Sum up over the columns of each head."""
+    """Sum over the columns of each head."""
     shape = (*means.shape, columns)
     means[...] = (G * E).reshape(shape).sum(-1)
     of_positive = (G * positive).reshape(shape).sum(-1)

@@ -1,4 +1,4 @@
-"""The set-up of multigrid: entries are listed with their rows, sums are in their order."""
+"""The set-up of multigrid; entries are listed with their rows and summed in this order."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .table import RowPattern, Rows, kernel, kernel_of
 
 
 def size_of(values: Array) -> Array:
-    """Return |re a| + |im a|, which needs no root and no product."""
+    """Return |re a| + |im a|, which needs neither a root nor a product."""
     return np.abs(values.real) + np.abs(values.imag) if values.dtype.kind == "c" else np.abs(values)
 
 
 def sums_of(rows: int, row: Array, terms: Array) -> Array:
-    """Return the sum of the terms of each row, one after the other."""
+    """Return the sum of the terms of each row, added one after the other."""
     sums = np.zeros(rows, terms.dtype)
     np.add.at(sums, row, terms)
     return sums
 
 
 def largest_of(rows: int, row: Array, terms: Array) -> Array:
-    """Return the largest term of each row, 0 at least."""
+    """Return the largest term of each row, or 0 if it is negative."""
     found = np.zeros(rows, terms.dtype)
     np.maximum.at(found, row, terms)
     return found
@@ -55,20 +55,20 @@ def count(row: Array, lengths: Array, total: Array) -> None:
 
 
 def fill(columns: Array, values: Array, new_indices: Array, new_values: Array) -> None:
-    """Store the entries of a new matrix, which are listed by rows."""
+    """Store the entries of a new matrix, listed by rows."""
     new_indices[: columns.size], new_values[: columns.size] = columns, values
 
 
 @kernel(operations.absolute_sums)
 def absolute_sums(executor: Executor, begin: Array, end: Array, values: Array, y: Array) -> None:
-    """Add up sizes."""
+    """Add up the magnitudes of each row's values."""
     row, e = entries(begin, end)
     y[:] = sums_of(begin.size, row, size_of(values[e]))
 
 
 @kernel_of(operations.invert_sums, Rows)
 def invert_sums(executor: Executor, A: Rows, inverse: Array, bad: Array) -> None:
-    """Divide the sign of the diagonal by the sum of sizes."""
+    """Divide the sign of the diagonal by the row's sum of magnitudes."""
     row, e = entries(A.begin, A.end)
     sums = sums_of(A.begin.size, row, size_of(A.values[e]))
     d = diagonal_of(row, A.indices[e], A.values[e], A.begin.size)
@@ -85,7 +85,7 @@ def invert_sums(executor: Executor, A: Rows, inverse: Array, bad: Array) -> None
 def radius(
     executor: Executor, begin: Array, end: Array, indices: Array, values: Array, y: Array
 ) -> None:
-    """Divide the sum of sizes by the size of the diagonal."""
+    """Divide a row's sum of magnitudes by the magnitude of its diagonal entry."""
     row, e = entries(begin, end)
     sums = sums_of(begin.size, row, size_of(values[e]))
     d = size_of(diagonal_of(row, indices[e], values[e], begin.size))
@@ -94,7 +94,7 @@ def radius(
 
 @kernel_of(operations.balanced, Rows)
 def balanced(executor: Executor, A: Rows, least: float, most: float, balanced: Array) -> None:
-    """Count rows with entries that nearly add up to zero, most of them below the diagonal."""
+    """Count rows with nearly zero sum and mostly negative off-diagonal entries."""
     row, e = entries(A.begin, A.end)
     off, terms = row != A.indices[e], A.values[e].real
     d = sums_of(A.begin.size, row[~off], terms[~off])
@@ -118,7 +118,7 @@ def start(executor: Executor, first: int, x: Array) -> None:
 def power(
     executor: Executor, begin: Array, end: Array, indices: Array, values: Array, x: Array, y: Array
 ) -> None:
-    """Multiply by the matrix, and divide by the diagonal."""
+    """Multiply by the matrix, then divide by the diagonal."""
     row, e = entries(begin, end)
     products = sums_of(begin.size, row, values[e] * x[indices[e]])
     d = diagonal_of(row, indices[e], values[e], begin.size)
@@ -143,7 +143,7 @@ def _strong(begin: Array, end: Array, indices: Array, values: Array, theta: floa
 
 @kernel_of(operations.count_strong, Rows)
 def count_strong(executor: Executor, A: Rows, theta: float, lengths: Array, total: Array) -> None:
-    """Count entries of at least theta times the largest of the row."""
+    """Count the entries of at least theta times the row's largest entry."""
     row, _, keep = _strong(A.begin, A.end, A.indices, A.values, theta)
     count(row[keep], lengths, total)
 
@@ -152,7 +152,7 @@ def count_strong(executor: Executor, A: Rows, theta: float, lengths: Array, tota
 def strong(
     executor: Executor, A: Rows, theta: float, target: Array, new_indices: Array, new_values: Array
 ) -> None:
-    """Take entries of at least theta times the largest of the row."""
+    """Copy the entries of at least theta times the row's largest entry."""
     _, e, keep = _strong(A.begin, A.end, A.indices, A.values, theta)
     fill(A.indices[e[keep]], A.values[e[keep]], new_indices, new_values)
 
@@ -170,7 +170,7 @@ def rank(
     state: Array,
     undecided: Array,
 ) -> None:
-    """Order rows by how many depend on them, then by a hash."""
+    """Order rows by the number of rows that depend on them, then by a hash."""
     lengths = (end - begin).astype(np.int64)
     key[:] = (lengths << 32) + hashed(first + np.arange(begin.size))
     state[:] = np.where(lengths > 0, 0, -1)
@@ -181,7 +181,7 @@ def rank(
 def select(
     executor: Executor, A: RowPattern, B: RowPattern, key: Array, state: Array, next: Array
 ) -> None:
-    """Choose the rows that are larger than all their undecided neighbours."""
+    """Make rows coarse that have a larger key than all of their undecided neighbours."""
     rival = np.full(A.begin.size, -1, np.int64)
     for first, last, columns in ((A.begin, A.end, A.indices), (B.begin, B.end, B.indices)):
         row, e = entries(first, last)
@@ -193,7 +193,7 @@ def select(
 
 @kernel_of(operations.reject, RowPattern)
 def reject(executor: Executor, A: RowPattern, state: Array, next: Array, undecided: Array) -> None:
-    """Make rows fine that depend on a coarse one."""
+    """Make rows fine that depend on a coarse row."""
     row, e = entries(A.begin, A.end)
     beside = np.zeros(A.begin.size, bool)
     np.logical_or.at(beside, row, state[A.indices[e]] == 1)
@@ -217,7 +217,7 @@ def _nearest(begin: Array, end: Array, indices: Array, state: Array) -> Any:
     fine = (state[row] != 1) & (state[indices[e]] == 1)
     row, e = row[fine], e[fine]
     coarse = np.flatnonzero(state[: begin.size] == 1)
-    # position -1 marks the unit vector of a coarse row
+    # position -1 is the unit entry of a coarse row
     rows = np.concatenate([row, coarse])
     places = np.concatenate([e, np.full(coarse.size, -1)])
     order = np.argsort(rows, kind="stable")
@@ -243,7 +243,7 @@ def nearest(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Divide entries in coarse columns by their sum."""
+    """Divide the entries in coarse columns by their sum."""
     row, e = _nearest(A.begin, A.end, A.indices, state)
     unit = e < 0
     if unit.all():
@@ -258,7 +258,7 @@ def nearest(
 
 
 def _rounding_of_rows(values: Array) -> float:
-    """Return how much rounding of a sum leaves of a row that adds up to zero."""
+    """Return the relative rounding error of the sum of a row that adds up to zero."""
     return 1e-5 if values.real.dtype == np.float32 else 1e-8
 
 
@@ -273,7 +273,7 @@ def _weights(
     state: Array,
     near: Array,
 ) -> tuple[list[tuple[int, Any]], list[int]]:
-    """Return the new entries, row by row, and how many each row has."""
+    """Return the new entries, row by row, and the number of new entries per row."""
     found: list[tuple[int, Any]] = []
     lengths = []
     for i in range(begin.size):
@@ -324,7 +324,7 @@ def count_weights(
     lengths: Array,
     total: Array,
 ) -> None:
-    """Count strong columns that interpolate."""
+    """Count the strong columns that interpolate."""
     pattern = (A.begin, A.end, A.indices, A.values, B.begin, B.end, B.indices, state, near)
     lengths[:] = _weights(*pattern)[1]
     total[0] = lengths.sum(dtype=np.int64)
@@ -341,7 +341,7 @@ def weights(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Divide strong entries by all that is left in the row."""
+    """Divide strong entries by the sum of all other entries of the row."""
     pattern = (A.begin, A.end, A.indices, A.values, B.begin, B.end, B.indices, state, near)
     for place, (column, value) in enumerate(_weights(*pattern)[0]):
         new_indices[place], new_values[place] = column, value
@@ -357,7 +357,7 @@ def count_largest(
     lengths: Array,
     total: Array,
 ) -> None:
-    """Count the entries of each row up to a width."""
+    """Count the entries of each row, at most ``width``."""
     lengths[:] = np.minimum(end - begin, width)
     total[0] = lengths.sum(dtype=np.int64)
 
@@ -366,7 +366,7 @@ def count_largest(
 def largest(
     executor: Executor, A: Rows, width: int, target: Array, new_indices: Array, new_values: Array
 ) -> None:
-    """Keep the largest entries, and the sum."""
+    """Keep the largest entries of each row, and preserve its sum."""
     for i in range(A.begin.size):
         e = np.arange(A.begin[i], A.end[i])
         kept = e

@@ -37,12 +37,12 @@ class ReferenceExecutor(Executor):
 
     @property
     def name(self) -> str:
-        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        """The name from which :func:`wollemi.executor` makes an equal executor."""
         return "reference"
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Properties of the device: the version of NumPy, and the dtypes."""
+        """Properties of the device: the version of NumPy, and the supported dtypes."""
         return {"name": f"NumPy {np.__version__}", "dtypes": VALUE_DTYPES + INDEX_DTYPES}
 
     @property
@@ -51,7 +51,7 @@ class ReferenceExecutor(Executor):
         return np
 
     def energy_counter(self) -> EnergyCounter | None:
-        """Return the energy counter of the processor, or None if this process may not read it."""
+        """Return the processor's energy counter, or None if this process may not read it."""
         return package_counter()
 
     def allocate(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
@@ -59,11 +59,11 @@ class ReferenceExecutor(Executor):
         return np.empty(shape, dtype)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return ``array`` itself: the host is here."""
+        """Return ``array`` itself: the executor uses the host's memory."""
         return array
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return ``array`` itself: the host is here."""
+        """Return ``array`` itself: it is already on the host."""
         host: np.ndarray[Any, Any] = array
         return host
 
@@ -76,13 +76,13 @@ class ReferenceExecutor(Executor):
         target[...] = source
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is one of NumPy's."""
+        """Return whether ``array`` is a NumPy array."""
         return isinstance(array, np.ndarray)
 
     def _run_on_member(
         self, operation: Operation, arguments: tuple[Any, ...], kernel: Callable[..., Any]
     ) -> None:
-        """Run a kernel with sums over the group: each sum is made where it is added up."""
+        """Run a kernel with sums over a group: each sum is completed where it is computed."""
         assert self.links is not None
         with totals(partial(total_of_terms, self.links)):
             kernel(self, *arguments)
@@ -90,7 +90,8 @@ class ReferenceExecutor(Executor):
     def run(self, operation: Operation, *arguments: Any) -> Any:
         """Run the kernel of ``operation``.
 
-        NumPy's warnings are off: the status records a division by zero with its meaning.
+        NumPy's warnings are disabled, because the status records a division by zero and its
+        meaning.
         """
         with np.errstate(all="ignore"):
             return super().run(operation, *arguments)

@@ -1,4 +1,4 @@
-"""Properties of a matrix, computed before a system with it is solved."""
+"""Compute properties of a matrix before a system with it is solved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...core.operations import facts as operations
 from .matrix import majors
 from .table import kernel
 
-#: How many units of rounding an entry may differ from its mirror image.
+#: Tolerance, in units of rounding, for the difference between an entry and its mirror image.
 SLACK = 8
 
 
@@ -22,7 +22,7 @@ def diagonal(
     replaced: Array,
     positive: Array,
 ) -> None:
-    """Invert the invertible blocks."""
+    """Invert the invertible diagonal blocks."""
     with np.errstate(all="ignore"):
         inverted = d.dtype.type(1) / d
     usable = np.isfinite(d) & np.isfinite(inverted)
@@ -47,7 +47,7 @@ def symmetry(
     disorder: Array,
     mismatch: Array,
 ) -> None:
-    """Look for the mirror image of every entry that is not zero."""
+    """Compare every nonzero entry with its mirror image."""
     row, column = majors(indptr).astype(np.int64), indices.astype(np.int64)
     disorder[:] = np.count_nonzero((np.diff(row) == 0) & (np.diff(column) <= 0))
     if disorder.any():
@@ -71,7 +71,7 @@ def symmetry(
 def mirrored(
     executor: Executor, begin: Array, end: Array, indices: Array, values: Array, mismatch: Array
 ) -> None:
-    """Look for the mirror images as for all entries of the matrix."""
+    """Compare entries with their mirror images, as :func:`symmetry` does."""
     indptr = np.append(begin, end[-1:])
     disorder = np.zeros(1, np.int64)
     symmetry(executor, values[:, None], indices, indptr, begin.size, disorder, mismatch)
@@ -79,5 +79,5 @@ def mirrored(
 
 @kernel(operations.bounds)
 def bounds(executor: Executor, indices: Array, low: Array, high: Array) -> None:
-    """Use NumPy's minimum and maximum."""
+    """Compute the smallest and the largest index."""
     low[0], high[0] = (indices.min(), indices.max()) if indices.size else (0, -1)

@@ -1,8 +1,8 @@
-"""The steps of the restarted generalized minimal residual method, column by column.
+"""The steps of the restarted generalized minimal residual method (GMRES), column by column.
 
 Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear
-systems", SIAM J. Sci. Stat. Comput. 7 (1986), with classical Gram-Schmidt, repeated where it lost
-digits, and the rotations of section 3.2.
+systems", SIAM J. Sci. Stat. Comput. 7 (1986), with classical Gram-Schmidt, which is repeated if it
+lost digits, and the rotations of section 3.2.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .table import kernel
 def keep(basis: Array, i: int, on: Array, v: Array) -> None:
     """Store columns of ``v`` as the ``i``-th vector; ``v`` becomes the stored values.
 
-    Kernels round numbers of 64 bits to 32 before they round to 16.
+    Like the kernels, round 64-bit numbers to 32 bits before rounding to 16 bits.
     """
     if basis.dtype == v.dtype:
         basis[i][:, on] = v[:, on]
@@ -35,7 +35,7 @@ def keep(basis: Array, i: int, on: Array, v: Array) -> None:
 
 
 def stored(basis: Array, i: int, dtype: np.dtype[Any]) -> Array:
-    """Return the ``i``-th vector of a basis in the dtype that is computed in."""
+    """Return the ``i``-th vector of a basis in the dtype of computation."""
     if basis.dtype == dtype:
         return basis[i]
     return basis[i].astype(dtype) / dtype.type(operations.unit_of(basis.dtype.name))
@@ -135,7 +135,7 @@ def resubtract(
 
 
 def lost_digits(status: Status, before: Array, after: Array) -> Array:
-    """Return the numbers of the columns that run and must be made orthogonal a second time."""
+    """Return the running columns that need a second orthogonalization."""
     return np.flatnonzero(
         operations.LOSES_DIGITS({"status": status, "before": before, "after": after})
     )
@@ -152,7 +152,7 @@ def rotation(a: complex, b: float) -> tuple[float, complex]:
 
 
 def rotated(pair: Array, cosine: float, sine: complex) -> tuple[complex, complex]:
-    """Return a pair of numbers after a rotation."""
+    """Apply a rotation to a pair of numbers."""
     above, below = pair
     return cosine * above + sine * below, cosine * below - np.conj(sine) * above
 
@@ -171,7 +171,7 @@ def rotate(
     step: Array,
     status: Status,
 ) -> None:
-    """Apply the earlier rotations to (h, after), make the j-th, and apply it to g."""
+    """Apply the earlier rotations to (h, after), compute the j-th one, and apply it to g."""
     on = running(status)
     j = step[0]
     after[on[after[on] <= np.finfo(after.dtype).eps * before[on]]] = 0
@@ -224,10 +224,10 @@ def augment(
 
 
 def triangle(R: Array, g: Array, rows: int) -> tuple[Array, float, float]:
-    """Return the solution of the leading ``rows`` of ``R y = g``, and its expected residual.
+    """Return the solution of the leading ``rows`` rows of ``R y = g``, and its expected residual.
 
-    That is the norm of the residual of ``g``, and of the rounding in ``R y``. An unknown without a
-    pivot is 0, and its row is left.
+    The expected residual is the norm of the residual of ``g`` and of the rounding in ``R y``. An
+    unknown without a pivot is set to 0, and its row is ignored.
     """
     y = np.zeros(rows, g.dtype)
     left, sizes = (np.abs(g[rows:]) ** 2).sum(), 0.0
@@ -243,13 +243,13 @@ def triangle(R: Array, g: Array, rows: int) -> tuple[Array, float, float]:
 
 @kernel(operations.solve)
 def solve(executor: Executor, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
-    """Set y = the solution of the upper triangle of count rows, or of fewer that leave less.
+    """Set y = the solution of the leading count rows, or of fewer with a smaller residual.
 
     For singular and inconsistent systems the triangle becomes singular as well (Brown and Walker,
-    GMRES on (nearly) singular systems, SIAM J. Matrix Anal. Appl. 18, 1997). The unknowns grow,
-    and so does the rounding of ``A`` times them: random singular systems of 3 to 60 unknowns ended
-    with up to 276 times the residual of least squares, and with this with up to 8 times, half of
-    them with 1.00.
+    GMRES on (nearly) singular systems, SIAM J. Matrix Anal. Appl. 18, 1997). The unknowns grow, and
+    so does the rounding of ``A`` times them. Random singular systems of 3 to 60 unknowns ended with
+    up to 276 times the least-squares residual; with this choice they end with up to 8 times, half
+    of them with 1.00.
     """
     y[...] = 0
     for c, most in enumerate(count):

@@ -1,4 +1,4 @@
-"""Incomplete factors on a known pattern: entries are listed with their rows, and NumPy does it."""
+"""Incomplete factors on a known pattern; entries are listed with their rows for NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def locate(
     lower: Array,
     upper: Array,
 ) -> None:
-    """Count the entries on either side of the diagonal."""
+    """Count the entries on each side of the diagonal."""
     row, e = entries(A.begin, A.end)
     column = A.indices[e]
     below[:] = np.bincount(row[column < row], minlength=A.begin.size)
@@ -40,7 +40,7 @@ def part(
     target: Array,
     new_indices: Array,
 ) -> None:
-    """Copy a run of entries of each row."""
+    """Copy a contiguous run of entries of each row."""
     _, e = entries(first, first + length)
     _, to = entries(target[:-1], target[:-1] + length)
     new_indices[to] = indices[e]
@@ -57,7 +57,7 @@ def scale(
     v: Array,
     outside: Array,
 ) -> None:
-    """Look for the entries of the matrix in the pattern."""
+    """Scale the entries of A that lie in the pattern, add the shift, and count the others."""
     (of_a, f), (row, e) = entries(A.begin, A.end), entries(B.begin, B.end)
     i, j = row, B.indices[e].astype(np.int64)
     width = 1 + max(int(j.max(initial=-1)), int(A.indices.max(initial=-1)))
@@ -78,7 +78,7 @@ def scale(
 def guess(
     executor: Executor, rows: Array, indices: Array, diagonal: Array, a: Array, v: Array
 ) -> None:
-    """Divide entries below the diagonal by the diagonal entry of their column."""
+    """Divide entries below the diagonal by their column's diagonal entry."""
     below = rows > indices
     v[:] = a
     v[below] = a[below] / a[diagonal[indices[below]]]
@@ -96,7 +96,7 @@ def unfit(
     of_real: int,
     count: Array,
 ) -> None:
-    """Count entries outside of two bounds."""
+    """Count too small pivots and too large entries."""
     pivots = v[diagonal]
     above = (pivots.real if of_real else np.abs(pivots)) > smallest
     bounded = np.abs(v[entries(begin, end)[1]]) < largest
@@ -114,7 +114,7 @@ def upper(
     upper: Array,
     inverse: Array,
 ) -> None:
-    """Divide entries above the diagonal by the pivot of their row."""
+    """Divide entries above the diagonal by their row's pivot."""
     row, e = entries(diagonal + 1, end)
     _, to = entries(target[:-1], target[1:])
     factor = 1 / v[diagonal]
@@ -126,14 +126,14 @@ def upper(
 def lower(
     executor: Executor, begin: Array, diagonal: Array, v: Array, target: Array, lower: Array
 ) -> None:
-    """Take the entries below the diagonal."""
+    """Copy the entries below the diagonal."""
     _, to = entries(target[:-1], target[1:])
     lower[to] = -v[entries(begin, diagonal)[1]]
 
 
 @kernel(operations.adjoint)
 def adjoint(executor: Executor, places: Array, upper: Array, lower: Array) -> None:
-    """Take conjugates in another order."""
+    """Copy the conjugates in transposed order."""
     lower[:] = upper[places].conj()
 
 
@@ -154,7 +154,7 @@ def join(
     first: Array,
     lost: Array,
 ) -> None:
-    """Divide the triangles by pivots and scaling."""
+    """Divide the triangles by the pivots and the scaling."""
     row, e = entries(lower.begin, lower.end)
     _, f = entries(upper.begin, upper.end)
     first[:] = inverse * left
@@ -178,7 +178,7 @@ def rescale(
     between: Array,
     lost: Array,
 ) -> None:
-    """Move the scaling from both sides in between the triangles."""
+    """Move the scaling from both sides to between the triangles."""
     row, e = entries(lower.begin, lower.end)
     i, f = entries(upper.begin, upper.end)
     between[:] = left * inverse * right

@@ -1,4 +1,4 @@
-"""Takahashi's equations: the inverse of ``L U`` at the positions of a matrix."""
+"""Takahashi's equations: compute the inverse of ``L U`` at the positions of a matrix."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .table import kernel
 
 
 class FilledPattern(NamedTuple):
-    """The strictly lower triangle of a symmetric pattern with its fill, by columns.
+    """The strictly lower triangle of a symmetric pattern with fill-in, by columns.
 
     Attributes
     ----------
     indptr : array of int64, shape (n + 1,)
-        Where the entries of each column begin.
+        Positions of the first entry of each column.
     indices : array of int64
-        Their rows, in rising order.
+        The rows of the entries, in rising order.
     keys : array of int64
         ``column n + row`` of each entry, in rising order.
     """
@@ -29,7 +29,7 @@ class FilledPattern(NamedTuple):
     keys: Array
 
     def find(self, rows: Array, columns: Array) -> tuple[Array, Array]:
-        """Return the entries at positions below the diagonal, and which positions are filled."""
+        """Return the entries at positions below the diagonal, and which positions they fill."""
         n = self.indptr.size - 1
         wanted = columns.astype(np.int64) * n + rows
         found = np.searchsorted(self.keys, wanted)
@@ -38,10 +38,10 @@ class FilledPattern(NamedTuple):
 
 
 def filled_pattern(n: int, rows: Array, columns: Array) -> FilledPattern:
-    """Return the pattern with fill of entries at ``(rows, columns)`` and at mirrored positions.
+    """Return the symmetric pattern, with fill-in, of entries at ``(rows, columns)``.
 
-    A column has its own entries and the entries of the columns that it is the first entry of: its
-    children in the elimination tree (Liu 1990, section 2).
+    A column has its own entries and the entries of its children in the elimination tree: the
+    columns with their first entry in this row (Liu 1990, section 2).
     """
     low = np.minimum(rows, columns).astype(np.int64)
     high = np.maximum(rows, columns).astype(np.int64)
@@ -79,16 +79,16 @@ def selected(
     inverse: Array,
     outside: Array,
 ) -> None:
-    """Compute the inverse ``Z`` at the positions of the factors, from the last column to the first.
+    """Compute the inverse ``Z`` at the factors' positions, from the last column to the first.
 
-    With ``S`` the rows of column ``i`` below the diagonal in ``L D U``, ``U`` with ones on its
+    Let ``S`` be the rows below the diagonal of column ``i`` in ``L D U``, where ``U`` has a unit
     diagonal::
 
         Z_Si = -Z_SS L_Si
         Z_iS = -U_iS Z_SS
         Z_ii = 1 / D_i - U_iS Z_Si
 
-    The pattern has the positions of ``Z_SS``, because it has all fill.
+    The pattern contains the positions of ``Z_SS``, because it includes all fill-in.
     """
     n = lower_begin.size - 1
     fill = filled_pattern(n, rows, columns)
@@ -112,7 +112,7 @@ def selected(
 
 
 def _overwrite(fill: FilledPattern, lower: Array, upper: Array, diagonal: Array) -> None:
-    """Overwrite ``L``, ``U`` and ``1 / D`` by the entries of the inverse at their positions."""
+    """Overwrite ``L``, ``U`` and ``1 / D`` with the inverse's entries at their positions."""
     n = diagonal.size
     for i in range(n - 1, -1, -1):
         begin, end = fill.indptr[i], fill.indptr[i + 1]

@@ -1,4 +1,4 @@
-"""Approximate inverses on a pattern, a row at a time."""
+"""Incomplete sparse approximate inverses on a pattern, one row at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .table import kernel
 def _block(
     indptr: Array, indices: Array, data: Array, S: Array, dtype: np.dtype[np.generic]
 ) -> Array:
-    """Return the rows and columns ``S`` of a matrix as a dense one."""
+    """Return the rows and columns ``S`` of a matrix as a dense matrix."""
     made = np.zeros((S.size, S.size), dtype)
     for at, row in enumerate(S):
         entries = slice(indptr[row], indptr[row + 1])
@@ -33,7 +33,7 @@ def triangle(
     upper: int,
     w: Array,
 ) -> None:
-    """Solve with the rows and columns of each pattern."""
+    """For each row, solve the system restricted to the row's pattern."""
     for i in rows:
         own = slice(pointers[i], pointers[i + 1])
         S = columns[own]
@@ -56,7 +56,7 @@ def general(
     w: Array,
     singular: Array,
 ) -> None:
-    """Solve with the rows and columns of each pattern, or take the row of Jacobi."""
+    """For each row, solve the restricted system; fall back to Jacobi's row if it is singular."""
     singular[0] = 0
     for i in rows:
         own = slice(pointers[i], pointers[i + 1])
@@ -82,6 +82,6 @@ def _solution(system: Array, unit: Array) -> Array | None:
             return None
         try:
             found = np.linalg.solve(system, unit)
-        except np.linalg.LinAlgError:  # a pivot that overflows or underflows
+        except np.linalg.LinAlgError:  # a pivot overflows or underflows
             return None
     return found if np.all(np.isfinite(found)) else None

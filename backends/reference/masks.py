@@ -1,4 +1,4 @@
-"""Patterns of one interval of columns in each row: products of their entries, one by one."""
+"""Products for patterns with one interval of columns per row, entry by entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import kernel
 if TYPE_CHECKING:
     from ...core.formats.mask import Mask
 
-#: The values of ``kernel=``.
+#: Accepted values of ``kernel=``.
 KERNELS = ("auto", "entries")
 
 
@@ -42,21 +42,21 @@ def sums(
 
 
 def mask_fusedmm(executor: Executor, call: FusedmmCall[Mask]) -> None:
-    """Let f of the sampled products weigh the rows of D."""
+    """Weigh the rows of D by f of the sampled products."""
     _check(call.kernel)
     listed: FusedmmCall = call
     fusedmm(executor, listed._replace(A=call.A.tocsr()))
 
 
 def mask_fusedmm_backward(executor: Executor, call: GradientCall[Mask]) -> None:
-    """Follow the chain rule back, as for other patterns."""
+    """Apply the chain rule, as for other patterns."""
     _check(call.kernel)
     listed: GradientCall = call
     fusedmm_backward(executor, listed._replace(A=call.A.tocsr()))
 
 
 def mask_fusedmm_traced(executor: Executor, call: TracedCall[Mask]) -> None:
-    """Let a function of the user's own weigh the rows of D."""
+    """Weigh the rows of D by a user-defined function."""
     _check(call.kernel)
     listed: TracedCall = call
     fusedmm_traced(executor, listed._replace(A=call.A.tocsr()))

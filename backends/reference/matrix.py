@@ -1,6 +1,6 @@
 """Matrix times block of vectors.
 
-Every format says where its entries are, and one function adds them up.
+Each format lists the rows and columns of its entries, and one function adds up the products.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .vector import store
 
 
 def majors(indptr: Array) -> Array:
-    """Return the row of each entry of compressed rows (the column, of compressed columns)."""
+    """Return the row of each entry of compressed rows, or the column for compressed columns."""
     return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
 
 
@@ -111,7 +111,7 @@ def hybrid_spmv(
 def dense_spmv(
     executor: Executor, A: Any, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Use the product that NumPy has; long rows of single precision are added up in double."""
+    """Use NumPy's product; sum long rows of single precision in double precision."""
     if A.shape[1] > LONG:
         product = in_double_if_long(executor, A.data) @ x
         store(y, rounded_to(executor, product, np.result_type(A.dtype, x.dtype)), alpha, beta)

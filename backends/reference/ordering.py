@@ -1,4 +1,4 @@
-"""Orders of rows and columns."""
+"""Orderings and colorings of rows and columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def matching(
     u: Array,
     v: Array,
 ) -> None:
-    """Give every row a column by a shortest augmenting path."""
+    """Match every row with a column through shortest augmenting paths."""
     n, cost = column.size, cost.real
     rows = [slice(indptr[i], indptr[i + 1]) for i in range(n)]
     row_of = np.full(n, -1, column.dtype)
@@ -53,7 +53,7 @@ def _augment(
     u: Array,
     v: Array,
 ) -> None:
-    """Follow the shortest path from a row to a free column."""
+    """Follow the shortest augmenting path from a row to a free column."""
     distance: dict[int, float] = {}
     origin: dict[int, int] = {}
     done: set[int] = set()
@@ -90,7 +90,7 @@ def _augment(
 
 @kernel(ordering.colors)
 def colors(executor: Executor, indptr: Array, indices: Array, color: Array) -> None:
-    """Give every row the first color that its neighbours before it do not have."""
+    """Give every row the first color that no earlier neighbour has."""
     for i in range(color.size):
         row = indices[indptr[i] : indptr[i + 1]]
         taken = set(color[row[row < i]].tolist())
@@ -107,7 +107,7 @@ def fill(
     entries: Array,
     operations: Array,
 ) -> None:
-    """Follow the ways from the columns of each row to the row in the elimination tree."""
+    """Count fill-in: walk from each row's columns up the elimination tree to the row."""
     n = order.size
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
@@ -131,7 +131,7 @@ def fill(
 
 @kernel(ordering.search)
 def search(executor: Executor, indptr: Array, indices: Array, start: int, level: Array) -> None:
-    """Go from the rows of a level to their neighbours that were not reached before."""
+    """Compute breadth-first search levels from ``start``."""
     if not 0 <= start < level.size or level[start] != -1:
         return
     reached = np.array([start])
@@ -149,7 +149,7 @@ def search(executor: Executor, indptr: Array, indices: Array, start: int, level:
 def substitution(
     executor: Executor, indptr: Array, indices: Array, row: Array, column: Array, found: Array
 ) -> None:
-    """Place the rows with one entry left, in the order in which they come to it."""
+    """Order the rows with one remaining entry, as they become available."""
     n = row.size
     lines = np.repeat(np.arange(n), np.diff(indptr))
     order = np.argsort(indices, kind="stable")
@@ -160,7 +160,7 @@ def substitution(
     ready = np.flatnonzero(left == 1).tolist()
     count = 0
     for i in ready:
-        if left[i] != 1:  # its last column went to another row
+        if left[i] != 1:  # another row has used its last column
             continue
         j = total[i]
         row[count], column[count] = i, j

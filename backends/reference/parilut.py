@@ -1,4 +1,4 @@
-"""Incomplete factors with a pattern found by sweeps: terms are listed, and NumPy adds them up."""
+"""Incomplete factors with a pattern found by sweeps; NumPy sums listed terms."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .coarsen import hashed
 from .rows import entries
 from .table import Rows, kernel, kernel_of
 
-#: The key of NaN, by the bytes of a real number.
+#: The key of NaN, by the number of bytes of a real number.
 NAN = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 
 def sizes(values: Array) -> Array:
-    """Return moduli, every operation rounded: NumPy's own differ in the last bit by platform."""
+    """Return moduli with every operation rounded: NumPy's last bit depends on the platform."""
     if not is_complex(values.dtype):
         return np.abs(values)
     x, y = np.abs(values.real), np.abs(values.imag)
@@ -31,7 +31,7 @@ def sizes(values: Array) -> Array:
 
 
 def keys(values: Array) -> Array:
-    """Return whole numbers in the order of sizes."""
+    """Return integers in the order of the moduli."""
     size = sizes(values)
     width = real_dtype(values.dtype).itemsize
     bits = np.ascontiguousarray(size).view(f"i{width}").astype(np.int64)
@@ -39,12 +39,12 @@ def keys(values: Array) -> Array:
 
 
 def hashed_places(row: Array, column: Array) -> Array:
-    """Return a number of 32 bits for each position."""
+    """Return a 32-bit hash of each position."""
     return hashed(hashed(row) + column.astype(np.int64))
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return products with parts that are rounded before they are added."""
+    """Return products; for complex numbers, round the partial products before adding them."""
     if not is_complex(a.dtype):
         return a * b
     made = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
@@ -54,14 +54,14 @@ def product(a: Array, b: Array) -> Array:
 
 
 def _below(begin: Array, end: Array, indices: Array) -> tuple[Array, Array, Array]:
-    """Return rows and columns of the entries below the diagonal, and where they are."""
+    """Return rows, columns and positions of the entries below the diagonal."""
     row, e = entries(begin, end)
     below = indices[e] < row
     return row[below], indices[e][below].astype(np.int64), e[below]
 
 
 def _candidates(patterns: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, list[Array]]:
-    """Return rows, columns, and for each pattern where the entry is, -1 where it has none."""
+    """Return rows and columns of the union, and each pattern's positions of them (-1 if absent)."""
     found = [_below(*pattern) for pattern in patterns]
     width = 1 + max((int(column.max(initial=-1)) for _, column, _ in found), default=0)
     numbers = [row * max(width, 1) + column for row, column, _ in found]
@@ -75,7 +75,7 @@ def _candidates(patterns: list[tuple[Array, Array, Array]]) -> tuple[Array, Arra
 
 
 def _diagonal(row: Array, column: Array, values: Array, rows: int) -> Array:
-    """Return the entries of the diagonal, 0 where there is none."""
+    """Return the diagonal entries, 0 where absent."""
     d = np.zeros(rows, values.dtype)
     own = row == column
     d[row[own]] = values[own]
@@ -84,7 +84,7 @@ def _diagonal(row: Array, column: Array, values: Array, rows: int) -> Array:
 
 @kernel_of(operations.scaling, Rows)
 def scaling(executor: Executor, A: Rows, scale: Array, phase: Array, bad: Array) -> None:
-    """Divide by the roots of the sizes on the diagonal."""
+    """Compute the inverse roots of the diagonal's magnitudes, and the phases of the diagonal."""
     row, e = entries(A.begin, A.end)
     d = _diagonal(row, A.indices[e], A.values[e], A.begin.size)
     size = sizes(d)
@@ -96,7 +96,7 @@ def scaling(executor: Executor, A: Rows, scale: Array, phase: Array, bad: Array)
 
 
 def _over(a: Array, b: Array) -> Array:
-    """Return quotients of numbers and real ones, part by part."""
+    """Divide numbers by real numbers, part by part."""
     if not is_complex(a.dtype):
         return a / b
     made = np.empty_like(a)
@@ -106,7 +106,7 @@ def _over(a: Array, b: Array) -> Array:
 
 @kernel_of(operations.measure, Rows)
 def measure(executor: Executor, A: Rows, drop: float, d: Array, least: Array) -> None:
-    """Add up the squares of each row in its order."""
+    """Compute each row's drop tolerance, and extract the diagonal."""
     row, e = entries(A.begin, A.end)
     d[:] = _diagonal(row, A.indices[e], A.values[e], A.begin.size)
     size, squares = sizes(A.values[e]), np.zeros_like(least)
@@ -118,7 +118,7 @@ def measure(executor: Executor, A: Rows, drop: float, d: Array, least: Array) ->
 def shifted(
     executor: Executor, d: Array, phase: Array, shift: float, a: Array, inverse: Array
 ) -> None:
-    """Add a multiple of the phases."""
+    """Add a multiple of the phases to the diagonal, and invert it."""
     a[:] = d + product(np.full(d.size, shift, d.dtype), phase)
     with np.errstate(all="ignore"):
         inverse[:] = 1 / a
@@ -134,7 +134,7 @@ def scale_columns(
     conjugated: int,
     result: Array,
 ) -> None:
-    """Multiply each entry by the number of its column."""
+    """Multiply each entry by its column's number."""
     made = values.dtype.type(sign) * product(values, d[indices])
     result[:] = made.conj() if conjugated else made
 
@@ -151,14 +151,14 @@ def unfit(
 
 @kernel(operations.moved)
 def moved(executor: Executor, values: Array, before: Array, limit: float, count: Array) -> None:
-    """Count values that moved by more than the limit."""
+    """Count the values that changed by more than the limit."""
     with np.errstate(all="ignore"):
         count[0] = np.count_nonzero(~(sizes(values - before) <= limit))
 
 
 @kernel(operations.count_candidates)
 def count_candidates(executor: Executor, *given: Array) -> None:
-    """Count the columns below the diagonal that rows of one of three matrices have."""
+    """Count the columns below the diagonal that any of the three matrices has in each row."""
     *patterns, lengths, total = given
     row, _, _ = _candidates([tuple(patterns[at : at + 3]) for at in (0, 3, 6)])
     lengths[:] = np.bincount(row, minlength=lengths.size)
@@ -167,7 +167,7 @@ def count_candidates(executor: Executor, *given: Array) -> None:
 
 @kernel(operations.candidates)
 def candidates(executor: Executor, *given: Array) -> None:
-    """Take the value of the first matrix, or that of the second less that of the third."""
+    """Set each candidate to the first matrix's value, or to the second's minus the third's."""
     *matrices, target, new_indices, new_values = given
     parts: list[Any] = [tuple(matrices[at : at + 4]) for at in (0, 4, 8)]
     row, column, places = _candidates([part[:3] for part in parts])
@@ -191,7 +191,7 @@ def _less_products(
     inverse: Array,
     conjugated: int,
 ) -> Array:
-    """Subtract the products of the entries that two rows share, by columns, from each value."""
+    """Subtract the products of entries of two rows with equal columns from each value."""
     begin, end, indices, x = rows
     of_x, e = entries(begin, end)
     of_y, f = entries(*others[:2])
@@ -224,7 +224,7 @@ def sweep(
     conjugated: int,
     next: Array,
 ) -> None:
-    """Let the entries before each one meet the row of its column."""
+    """Subtract the product of a row and a column, up to the entry, from each entry of A."""
     j = indices.astype(np.int64)
     width = max(inverse.size, 1)
     of_a, e = entries(a_indptr[:-1], a_indptr[1:])
@@ -251,7 +251,7 @@ def pivots(
     d: Array,
     next: Array,
 ) -> None:
-    """Let each row meet the other one."""
+    """Subtract the product of a row of each matrix from each diagonal entry, and invert it."""
     rows, others = (
         (A.begin, A.end, A.indices, A.values),
         (B.begin, B.end, B.indices, B.values),
@@ -276,7 +276,7 @@ def narrow(
     reached: Array,
     above: Array,
 ) -> None:
-    """Find the largest of eight bounds that enough keys reach."""
+    """Find the largest of eight bounds that at least ``rank`` keys reach."""
     key = keys(values)
     if tie[0] >= 0:
         key = np.where(key == tie[0], hashed_places(rows, indices), -1)
@@ -300,7 +300,7 @@ def _large(
     low: Array,
     tie: Array,
 ) -> tuple[Array, Array]:
-    """Return the rows of the entries that stay, and where these are."""
+    """Return the rows of the kept entries, and their positions."""
     row, e = entries(begin, end)
     value, column = values[e], indices[e]
     key = keys(value)
@@ -311,7 +311,7 @@ def _large(
 
 @kernel(operations.count_large)
 def count_large(executor: Executor, *given: Any) -> None:
-    """Count the entries of each row that stay."""
+    """Count the kept entries of each row."""
     *matrix, lengths, total = given
     lengths[:] = np.bincount(_large(*matrix)[0], minlength=lengths.size)
     total[0] = lengths.sum(dtype=np.int64)
@@ -319,7 +319,7 @@ def count_large(executor: Executor, *given: Any) -> None:
 
 @kernel(operations.large)
 def large(executor: Executor, *given: Any) -> None:
-    """Copy the entries that stay."""
+    """Copy the kept entries."""
     *matrix, target, new_indices, new_values = given
     row, e = _large(*matrix)
     first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=target.size - 1))])

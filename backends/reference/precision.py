@@ -1,4 +1,4 @@
-"""Blocks of vectors on their way to a lower precision and back."""
+"""Convert blocks of vectors to a lower precision and back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .vector import store
 
 
 def usable(scale: Array) -> Array:
-    """Return the scales, 1 where they cannot be divisors."""
+    """Return the scales, with 1 in place of values that cannot be divisors."""
     return np.where((scale > 0) & np.isfinite(scale), scale, scale.dtype.type(1))
 
 
 @kernel(operations.lower)
 def lower(executor: Executor, x: Array, scale: Array, y: Array) -> None:
-    """Divide and round."""
+    """Divide by the scale and round."""
     y[...] = x / usable(scale)
 
 
@@ -25,5 +25,5 @@ def lower(executor: Executor, x: Array, scale: Array, y: Array) -> None:
 def raised(
     executor: Executor, x: Array, scale: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Widen and multiply."""
+    """Widen and multiply by the scale."""
     store(y, x.astype(y.dtype) * usable(scale), alpha, beta)

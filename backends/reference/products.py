@@ -1,7 +1,7 @@
-"""Sparse times dense, sampled dense times dense, and both in one.
+"""Sparse times dense (spmm), sampled dense times dense (sddmm), and both fused (fusedmm).
 
-Everything is written entry by entry: first the product of each entry, then the sums. Sums of 16-bit
-values are held in float32, as every backend holds them.
+Each function first computes the products of all entries, then the sums. Sums of 16-bit values are
+accumulated in float32, as in every backend.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sums import by_place
 
 
 def wide(array: Array) -> Array:
-    """Return ``array`` in the dtype that it is computed in."""
+    """Return ``array`` in its dtype of computation."""
     return array.astype(np.float32) if array.dtype.name in ML_DTYPES else array
 
 
@@ -31,7 +31,7 @@ def store(y: Array, v: Array, alpha: complex, beta: complex) -> None:
 
 
 def row_sums(rows: int, row: Array, entries: Array) -> Array:
-    """Return the sums over the entries of each row; ``entries`` has one line for each of them."""
+    """Return the sums over the entries of each row; ``entries`` has one line per entry."""
     sums = np.zeros((rows, *entries.shape[1:]), entries.dtype)
     if entries.size:
         first, of_row = by_place(entries, row)
@@ -56,7 +56,7 @@ def spmm(executor: Executor, call: SpmmCall) -> None:
 
 
 def sddmm(executor: Executor, call: SddmmCall) -> None:
-    """Take the dot products where there are entries."""
+    """Compute the dot products at the positions of the entries."""
     A, values = call.A, call.values
     row = majors(A.indptr)
     for b in range(call.C.shape[0]):
@@ -82,8 +82,8 @@ def weights(edge: str, rows: int, row: Array, s: Array) -> Array:
 def powers_of_scores(rows: int, row: Array, s: Array) -> tuple[Array, Array, Array]:
     """Return exp(s - base), its sum over the entries of each row, and the base of each row.
 
-    Scores may have further axes. The base is the largest score, and 0 where no score is above minus
-    infinity: relative to minus infinity, others of it would be NaN.
+    Scores may have further axes. The base is the row's largest score. It is 0 if all scores are
+    minus infinity, because minus infinity as the base would give NaN.
     """
     largest = np.full((rows, *s.shape[1:]), -np.inf, s.dtype)
     np.maximum.at(largest, row, s)
@@ -95,7 +95,7 @@ def powers_of_scores(rows: int, row: Array, s: Array) -> tuple[Array, Array, Arr
 def logs_of_totals(totals: Array, base: Array) -> Array:
     """Return the logarithms of sums of powers; plus infinity where the sum is 0.
 
-    With plus infinity ``exp(s - log_total)`` is 0 for the scores of such a row, as its weights are
+    With plus infinity, ``exp(s - log_total)`` is 0 for the scores of such a row, as are its weights
     (``FlashAttention-2`` of Dao 2023 stores the same).
     """
     with np.errstate(divide="ignore"):
@@ -103,7 +103,7 @@ def logs_of_totals(totals: Array, base: Array) -> Array:
 
 
 def fusedmm(executor: Executor, call: FusedmmCall) -> None:
-    """Let f of the sampled products weigh the rows of D."""
+    """Weigh the rows of D by f of the sampled products."""
     A, values, log_totals = call.A, call.values, call.log_totals
     row = majors(A.indptr)
     for b in range(call.C.shape[0]):
@@ -121,7 +121,7 @@ def block_of(inputs: Array | None, b: int) -> Array | None:
 
 
 def fusedmm_traced(executor: Executor, call: TracedCall) -> None:
-    """Let a function of the user's own of the sampled products weigh the rows of D."""
+    """Weigh the rows of D by a user-defined function of the sampled products."""
     A, values, log_totals = call.A, call.values, call.log_totals
     row, program = majors(A.indptr), program_of(call.function)
     for b in range(call.C.shape[0]):
@@ -145,7 +145,7 @@ def edge_function(
     F: Array,
     function: str,
 ) -> None:
-    """Run a program for the score of each entry."""
+    """Run a user-defined program on the score of each entry."""
     row, program = majors(A.indptr), program_of(function)
     for b in range(S.shape[0]):
         inputs = (block_of(given, b) for given in (of_rows, of_columns, of_entries))
@@ -154,14 +154,14 @@ def edge_function(
 
 
 def derivative(edge: str, rows: int, row: Array, f: Array, t: Array) -> Array:
-    """Return the derivative of an edge function, which gave ``f``, in the direction ``t``."""
+    """Return the derivative of an edge function with value ``f``, in the direction ``t``."""
     if edge == "softmax":
         return f * (t - row_sums(rows, row, f * t)[row])
     return f * (1 - f) * t if edge == "sigmoid" else t
 
 
 def fusedmm_backward(executor: Executor, call: GradientCall) -> None:
-    """Follow the chain rule from the last product back to the first one."""
+    """Apply the chain rule, from the last product back to the first one."""
     A, values, log_totals = call.A, call.values, call.log_totals
     (m, n), row, column = A.shape, majors(A.indptr), A.indices
     by_column = np.argsort(column, kind="stable")
@@ -193,21 +193,21 @@ def fusedmm_backward(executor: Executor, call: GradientCall) -> None:
 
 
 def softmax(executor: Executor, A: Any, S: Array) -> None:
-    """Make weights of the scores of each row."""
+    """Replace scores by the softmax of each row."""
     row = majors(A.indptr)
     for b in range(S.shape[0]):
         S[b] = weights("softmax", A.shape[0], row, wide(S[b]))
 
 
 def softmax_backward(executor: Executor, A: Any, P: Array, G: Array) -> None:
-    """Turn gradients of weights into gradients of scores."""
+    """Compute the gradients of scores from the gradients of weights."""
     row = majors(A.indptr)
     for b in range(G.shape[0]):
         G[b] = derivative("softmax", A.shape[0], row, wide(P[b]), wide(G[b]))
 
 
 def spmm_max(executor: Executor, A: Any, B: Array, C: Array) -> None:
-    """Take the largest of the rows of B that a row of A names; NaN is larger than all."""
+    """Take the largest of the rows of B at a row's columns; NaN is larger than all numbers."""
     row = majors(A.indptr)
     empty = np.diff(A.indptr) == 0
     for b in range(C.shape[0]):
@@ -218,7 +218,7 @@ def spmm_max(executor: Executor, A: Any, B: Array, C: Array) -> None:
 
 
 def spmm_where_equal(executor: Executor, A: Any, X: Array, Y: Array, G: Array, Z: Array) -> None:
-    """Add up the gradients where the values equal the value of the row."""
+    """Add up the gradients of the entries with the value of the row's maximum."""
     row = majors(A.indptr)
     for b in range(Z.shape[0]):
         equal = wide(X[b])[row] == wide(Y[b])[A.indices]

@@ -1,4 +1,4 @@
-"""Work on compressed rows: entries are listed with their rows, and NumPy does the rest."""
+"""Operations on compressed rows; entries are listed with their rows for NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pointers(executor: Executor, lengths: Array, indptr: Array) -> None:
 
 
 def entries(begin: Array, end: Array) -> tuple[Array, Array]:
-    """Return the row of each entry, and where it is."""
+    """Return the row and the position of each entry."""
     lengths = (end - begin).astype(np.int64)
     row = np.repeat(np.arange(begin.size), lengths)
     first = np.cumsum(lengths) - lengths
@@ -33,7 +33,7 @@ def entries(begin: Array, end: Array) -> tuple[Array, Array]:
 def examine(
     executor: Executor, begin: Array, end: Array, indices: Array, falls: Array, repeats: Array
 ) -> None:
-    """Compare each entry with the one before it in its row."""
+    """Compare each entry with its predecessor in the row."""
     row, e = entries(begin, end)
     later = e[1:][row[1:] == row[:-1]]
     falls[0] = np.count_nonzero(indices[later] < indices[later - 1])
@@ -42,7 +42,7 @@ def examine(
 
 @kernel(operations.falls)
 def falls(executor: Executor, begin: Array, end: Array, falls: Array) -> None:
-    """Count the rows that end before they begin."""
+    """Count the rows with an end before their beginning."""
     falls[0] = np.count_nonzero(end < begin)
 
 
@@ -50,7 +50,7 @@ def falls(executor: Executor, begin: Array, end: Array, falls: Array) -> None:
 def count_nonzeros(
     executor: Executor, begin: Array, end: Array, values: Array, lengths: Array, total: Array
 ) -> None:
-    """Count the entries of each row that are not 0."""
+    """Count the nonzero entries of each row."""
     row, e = entries(begin, end)
     lengths[:] = np.bincount(row[values[e] != 0], minlength=begin.size)
     total[0] = lengths.sum(dtype=np.int64)
@@ -68,7 +68,7 @@ def total(executor: Executor, begin: Array, end: Array, values: Array, y: Array)
 def extremes(
     function: np.ufunc, begin: Array, end: Array, values: Array, width: int, y: Array
 ) -> None:
-    """Set y_i = a function of the entries of row i, and of 0 if the row is not full."""
+    """Set y_i = a reduction of the entries of row i, including 0 if the row is not full."""
     row, e = entries(begin, end)
     y[:] = 0
     first = np.flatnonzero(np.diff(row, prepend=-1))
@@ -82,7 +82,7 @@ def extremes(
 def largest(
     executor: Executor, begin: Array, end: Array, values: Array, width: int, y: Array
 ) -> None:
-    """Use NumPy's maximum."""
+    """Compute the maximum of each row with NumPy."""
     extremes(np.maximum, begin, end, values, width, y)
 
 
@@ -90,7 +90,7 @@ def largest(
 def smallest(
     executor: Executor, begin: Array, end: Array, values: Array, width: int, y: Array
 ) -> None:
-    """Use NumPy's minimum."""
+    """Compute the minimum of each row with NumPy."""
     extremes(np.minimum, begin, end, values, width, y)
 
 
@@ -119,7 +119,7 @@ def set_diagonal(
 def scale(
     executor: Executor, A: Rows, dense: Array, row_step: int, column_step: int, result: Array
 ) -> None:
-    """Multiply each entry by the number of ``dense`` at its position."""
+    """Multiply each entry by the element of ``dense`` at its position."""
     row, e = entries(A.begin, A.end)
     at = row * row_step + A.indices[e].astype(np.int64) * column_step
     result[e] = A.values[e] * dense[at]
@@ -127,7 +127,7 @@ def scale(
 
 @kernel(operations.longest)
 def longest(executor: Executor, begin: Array, end: Array, longest: Array) -> None:
-    """Use NumPy's maximum."""
+    """Compute the length of the longest row."""
     longest[0] = np.max(end - begin, initial=0)
 
 
@@ -140,7 +140,7 @@ def number(executor: Executor, begin: Array, end: Array, row: Array) -> None:
 
 @kernel(operations.lengths)
 def lengths(executor: Executor, rows: Array, indptr: Array, lengths: Array, total: Array) -> None:
-    """Set lengths_i = how many entries row rows_i has."""
+    """Set lengths_i = the number of entries of row rows_i."""
     lengths[:] = indptr[rows + 1] - indptr[rows]
     total[0] = lengths.sum(dtype=np.int64)
 
@@ -156,7 +156,7 @@ def take(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Copy the entries of rows that are named."""
+    """Copy the entries of the given rows."""
     _, e = entries(indptr[rows], indptr[rows + 1])
     new_indices[:], new_values[:] = indices[e], values[e]
 
@@ -165,17 +165,17 @@ def take(
 def drop_zeros(
     executor: Executor, A: Rows, target: Array, new_indices: Array, new_values: Array
 ) -> None:
-    """Copy the entries that are not 0."""
+    """Copy the nonzero entries."""
     _, e = entries(A.begin, A.end)
     kept = e[A.values[e] != 0]
     new_indices[:], new_values[:] = A.indices[kept], A.values[kept]
 
 
 def union(one: RowPattern, two: RowPattern) -> tuple[Array, Array, list[tuple[Array, Array]]]:
-    """Return rows and columns of the positions that one or both have, by rows, sorted.
+    """Return rows and columns of the positions that either matrix has, sorted by rows.
 
-    For each of the two matrices, also return the indices of its entries among these positions, and
-    the entries.
+    For each of the two matrices, also return the indices of its entries in this list, and the
+    entries.
     """
     places, sides = [], []
     for begin, end, columns in (one, two):
@@ -190,7 +190,7 @@ def union(one: RowPattern, two: RowPattern) -> tuple[Array, Array, list[tuple[Ar
 
 
 def both(one: Rows, two: Rows) -> tuple[Array, Array, Array, Array]:
-    """Return rows, columns and the two values, 0 where there is none, of all that two rows have."""
+    """Return rows, columns and both values at all positions of either matrix, 0 where absent."""
     row, column, sides = union(one.pattern, two.pattern)
     pair = np.zeros((2, row.size), one.values.dtype)
     for side, (at, e), values in zip(pair, sides, (one.values, two.values), strict=True):
@@ -199,7 +199,7 @@ def both(one: Rows, two: Rows) -> tuple[Array, Array, Array, Array]:
 
 
 def products(one: Rows, two: Rows) -> tuple[Array, Array, Array]:
-    """Return rows, columns and values of the entry-wise products that are not 0, in their order."""
+    """Return rows, columns and values of the nonzero entry-wise products, in order."""
     row, column, a, b = both(one, two)
     with np.errstate(invalid="ignore", over="ignore"):
         product = a * b
@@ -209,7 +209,7 @@ def products(one: Rows, two: Rows) -> tuple[Array, Array, Array]:
 
 @kernel_of(operations.count_products, Rows, Rows)
 def count_products(executor: Executor, one: Rows, two: Rows, lengths: Array, total: Array) -> None:
-    """Count the products of each row that are not 0."""
+    """Count the nonzero products of each row."""
     row, _, _ = products(one, two)
     lengths[:] = np.bincount(row, minlength=one.begin.size)
     total[0] = row.size
@@ -224,7 +224,7 @@ def multiply(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Keep the products that are not 0."""
+    """Store the nonzero products."""
     _, new_indices[:], new_values[:] = products(one, two)
 
 
@@ -232,7 +232,7 @@ def multiply(
 def count_union(
     executor: Executor, one: RowPattern, two: RowPattern, lengths: Array, total: Array
 ) -> None:
-    """Count the positions of each row."""
+    """Count the positions of each row that either matrix has."""
     row, _, _ = union(one, two)
     lengths[:] = np.bincount(row, minlength=one.begin.size)
     total[0] = row.size
@@ -249,7 +249,7 @@ def add(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Store the terms of one matrix at their positions, and add the terms of the other."""
+    """Store the terms of one matrix, and add the terms of the other."""
     scalar = one.values.dtype.type
     _, column, sides = union(one.pattern, two.pattern)
     (at, e), (other_at, f) = sides
@@ -268,7 +268,7 @@ def merge(
     first: Array,
     second: Array,
 ) -> None:
-    """Find the entries of both matrices in each column of the union."""
+    """Find the entries of both matrices at each position of the union."""
     _, new_indices[:], sides = union(one, two)
     for entry, (at, e) in zip((first, second), sides, strict=True):
         entry[:] = -1
@@ -276,7 +276,7 @@ def merge(
 
 
 def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
-    """Count the entries of each row that are kept."""
+    """Count the kept entries of each row."""
     lengths[:] = np.bincount(row[kept], minlength=lengths.size)
     total[0] = np.count_nonzero(kept)
 
@@ -285,7 +285,7 @@ def selected(lengths: Array, total: Array, row: Array, kept: Array) -> None:
 def count_picked(
     executor: Executor, A: RowPattern, numbers: Array, lengths: Array, total: Array
 ) -> None:
-    """Count the entries of columns that have a number."""
+    """Count the entries of the numbered columns."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, numbers[A.indices[e]] >= 0)
 
@@ -300,14 +300,14 @@ def pick(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Copy the entries of columns that have a number."""
+    """Copy the entries of the numbered columns."""
     _, e = entries(A.begin, A.end)
     kept = e[numbers[A.indices[e]] >= 0]
     new_indices[:], new_values[:] = numbers[A.indices[kept]], values[kept]
 
 
 def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
-    """Return which entries lie on the diagonals from ``lower`` to ``upper``."""
+    """Return which entries lie on the diagonals ``lower`` to ``upper``."""
     diagonals = columns.astype(np.int64) - row
     return (diagonals >= lower) & (diagonals <= upper)
 
@@ -316,7 +316,7 @@ def within(row: Array, columns: Array, lower: int, upper: int) -> Array:
 def count_between(
     executor: Executor, A: RowPattern, first: int, last: int, lengths: Array, total: Array
 ) -> None:
-    """Count the entries in adjacent columns."""
+    """Count the entries in a range of columns."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, (first <= A.indices[e]) & (A.indices[e] < last))
 
@@ -332,7 +332,7 @@ def between(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Copy the entries in adjacent columns."""
+    """Copy the entries in a range of columns."""
     _, e = entries(A.begin, A.end)
     kept = e[(first <= A.indices[e]) & (A.indices[e] < last)]
     new_indices[:], new_values[:] = A.indices[kept] - first, values[kept]
@@ -342,7 +342,7 @@ def between(
 def count_band(
     executor: Executor, A: RowPattern, lower: int, upper: int, lengths: Array, total: Array
 ) -> None:
-    """Count the entries of a band of diagonals."""
+    """Count the entries in a band of diagonals."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, within(row, A.indices[e], lower, upper))
 
@@ -358,7 +358,7 @@ def band(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Copy the entries of a band of diagonals."""
+    """Copy the entries in a band of diagonals."""
     row, e = entries(A.begin, A.end)
     kept = e[within(row, A.indices[e], lower, upper)]
     new_indices[:], new_values[:] = A.indices[kept], values[kept]
@@ -375,7 +375,7 @@ def put(
 
 
 def compared(comparison: int, a: Array, b: Any) -> Array:
-    """Return where a comparison is true; complex numbers go by real part, then imaginary part."""
+    """Return where a comparison holds; complex numbers compare by real, then imaginary part."""
     name = operations.COMPARISONS[comparison]
     function: np.ufunc = getattr(np, name)
     if a.dtype.kind != "c" or name in ("equal", "not_equal"):
@@ -390,7 +390,7 @@ def compared(comparison: int, a: Array, b: Any) -> Array:
 def count_compared(
     executor: Executor, one: Rows, two: Rows, comparison: int, lengths: Array, total: Array
 ) -> None:
-    """Count the columns in which the comparison is true."""
+    """Count the columns in which the comparison holds."""
     row, _, a, b = both(one, two)
     selected(lengths, total, row, compared(comparison, a, b))
 
@@ -399,13 +399,13 @@ def count_compared(
 def compare(
     executor: Executor, one: Rows, two: Rows, comparison: int, target: Array, new_indices: Array
 ) -> None:
-    """List the columns in which the comparison is true."""
+    """List the columns in which the comparison holds."""
     _, column, a, b = both(one, two)
     new_indices[:] = column[compared(comparison, a, b)]
 
 
 def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
-    """Return the larger numbers of two arrays, or the smaller; NaN if one is."""
+    """Return the element-wise maximum or minimum of two arrays; NaN if either is NaN."""
     made: Array = (np.maximum if larger else np.minimum)(a, b)
     return made
 
@@ -414,7 +414,7 @@ def larger_or_smaller(larger: int, a: Array, b: Array) -> Array:
 def count_extremes(
     executor: Executor, one: Rows, two: Rows, larger: int, lengths: Array, total: Array
 ) -> None:
-    """Count the columns in which the larger or smaller value is not 0."""
+    """Count the columns with a nonzero maximum or minimum."""
     row, _, a, b = both(one, two)
     selected(lengths, total, row, larger_or_smaller(larger, a, b) != 0)
 
@@ -429,7 +429,7 @@ def extremes_of_both(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """List the larger or smaller values that are not 0."""
+    """List the nonzero maxima or minima."""
     _, column, a, b = both(one, two)
     found = larger_or_smaller(larger, a, b)
     new_indices[:], new_values[:] = column[found != 0], found[found != 0]
@@ -445,7 +445,7 @@ def at(
     values: Array,
     y: Array,
 ) -> None:
-    """Add up the entries of each row that are in one column."""
+    """Add up the entries of each row in the given column."""
     row, e = entries(indptr[rows], indptr[1:][rows])
     here = indices[e] == columns[row]
     y[:] = 0
@@ -456,7 +456,7 @@ def at(
 def count_compared_number(
     executor: Executor, A: Rows, number: complex, comparison: int, lengths: Array, total: Array
 ) -> None:
-    """Count the entries of which the comparison is true."""
+    """Count the entries that satisfy the comparison."""
     row, e = entries(A.begin, A.end)
     selected(lengths, total, row, compared(comparison, A.values[e], A.values.dtype.type(number)))
 
@@ -465,7 +465,7 @@ def count_compared_number(
 def compare_number(
     executor: Executor, A: Rows, number: complex, comparison: int, target: Array, new_indices: Array
 ) -> None:
-    """List the columns of the entries of which the comparison is true."""
+    """List the columns of the entries that satisfy the comparison."""
     _, e = entries(A.begin, A.end)
     new_indices[:] = A.indices[e[compared(comparison, A.values[e], A.values.dtype.type(number))]]
 
@@ -474,7 +474,7 @@ def compare_number(
 def kron_pointers(
     executor: Executor, indptr: Array, other_indptr: Array, other_rows: int, new_indptr: Array
 ) -> None:
-    """Multiply lengths of rows."""
+    """Compute row pointers: multiply the row lengths of both matrices."""
     lengths, others = np.diff(indptr), np.diff(other_indptr)
     new_indptr[0] = 0
     np.cumsum(np.multiply.outer(lengths, others).reshape(-1), out=new_indptr[1:])
@@ -482,7 +482,7 @@ def kron_pointers(
 
 @kernel(operations.shift)
 def shift(executor: Executor, indptr: Array, by: int, new_indptr: Array) -> None:
-    """Add a number to pointers."""
+    """Add a constant to row pointers."""
     new_indptr[...] = indptr + indptr.dtype.type(by)
 
 
@@ -497,7 +497,7 @@ def contract(
     y: Array,
     sums: Array,
 ) -> None:
-    """Set sums_i = the sum of the products of two numbers each that row i names."""
+    """Set sums_i = the sum of products of the pairs of numbers that row i lists."""
     row, e = entries(begin, end)
     found, totals = by_place(x[first[e]] * y[second[e]], row)
     sums[:] = 0
@@ -534,7 +534,7 @@ def kron(
 def blocks(
     indptr: Array, indices: Array, height: int, width: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the row and the column of each block, and for each entry its row and its block."""
+    """Return row and column of each block, and the row and the block of each entry."""
     row, _ = entries(indptr[:-1], indptr[1:])
     order = np.lexsort((indices // width, row // height))
     places = np.stack([row // height, indices // width])[:, order]
@@ -574,7 +574,7 @@ def fill_blocks(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Put each entry into its block; the others of a block are 0."""
+    """Store each entry in its block; other elements of a block are 0."""
     _, column, row, block = blocks(indptr, indices, height, width)
     new_indices[:] = column
     new_values[:] = 0

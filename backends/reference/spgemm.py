@@ -1,4 +1,4 @@
-"""Products of sparse matrices, a row at a time."""
+"""Products of sparse matrices, one row at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .table import Rows, kernel_of
 def _terms(
     begin: Array, end: Array, indices: Array, values: Array, indptr: Array, others: Array, b: Array
 ) -> tuple[Array, Array, Array]:
-    """Return rows, columns and values of all products of entries that meet."""
+    """Return rows, columns and values of all products of matching entries."""
     row, e = entries(begin, end)
     middle = indices[e]
     of_row, f = entries(indptr[middle], indptr[middle + 1])
@@ -23,7 +23,7 @@ def _terms(
 
 
 def _merged(rows: int, terms: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """Return how many columns each row has, the columns, and the sums of the terms."""
+    """Return the number of columns per row, the columns, and the summed terms."""
     row, column, values = terms
     order = np.lexsort((column, row))
     row, column, values = row[order], column[order], values[order]
@@ -44,7 +44,7 @@ def count(
     lengths: Array,
     total: Array,
 ) -> None:
-    """Count the columns of each row."""
+    """Count the columns of each row of the product."""
     terms = _terms(A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values)
     lengths[:] = _merged(A.begin.size, terms)[0]
     total[0] = lengths.sum(dtype=np.int64)
@@ -61,7 +61,7 @@ def fill(
     new_indices: Array,
     new_values: Array,
 ) -> None:
-    """Store the columns and sums of each row."""
+    """Store the columns and sums of each row of the product."""
     terms = _terms(A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values)
     _, new_indices[:], new_values[:] = _merged(A.begin.size, terms)
 
@@ -77,7 +77,7 @@ def refill(
     places: Array,
     new_values: Array,
 ) -> None:
-    """Store the sums of each row."""
+    """Store the sums of each row at the known columns."""
     terms: Any = _terms(
         A.begin, A.end, A.indices, A.values, other_indptr, other_indices, other_values
     )

@@ -1,4 +1,4 @@
-"""Steps of all declarations: the function itself, run on NumPy arrays."""
+"""Kernels of steps: the declared function itself, run on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of a square matrix in one pass."""
+"""Compute several properties of a square matrix in one pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def square(
     counts: Array,
     bound: Array,
 ) -> None:
-    """Put together the kernels for each property."""
+    """Combine the kernels of the individual properties."""
     n = indptr.size - 1
     counts[:], bound[:] = 0, 0
     row = majors(indptr)

@@ -1,4 +1,4 @@
-"""Sums, all of them pairwise: NumPy adds that way along contiguous memory alone."""
+"""Pairwise sums; NumPy's own are pairwise only along contiguous memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def by_place(terms: Array, place: Array) -> tuple[Array, Array]:
     Returns
     -------
     first, sums : array
-        Returns the beginning of each run, and its sum. Absent positions have no run, so that
-        ``reduceat`` meets no empty one.
+        The beginning of each run, and its sum. Absent positions have no run, so ``reduceat`` gets
+        no empty run.
     """
     first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]])[: place.size])
     return first, np.add.reduceat(terms, first) if first.size else terms[:0]

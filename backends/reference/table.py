@@ -1,4 +1,4 @@
-"""The table that the kernels of this backend are registered in, and records of their arguments."""
+"""The kernel table of this backend, and records of kernel arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ kernel = KernelTable("reference")
 
 
 class RowPattern(NamedTuple):
-    """Rows of a sparse matrix: where each begins and ends, and the columns of the entries."""
+    """The pattern of sparse rows: the bounds of each row, and the columns of the entries."""
 
     begin: Array
     end: Array
@@ -21,7 +21,7 @@ class RowPattern(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The same with the values of the entries."""
+    """Sparse rows with values: a :class:`RowPattern` and the values of the entries."""
 
     begin: Array
     end: Array
@@ -30,14 +30,14 @@ class Rows(NamedTuple):
 
     @property
     def pattern(self) -> RowPattern:
-        """The rows without values."""
+        """The pattern of the rows."""
         return RowPattern(*self[:3])
 
 
 def kernel_of(
     operation: Operation, *kinds: type[RowPattern] | type[Rows]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a kernel that takes the matrices before its other arguments as records."""
+    """Decorate a kernel that takes its leading matrix arguments as records."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)

@@ -1,4 +1,4 @@
-"""Incomplete factors, by rows and by sweeps, and substitution with triangular matrices."""
+"""Incomplete factorizations, by rows or by sweeps, and triangular substitution."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sweep(
     next: Array,
     change: Array,
 ) -> None:
-    """Compute every entry of the factors from the previous sweep."""
+    """Compute every entry of the factors from the previous sweep's values."""
     for e in range(indices.size):
         i, j = rows[e], indices[e]
         row = slice(indptr[i], indptr[i + 1])
@@ -43,7 +43,7 @@ def sweep(
 
 @kernel(triangular.factorize)
 def factorize(executor: Executor, indptr: Array, indices: Array, diagonal: Array, v: Array) -> None:
-    """Eliminate row by row, and drop entries outside of the pattern."""
+    """Eliminate row by row; drop entries outside of the pattern."""
     for i in range(diagonal.size):
         row = slice(indptr[i], indptr[i + 1])
         for q in range(indptr[i], diagonal[i]):
@@ -56,7 +56,7 @@ def factorize(executor: Executor, indptr: Array, indices: Array, diagonal: Array
 
 @kernel(triangular.levels)
 def levels(executor: Executor, indptr: Array, indices: Array, upper: int, level: Array) -> None:
-    """Give every row the level after the last one that it needs."""
+    """Set each row's level to one more than the largest level that it depends on."""
     order = range(level.size)
     for i in reversed(order) if upper else order:
         row = indices[indptr[i] : indptr[i + 1]]
@@ -75,7 +75,7 @@ def level(
     upper: int,
     x: Array,
 ) -> None:
-    """Compute rows of which none needs another one."""
+    """Solve the rows of one level, which do not depend on one another."""
     for i in rows:
         entries = slice(indptr[i], indptr[i + 1])
         row = indices[entries]
@@ -85,13 +85,13 @@ def level(
 
 @kernel(triangular.substitute)
 def substitute(executor: Executor, rows: Array, bounds: Array, *arguments: Any) -> None:
-    """Compute one row after the other."""
+    """Solve one row after the other."""
     level(executor, rows, *arguments)
 
 
 @kernel(triangular.lanes)
 def lanes(executor: Executor, *arguments: Any) -> None:
-    """Compute one row after the other, as blocks of one thread would."""
+    """Solve one row after the other, as work-groups of one thread would."""
     indptr, upper = arguments[6], arguments[11]
     rows = np.arange(indptr.size - 1)
     level(executor, rows[::-1] if upper else rows, *arguments[6:])
@@ -112,7 +112,7 @@ def threshold(
     upper_indices: Array,
     upper: Array,
 ) -> None:
-    """Eliminate row by row; drop small entries, and all but the largest ones."""
+    """Eliminate row by row; drop small entries, and keep only the largest ones."""
     for i in range(lower_length.size):
         entries = slice(indptr[i], indptr[i + 1])
         row = dict(zip(indices[entries].tolist(), a[entries], strict=True))

@@ -1,4 +1,4 @@
-"""Functions of values one by one, and of all values together: NumPy's own."""
+"""Element-wise functions and reductions of values, all from NumPy."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def _extremes(function: np.ufunc, x: Array, value: Array) -> None:
 
 @kernel(operations.largest)
 def largest(executor: Executor, x: Array, value: Array) -> None:
-    """Use NumPy's maximum."""
+    """Compute the maximum with NumPy."""
     _extremes(np.maximum, x, value)
 
 
 @kernel(operations.smallest)
 def smallest(executor: Executor, x: Array, value: Array) -> None:
-    """Use NumPy's minimum."""
+    """Compute the minimum with NumPy."""
     _extremes(np.minimum, x, value)

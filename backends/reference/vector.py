@@ -1,4 +1,4 @@
-"""Element-wise work on blocks of vectors, and its sums."""
+"""Element-wise operations on blocks of vectors, and reductions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .table import kernel
 
 
 def store(y: Array, v: Array, alpha: complex, beta: complex) -> None:
-    """Set y = alpha v + beta y; beta = 0 does not read y, so that NaN in it does not survive."""
+    """Set y = alpha v + beta y; beta = 0 does not read y, so NaN in y is overwritten."""
     scalar = y.dtype.type
     if beta == 0:
         y[...] = scalar(alpha) * v
@@ -87,7 +87,7 @@ def enter(
     threshold: Array,
     status: Status,
 ) -> None:
-    """Set x = 0, the norm of r and the threshold, and judge the columns that run."""
+    """Set x = 0, compute the norm of r and the threshold, and judge the running columns."""
     on = events.running(status)
     x[:, on] = 0
     norm = np.sqrt(squares(r))[on]

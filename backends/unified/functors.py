@@ -1,11 +1,11 @@
-"""Functors of steps: the text of :class:`wollemi.core.step.Step` for the compiled backends.
+"""Generate the C++ functors of :class:`wollemi.core.step.Step` for the compiled backends.
 
-docs/design-operations.md describes functors: the arrays in the order of the signature, the
-values of a column that elements need, the work on an element, and the work that finishes a column
-with its sums. A member has the name of the array and an underscore, so that no name of a workspace
-can mean anything else in C++.
+docs/design-operations.md describes functors. A functor holds the arrays in the order of the
+signature and the values of a column that its elements need; one method computes an element, another
+finishes a column with its sums. A member's name is the array's name and an underscore, so that no
+workspace name can have another meaning in C++.
 
-This module needs the standard library alone.
+This module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ...core.step.symbols import (
 )
 from ...core.step.trace import KINDS, OF_STATUS, Event, Traced
 
-#: Lines of a header that are none of a program's.
+#: Lines of a header that do not belong into a program: ``#pragma once`` and includes of our
+#: headers.
 _OF_HEADERS = re.compile(r'\s*#\s*(pragma\s+once|include\s+"(unified|simt)/)')
 _BINARY = (*ARITHMETIC, *ORDER, *EQUALITY)
 _LOGIC = {"&": "&&", "|": "||"}
@@ -38,16 +39,16 @@ _STORED = {"T": "T", "R": "real_t<T>", "u8": "u8"}
 
 
 def member(operation: Operation, parameter: Parameter) -> str:
-    """Return the name that the functor of a map operation has for one of its arguments."""
+    """Return the name of the functor member that holds an argument of a map operation."""
     traced = operation.step is not None and not parameter.is_status
     return f"{parameter.name}_" if traced else parameter.name
 
 
 def rows_differ(operation: Operation) -> bool:
-    """Return whether rows and columns of a map operation cannot be exchanged.
+    """Return whether the rows and columns of a map operation cannot be exchanged.
 
-    There are arrays of one element a row, or the functor is another package's, which may compute
-    with the number of the row.
+    They cannot where arrays have one element per row. They cannot either in a functor of another
+    package, which may compute with the row number.
     """
     assert operation.over is not None
     rows = operation.over[:1]
@@ -56,11 +57,11 @@ def rows_differ(operation: Operation) -> bool:
 
 
 def strides(operation: Operation, symbol: str, *facts: str) -> str:
-    """Return the text that tells the launcher of the row strides of an operation's blocks.
+    """Return the C++ text that describes the row strides of an operation's blocks to the launcher.
 
-    ``have(f, ld)`` is whether ``ld`` is the stride of all blocks, ``set_unit(f)`` makes it the
-    constant 1, and ``by_row`` says that rows and columns are not exchangeable. ``facts`` are
-    further members.
+    ``have(f, ld)`` returns whether all blocks have the stride ``ld``; ``set_unit(f)`` makes the
+    stride the constant 1; ``by_row`` states that rows and columns are not exchangeable. ``facts``
+    are further members.
     """
     blocks = [f"f.{member(operation, p)}.ld" for p in operation.parameters if p.is_block]
     return (
@@ -79,10 +80,10 @@ def strides(operation: Operation, symbol: str, *facts: str) -> str:
 
 @cache
 def functor_text(operation: Operation) -> str:
-    """Return the text of the functor of a step, or of an operation that was declared with one.
+    """Return the functor of a step, or of an operation that was declared with a functor.
 
-    Lines that include headers or are for the preprocessor once alone are left out: the text is a
-    part of a program, behind the headers that it needs.
+    ``#pragma once`` and includes of our headers are dropped: the text becomes part of a program,
+    after the headers that it needs.
     """
     if operation.functor:
         lines = operation.functor.splitlines()
@@ -122,22 +123,23 @@ def _expression(symbol: Symbol, parts: list[str]) -> str:
 
 
 class _Functor:
-    """The text of one functor in the making."""
+    """The text of one functor while it is generated."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.traced: Traced = operation.step.traced
         self.has_status = any(p.is_status for p in operation.parameters)
-        #: Values of the column that elements need: computed once and not for each of them.
+        #: Values of a column that its elements need: computed once per column, not once per
+        #: element.
         self.state: dict[int, tuple[str, Symbol]] = {}
 
     def at_hand(self, symbol: Symbol, place: str) -> bool:
-        """Return whether a value need not be computed where it is used."""
+        """Return whether a value is available without computing it where it is used."""
         of_column = place == ELEMENT and symbol.place == COLUMN
         return symbol.kind == "name" or symbol.kind in SUMS or of_column
 
     def access(self, symbol: Symbol, place: str) -> str:
-        """Return the expression of a value that is at hand."""
+        """Return the expression of an available value."""
         if place == ELEMENT and symbol.place == COLUMN:
             return f"s.{self._state_member(symbol)}"
         if symbol.kind in SUMS:
@@ -251,7 +253,8 @@ class _Functor:
         traced = self.traced
         terms = [s.parts[0] for s in traced.sums]
         block = _Block(self, ELEMENT, [*traced.elements.values(), *terms])
-        # All loads before the first store, which waits for its value and would hold them up.
+        # Load everything before the first store: a store waits for its value and would delay later
+        # loads.
         made = {name: block.define(value, f"new_{name}") for name, value in traced.elements.items()}
         added = [block.text(term) for term in terms]
         if not terms:
@@ -298,7 +301,7 @@ class _Functor:
 
 
 def _told(events: Iterable[tuple[Event, str]]) -> list[str]:
-    """Return the statements that update the status; the first reason that holds halts a column."""
+    """Return the statements that update the status; the first true reason halts a column."""
     lines: list[str] = []
     indent = first = ""
     for event, value in events:
@@ -315,7 +318,7 @@ def _told(events: Iterable[tuple[Event, str]]) -> list[str]:
 
 
 def _bare(expression: str) -> str:
-    """Return an expression without parentheses around all of it."""
+    """Return an expression without the parentheses that enclose all of it."""
     depth = 0
     for at, letter in enumerate(expression):
         depth += (letter == "(") - (letter == ")")
@@ -325,7 +328,7 @@ def _bare(expression: str) -> str:
 
 
 class _Block:
-    """The statements of one scope of a functor; expressions used twice become locals."""
+    """The statements of one scope of a functor; expressions that are used twice become locals."""
 
     def __init__(self, functor: _Functor, place: str, roots: list[Symbol]) -> None:
         self.functor, self.place = functor, place
@@ -343,7 +346,7 @@ class _Block:
                 self._count(part)
 
     def text(self, symbol: Symbol) -> str:
-        """Return the expression of a value."""
+        """Return the C++ expression of a value."""
         if id(symbol) not in self._known:
             self._known[id(symbol)] = self._made(symbol)
         return self._known[id(symbol)]
@@ -359,7 +362,7 @@ class _Block:
         return made
 
     def define(self, symbol: Symbol, name: str) -> str:
-        """Return the name of a local that has a value, or the value if it is a number or one."""
+        """Return a local that holds a value, or the value itself if it is a number or a local."""
         if id(symbol) not in self._known and symbol.place == ELEMENT and symbol.parts:
             made = _expression(symbol, [self.text(part) for part in symbol.parts])
             self._known[id(symbol)] = self._local(symbol, name, made)
@@ -371,7 +374,7 @@ class _Block:
         return made
 
     def unused(self, name: str) -> str:
-        """Return a name that nothing else in the block has."""
+        """Return a name that is not yet used in the block."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)

@@ -1,8 +1,8 @@
-"""Sums and products of sparse matrices with sorted rows: rows are merged, one by one.
+"""Sums and products of sparse matrices with sorted rows, by merging rows one at a time.
 
-The columns of each row are counted, then filled in: the result is the only allocation. The
-operations have functors for every compiled backend, so that a backend without faster kernels calls
-the functions here.
+One pass counts the columns of each row and a second pass fills them in, so the result is the only
+allocation. The operations have functors for every compiled backend: a backend without faster
+kernels calls the functions of this module.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ...core.operation import Operation
 from ...core.operations import rows, scan, spgemm
 from ...core.store import Key
 
-#: Entries of the longest row of either factor up to which rows of a product are merged: every
-#: column of the product looks at all rows that meet, so the work grows with the square of the
-#: length.
+#: Merge the rows of a product only if the longest row of either factor has at most this many
+#: entries. Every column of the product visits all rows that meet, so the work grows with the square
+#: of the row length.
 LONGEST = 96
 
 _LENGTH: Key[int] = Key("length of the longest row")
 
 
 def can_multiply(A: Any, B: Any) -> bool:
-    """Return whether rows of B can be merged, and are few and short enough that it pays."""
+    """Return whether rows of B can be merged and are few and short enough to pay."""
     return max(map(_longest, (A, B))) <= LONGEST and B.has_canonical_format
 
 
 def _longest(A: Any) -> int:
-    """Return the length of the longest row, which is found where the matrix is."""
+    """Return the length of the longest row, computed on the device of the matrix."""
     return A._pattern.get(_LENGTH, lambda: _found_length(A))
 
 
@@ -56,7 +56,7 @@ def new_values(executor: Executor, A: Any, B: Any, C: Any) -> Array:
 
 
 def can_add(A: Any, B: Any) -> bool:
-    """Return whether rows can be merged: sorted, without duplicates, and of one index dtype."""
+    """Return whether rows can be merged: sorted, without duplicates, and with one index dtype."""
     same = A.indices.dtype == B.indices.dtype
     return same and A.has_canonical_format and B.has_canonical_format
 
@@ -64,7 +64,7 @@ def can_add(A: Any, B: Any) -> bool:
 def total(
     executor: Executor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[Array, Array, Array] | None:
-    """Return indptr, indices and data of ``alpha A + beta B``; None as :func:`product` does."""
+    """Return indptr, indices and data of ``alpha A + beta B``; None as in :func:`product`."""
     patterns = (*_bounds(A), A.indices, *_bounds(B), B.indices)
     entries = (*_bounds(A), A.indices, A.data, *_bounds(B), B.indices, B.data, alpha, beta)
     return _filled(executor, A, rows.count_union, patterns, rows.add, entries)
@@ -86,7 +86,7 @@ def _filled(
     lengths, entries = executor.allocate((m,), dtype), executor.allocate((1,), np.int64)
     indptr = executor.allocate((m + 1,), dtype)
     executor.run(count, *counted, lengths, entries)
-    # Before the wait for the total, so that a device has work until the host goes on.
+    # Launch this before waiting for the total: the device stays busy until the host continues.
     executor.run(scan.pointers, lengths, indptr)
     nnz = int(executor.to_host(entries)[0])
     if index_dtype(nnz, dtype) != dtype:

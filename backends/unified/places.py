@@ -1,4 +1,4 @@
-"""Where the sizes and the dtypes of a call of a map operation are read from."""
+"""Find the arguments that give the sizes and dtypes of a call of a map operation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import numpy as np
 
 from ...core.operation import Operation
 
-#: The dtypes of kernels that have no values or no indices.
+#: The dtypes that kernels without values or without indices are compiled for.
 NO_VALUES, NO_INDICES = np.dtype(np.float32), np.dtype(np.int32)
 
 
 class Places(NamedTuple):
-    """Where a map operation's sizes and dtypes are to be read from.
+    """The arguments that give the sizes and dtypes of a map operation.
 
     Attributes
     ----------
     over : tuple
-        Of rows and of columns the argument and its axis; a number stands for itself.
+        For rows and for columns: the position of an argument and its axis. A number is the size
+        itself.
     values, indices : int or None
-        The arguments that have the dtypes of values and indices, if any do.
+        Positions of arguments with the dtypes of values and indices; None if there is no such
+        argument.
     """
 
     over: tuple[tuple[int, int] | int, ...]
@@ -31,7 +33,7 @@ class Places(NamedTuple):
 
 @cache
 def places(operation: Operation) -> Places:
-    """Return where a map operation's sizes and dtypes are to be read from."""
+    """Return the arguments that give the sizes and dtypes of a map operation."""
     assert operation.over is not None
     kinds = [parameter.kind if parameter.is_array else "" for parameter in operation.parameters]
     value, index = (kinds.index(kind) if kind in kinds else None for kind in ("T", "I"))

@@ -1,7 +1,7 @@
-"""Programs in parts, and their text: headers are read once, and expanded where they are included.
+"""Programs in parts, and their text; each header is read once and expanded where it is included.
 
-A digest of the parts names a program without its text, which is some 30 kB for a kernel. Its
-functions need the standard library alone.
+A digest of the parts identifies a program without its text, which has some 30 kB for a kernel. This
+module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-#: The folder that the paths of headers begin from: ``backends``.
+#: The folder ``backends``: paths of headers are relative to it.
 ROOT = Path(__file__).parents[1]
 
-#: An include of a header of wollemi, a whole line.
+#: Matches a line that includes a header of wollemi.
 INCLUDE = re.compile(r'#include "([\w/]+\.hpp)"\n')
 
 
@@ -26,13 +26,13 @@ class ProgramParts(NamedTuple):
     Attributes
     ----------
     macros : mapping
-        The definitions at its beginning.
+        Macro definitions at the beginning of the program.
     headers : tuple of str
-        Files by their paths from one of ``roots``.
+        Headers, by their paths relative to one of ``roots``.
     wrappers : tuple of str
-        Texts behind them: functors and kernels.
+        Texts after the headers: functors and kernels.
     roots : tuple of Path
-        Folders; the first one with a header has it.
+        Folders to search for headers, in this order.
     """
 
     macros: Mapping[str, object]
@@ -58,7 +58,7 @@ class ProgramParts(NamedTuple):
 
 
 class ProgramText:
-    """A program that is put together when it is asked for; its digest needs no text.
+    """A program with text that is generated on demand; its digest does not need the text.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class ProgramText:
 
 
 def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
-    """Return the text of headers with our includes expanded, each file once."""
+    """Return the text of headers with the includes of wollemi expanded, each file once."""
     seen: set[str] = set()
 
     def text(name: str) -> str:
@@ -107,9 +107,9 @@ def flatten(*headers: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
     return "".join(text(name) for name in headers)
 
 
-@cache  # the programs of a first solve take the same headers a hundred times
+@cache  # the programs of a first solve include the same headers a hundred times
 def _pieces(text: str) -> tuple[str, ...]:
-    """Return the parts of a header, and the names of the headers that it includes between them."""
+    """Return the parts of a header, separated by the names of the headers that it includes."""
     return tuple(INCLUDE.split(text.replace("#pragma once\n", "\n")))
 
 
@@ -124,7 +124,7 @@ def _read(name: str, roots: tuple[Path, ...]) -> str:
 
 @cache
 def _digest_of(headers: tuple[str, ...], roots: tuple[Path, ...]) -> str:
-    """Return a hash of headers and of all that they include, with their names."""
+    """Return a hash of headers and of everything that they include, with their names."""
     whole, seen, waiting = hashlib.sha256(), set[str](), [*headers]
     while waiting:
         name = waiting.pop(0)
@@ -138,5 +138,5 @@ def _digest_of(headers: tuple[str, ...], roots: tuple[Path, ...]) -> str:
 
 @cache
 def _rules() -> str:
-    """Return a hash of this file: its rules make the text of the parts."""
+    """Return a hash of this file, because its rules determine the text made from the parts."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()

@@ -1,11 +1,11 @@
-"""The text that compilers at run time read: flat C kernels around functors and warp templates.
+"""Generate the text for run-time compilers: flat C kernels around functors and warp templates.
 
 A kernel needs only a functor of ``backends/unified`` and the declaration of its operation, or a
 template of ``backends/simt`` and its :class:`SimtKernel`. This module generates the entry points
 that ``cuLaunchKernel`` (or its equivalent) launches, in the dialects ``CUDA``, ``HIP``, ``SYCL``
 and ``LOCKSTEP``.
 
-How an argument of an operation becomes arguments of a kernel:
+Each argument of an operation becomes one or several arguments of a kernel:
 
 =================== ==========================================================
 in the signature    in C
@@ -22,7 +22,7 @@ Kernels of functors take ``n``, ``k`` before the operation's arguments and scrat
 them: ``partials`` (one sum per column and block) and ``counter`` (an ``i32`` that is 0 before and
 after every launch). Under ``LOCKSTEP`` the first argument is the number of blocks.
 
-This module needs the standard library alone.
+This module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from ...core.operation import OPERATIONS, Operation, Parameter, parse_signature
 from .functors import functor_text
 from .program_text import INCLUDE, ROOT, ProgramParts
 
-#: Codes of dtypes in the names of kernels, NumPy's without the byte order.
+#: Codes of dtypes in the names of kernels: NumPy's codes without the byte order.
 VALUE_TYPES = {
     "f4": "float",
     "f8": "double",
     "c8": "wl::complex<float>",
     "c16": "wl::complex<double>",
 }
-#: 16-bit dtypes; their sums and scalars are float32. Only products of matrices take them.
+#: 16-bit dtypes. Only products of matrices take them; their sums and scalars are float32.
 NARROW_TYPES = {"f2": "wl::half", "b2": "wl::bfloat"}
 INDEX_TYPES = {"i4": "wl::i32", "i8": "wl::i64"}
 _TYPES = {**VALUE_TYPES, **NARROW_TYPES}
-#: Of values that are stored in a lower dtype than they are computed in.
+#: Codes of values that are stored in a lower dtype than they are computed in.
 STORED_TYPES = ("f8_f4", "f8_f2", "f8_b2", "f4_f2", "f4_b2", "c16_c8")
 _REAL = {
     "f4": "float",
@@ -69,7 +69,7 @@ _LOWER = {
 }
 _PLAIN = {"u8": "wl::u8", "i32": "wl::i32", "i64": "wl::i64", "int": "wl::i64", "f64": "double"}
 
-#: Bytes of scratch memory for a sum that is not known better: a complex128 and a float64, padded.
+#: Upper bound, in bytes, of one sum in scratch memory: a complex128 and a float64, padded.
 LARGEST_SUM = 32
 
 
@@ -80,24 +80,28 @@ class SimtKernel:
     Parameters
     ----------
     name : str
-        The function template in namespace ``wl``; it takes the work-item first, then the
+        The function template in namespace ``wl``; it takes the work-item first, then the arguments
+        of the signature.
         signature's arguments.
     header : str
-        The file it is in, from ``backends``: ``"simt/spmv.hpp"``; or an absolute path.
+        The file that defines it, relative to ``backends`` (``"simt/spmv.hpp"``), or an absolute
+        path.
     signature : str
-        As of an operation; without matrices and statuses unless they are taken apart.
+        As of an operation. Pass matrices and statuses as their separate arrays.
     template : str
         The template's arguments, such as ``"{W}, {T}, {I}"``: ``T`` and ``I`` are dtypes, others
         are constants.
+        are constants.
     block : int
-        Work-items of a block.
+        Work-items per block.
     variants : tuple of mapping
-        The constants that it is made for.
+        The constants of each instance to compile.
     resident : int
-        Blocks that a multiprocessor should hold, which bounds registers where compilers can be
+        Blocks that should be resident on a multiprocessor. It bounds the registers per work-item
+        where the compiler accepts a bound; 0 sets no bound.
         told so; 0 leaves it to them.
     text : str
-        C++ text between the headers and the kernel, such as a function of the user's own.
+        C++ text between the headers and the kernel, such as a user-defined function.
     """
 
     name: str
@@ -111,22 +115,22 @@ class SimtKernel:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The arguments in order."""
+        """The parameters of the signature, in order."""
         return _parsed(self.signature)
 
     @property
     def converts(self) -> bool:
-        """Whether it reads values that may be stored in a lower dtype than ``T``."""
+        """Whether the kernel reads values that may be stored in a lower dtype than ``T``."""
         return any(parameter.kind == "S" for parameter in self.parameters)
 
     @property
     def needs_value(self) -> bool:
-        """Whether it depends on the dtype of values."""
+        """Whether the kernel depends on the dtype of values."""
         kinds = {parameter.kind for parameter in self.parameters}
         return "{T}" in self.template or not kinds.isdisjoint("TRSL")
 
     def symbol(self, value: str, index: str | None = None, **constants: object) -> str:
-        """Return the name of the kernel for these dtypes and constants."""
+        """Return the name of the kernel for the given dtypes and constants."""
         parts = [value, *([index] if index and "{I}" in self.template else [])]
         parts += [str(constant) for constant in constants.values()]
         if self.text:
@@ -140,7 +144,7 @@ def _parsed(signature: str) -> tuple[Parameter, ...]:
 
 
 def has_functor(operation: Operation) -> bool:
-    """Return whether there is a functor of an operation: a step's, a package's, or one here."""
+    """Return whether an operation has a functor: of a step, of a package, or of this folder."""
     return operation.is_map and (
         operation.step is not None or bool(operation.functor) or _is_there(header_of(operation))
     )
@@ -152,13 +156,13 @@ def _is_there(header: str) -> bool:
 
 
 def header_of(operation: Operation) -> str:
-    """Return the header of this folder that an operation's functor is in, or needs."""
+    """Return the header of this folder that defines an operation's functor, or that it needs."""
     has_text = operation.step is not None or operation.functor
     return "unified/step.hpp" if has_text else f"unified/{operation.group}.hpp"
 
 
 def maps_of(group: str) -> list[Operation]:
-    """Return the map operations of a group that there are functors of, other packages' left out."""
+    """Return the map operations of a group that have functors, except other packages'."""
     return [one for one in OPERATIONS if one.group == group and _is_compiled_with_group(one)]
 
 
@@ -172,7 +176,7 @@ def _is_compiled_with_group(operation: Operation) -> bool:
 
 
 def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
-    """Return the headers of the functors of operations, and the text of functors without one."""
+    """Return the headers of operations' functors, and the text of functors without a header."""
     each = list(dict.fromkeys(given))
     texts = [functor_text(one) for one in each if one.step is not None or one.functor]
     text = "namespace wl {\n" + "\n".join(texts) + "} // namespace wl\n" if texts else ""
@@ -181,29 +185,29 @@ def functors_of(given: Iterable[Operation]) -> tuple[list[str], str]:
 
 
 def included(text: str) -> list[str]:
-    """Return the headers of wollemi that the text of a functor includes."""
+    """Return the headers of wollemi that a functor's text includes."""
     return INCLUDE.findall(text)
 
 
 def needs_index(operation: Operation) -> bool:
-    """Return whether the functor of ``operation`` is a template over the index dtype too."""
+    """Return whether the functor of ``operation`` has the index dtype as a template parameter."""
     return any(parameter.kind == "I" for parameter in operation.parameters)
 
 
 def needs_value(operation: Operation) -> bool:
-    """Return whether the functor of ``operation`` is a template over the dtype of values.
+    """Return whether the functor of ``operation`` has the value dtype as a template parameter.
 
-    If it is not, its kernel is that of the first of :data:`VALUE_TYPES`.
+    If it has not, there is one kernel, under the first code of :data:`VALUE_TYPES`.
     """
     return any(parameter.kind in ("T", "R") for parameter in operation.parameters)
 
 
-#: The two halves of a map operation that has sums; between them they are made total.
+#: The two halves of a map operation with sums; the sums over the group are made between them.
 HALVES = ("visiting", "finishing")
 
 
 def map_symbol(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
-    """Return the name of the kernel of a map operation, or of half of it, for these dtypes."""
+    """Return the name of the kernel of a map operation, or of one half, for the given dtypes."""
     name = f"{operation.symbol}_{half}" if half else operation.symbol
     return f"{name}__{value}" + (f"_{index}" if needs_index(operation) else "")
 
@@ -218,17 +222,16 @@ def functor(operation: Operation, value: str, index: str = "i4") -> str:
 def c_arguments(
     parameter: Parameter, value: str, index: str = "i4", prefix: str = ""
 ) -> tuple[list[str], str]:
-    """Return how C declares an argument, flat, and the expression that puts it together again.
+    """Return the flat C declaration of an argument, and the expression that reassembles it.
 
     Parameters
     ----------
     parameter : Parameter
-        Of an operation or a :class:`SimtKernel`.
+        A parameter of an operation or a :class:`SimtKernel`.
     value, index : str
-        Codes of the dtypes; ``f8_b2`` is that of values that are computed in float64 and stored in
-        bfloat16.
+        Codes of the dtypes. ``f8_b2`` means computed in float64 and stored in bfloat16.
     prefix : str
-        Goes before all names, where several operations share a kernel.
+        Prepended to all names, where several operations share a kernel.
     """
     name = prefix + parameter.name
     types = _types(value, index)
@@ -252,7 +255,7 @@ def c_arguments(
             parts = [f"{name}_re", f"{name}_im"]
             made = f"{types['T']}{{{', '.join(parts)}}}"
             return [f"{_REAL[value]} {part}" for part in parts], made
-        kind = "R" if parameter.kind == "T" else parameter.kind  # factors are never of 16 bits
+        kind = "R" if parameter.kind == "T" else parameter.kind  # scalar factors never have 16 bits
         return [f"{types[kind]} {name}"], name
     constness = "const " if parameter.intent == "in" else ""
     declared = [f"{constness}{types[parameter.kind]}* {name}"]
@@ -262,14 +265,14 @@ def c_arguments(
 
 
 def _types(value: str, index: str) -> dict[str, str]:
-    """Return the C++ types of the kinds of arguments for dtypes."""
+    """Return the C++ type of each kind of argument for the given dtypes."""
     value, stored = parts_of(value)
     types = {"S": _TYPES[stored], "T": _TYPES[value], "R": _REAL[value], "L": _LOWER[value]}
     return types | {"I": INDEX_TYPES[index], **_PLAIN}
 
 
 def element_type(parameter: Parameter, value: str, index: str = "i4") -> str:
-    """Return the C++ type of a number, or of the elements of an array, for these dtypes."""
+    """Return the C++ type of a number, or of an array's elements, for the given dtypes."""
     return _types(value, index)[parameter.kind]
 
 
@@ -285,12 +288,12 @@ _BYTES = {
 
 
 def element_bytes(parameter: Parameter, value: str, index: str = "i4") -> int:
-    """Return how many bytes an element of an array takes."""
+    """Return the size of an array's element in bytes."""
     return _BYTES[element_type(parameter, value, index)]
 
 
 def parts_of(value: str) -> tuple[str, str]:
-    """Return the codes of the dtype that is computed in and of that which values are stored in.
+    """Return the codes of the dtype of computation and of the dtype of storage.
 
     Examples
     --------
@@ -302,21 +305,21 @@ def parts_of(value: str) -> tuple[str, str]:
 
 
 def stored_type(value: str) -> str:
-    """Return the C++ type that values are stored in."""
+    """Return the C++ type of stored values."""
     return _TYPES[parts_of(value)[1]]
 
 
 def sum_bytes(operation: Operation) -> int:
-    """Return how many bytes the sum of a functor takes at most, in the widest dtype."""
+    """Return the upper bound in bytes of a functor's sum, which its widest dtype needs."""
     each = 16 if "T" in operation.sums else 8
     return max(LARGEST_SUM, -(-each * len(operation.sums) // 16) * 16)
 
 
 def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str = "") -> str:
-    """Return the text of the kernel of a map operation, or of half of it, for these dtypes.
+    """Return the text of the kernel of a map operation, or of one half, for the given dtypes.
 
-    ``half="meeting"`` is the whole operation with the sums of all members that reach each other's
-    memory.
+    ``half="meeting"`` computes the whole operation, including the sums over all members of a group
+    that can access each other's memory.
     """
     declared, members = _all_arguments(operation.parameters, value, index)
     made = f"{functor(operation, value, index)}{{{', '.join(members)}}}"
@@ -336,7 +339,7 @@ def map_wrapper(operation: Operation, value: str, index: str = "i4", half: str =
 
 
 def simt_wrapper(kernel: SimtKernel, value: str, index: str = "i4", **constants: object) -> str:
-    """Return the text of a kernel of ``backends/simt`` for these dtypes and constants."""
+    """Return the text of a kernel of ``backends/simt`` for the given dtypes and constants."""
     declared, members = _all_arguments(kernel.parameters, value, index)
     types = {"T": _TYPES[parts_of(value)[0]], "I": INDEX_TYPES[index], **constants}
     function = f"wl::{kernel.name}<{kernel.template.format(**types)}>"
@@ -374,15 +377,15 @@ def program(
     dialect : str
         ``CUDA``, ``HIP``, ``SYCL`` or ``LOCKSTEP``.
     headers : iterable of str
-        Files by their paths from one of ``roots``: ``"simt/spmv.hpp"``.
+        Headers, by their paths relative to one of ``roots``: ``"simt/spmv.hpp"``.
     wrappers : iterable of str
         Texts of kernels.
     warp, block : int
-        Lanes of a wave and work-items of a block.
+        Lanes per wave and work-items per block.
     defines : mapping, optional
-        Further macros.
+        Additional macros.
     roots : tuple of Path, optional
-        Folders instead of ``backends``; the first one with a header has it.
+        Folders to search for headers, in this order, instead of ``backends``.
     """
     given = (dialect, headers, wrappers)
     return program_parts(*given, warp=warp, block=block, defines=defines, roots=roots).text()
@@ -398,7 +401,7 @@ def program_parts(
     defines: Mapping[str, object] | None = None,
     roots: tuple[Path, ...] = (ROOT,),
 ) -> ProgramParts:
-    """Return the parts of a program, see :func:`program`."""
+    """Return the parts of a program; the parameters are as in :func:`program`."""
     macros = {f"WL_{dialect}": 1, "WL_WARP": warp, "WL_BLOCK": block, **(defines or {})}
     return ProgramParts(macros, tuple(headers), tuple(wrappers), roots)
 
@@ -412,7 +415,7 @@ def map_parts(
     warp: int = 32,
     block: int = 256,
 ) -> ProgramParts:
-    """Return the parts of the program with map operations for these dtypes."""
+    """Return the parts of a program with map operations for the given dtypes."""
     headers, functors = functors_of(given)
     wrappers = [map_wrapper(operation, value, index) for operation in given]
     headers = ["unified/map_simt.hpp", *headers]
@@ -429,7 +432,7 @@ def simt_parts(
     warp: int = 32,
     defines: Mapping[str, object] | None = None,
 ) -> ProgramParts:
-    """Return the parts of the program with a kernel of ``backends/simt`` for these dtypes."""
+    """Return the parts of a program with a kernel of ``backends/simt`` for the given dtypes."""
     wrapper = simt_wrapper(kernel, value, index, **constants)
     given = (dialect, [kernel.header], [wrapper])
     return program_parts(*given, warp=warp, block=kernel.block, defines=defines)
@@ -444,7 +447,7 @@ def map_program(
     warp: int = 32,
     block: int = 256,
 ) -> str:
-    """Return the program with map operations for these dtypes."""
+    """Return a program with map operations for the given dtypes."""
     return map_parts(dialect, given, value, index, warp=warp, block=block).text()
 
 
@@ -457,7 +460,7 @@ def halves_program(
     warp: int = 32,
     block: int = 256,
 ) -> str:
-    """Return the program with both halves of a map operation for these dtypes."""
+    """Return a program with both halves of a map operation for the given dtypes."""
     headers, functors = functors_of([operation])
     wrappers = [map_wrapper(operation, value, index, half) for half in HALVES]
     headers = ["unified/map_simt.hpp", "unified/halves.hpp", *headers]
