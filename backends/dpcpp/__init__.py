@@ -1,8 +1,8 @@
 """SYCL devices: Intel GPUs, and CPUs through OpenCL, with kernels compiled at run time.
 
-dpctl finds the devices and owns queues and memory. The kernels are in ``backends/unified`` and
-``backends/simt`` and, for CPU devices, in this folder; the SYCL runtime compiles them when they are
-first needed.
+dpctl finds the devices and owns queues and memory. The kernels are in ``backends/unified``, in
+``backends/simt`` and, for CPU devices, in this folder. The SYCL runtime compiles them at the first
+use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BACKEND"]
 
 @cache
 def _on(device: Any) -> Any:
-    """Return the one executor of a device: compiled kernels and scratch memory are its own."""
+    """Return the one executor of a device, which owns its compiled kernels and scratch memory."""
     from .executor import DpcppExecutor
 
     _kernels()
@@ -38,7 +38,7 @@ def _devices() -> list[str]:
 
     names = list(available())
     if not names:
-        _make("")  # says why
+        _make("")  # raises an error that says why
     shim()
     return names
 
@@ -47,7 +47,7 @@ def _kernels() -> KernelTable:
     from . import gmres, maps, matrix, ordering, products, spmv, structure, triangular
     from .table import kernel
 
-    # importing them filled the table
+    # importing these modules filled the table
     del gmres, maps, matrix, ordering, products, spmv, structure, triangular
     return kernel
 
@@ -55,7 +55,7 @@ def _kernels() -> KernelTable:
 def _algorithms() -> AlgorithmTable:
     from .table import algorithms
 
-    _kernels()  # its modules register the algorithms
+    _kernels()  # importing its modules registers the algorithms
     return algorithms
 
 

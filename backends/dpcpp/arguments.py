@@ -1,4 +1,4 @@
-"""Turns arguments of an operation into arguments of a kernel, as ``unified/wrappers.py`` does."""
+"""Flatten an operation's arguments for the kernels that ``unified/wrappers.py`` declares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...core.operation import Parameter
 from ...core.status import Status
 from ..unified.wrappers import SimtKernel
 
-#: Appends an argument to the flat list of a kernel's.
+#: A function that appends an argument to the flat list of a kernel's arguments.
 Flatten = Callable[[list[Any], Any], None]
 
 
 def flattener(parameter: Parameter, value: str) -> Flatten:
-    """Return the function that flattens arguments of a parameter, for values of a dtype."""
+    """Return the function that flattens a parameter's arguments, for values of a dtype."""
     if parameter.is_status:
         return _status
     if parameter.is_scalar:
@@ -27,17 +27,17 @@ def flattener(parameter: Parameter, value: str) -> Flatten:
 
 @cache
 def flatteners(kernel: SimtKernel, value: str) -> tuple[Flatten, ...]:
-    """Return the functions that flatten the arguments of a template."""
+    """Return the functions that flatten a template's arguments."""
     return tuple(flattener(parameter, value) for parameter in kernel.parameters)
 
 
 def _array(flat: list[Any], array: Any) -> None:
-    # scratch memory is given by its address, and a missing array is null
+    # scratch memory is passed by address, a missing array as null
     flat.append(array if isinstance(array, int) else 0 if array is None else array.pointer)
 
 
 def _block(flat: list[Any], block: Any) -> None:
-    if isinstance(block, tuple):  # scratch memory: its address, and the distance of rows
+    if isinstance(block, tuple):  # scratch memory: address and row stride
         flat.extend(block)
         return
     flat.append(block.pointer)

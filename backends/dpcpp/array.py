@@ -1,9 +1,9 @@
-"""A thin array over USM memory: the methods that solvers and conversions need, without a library.
+"""A thin array over USM memory with the methods that solvers and conversions need.
 
-It has a shape, a dtype and strides as NumPy's have, and views of it cost nothing. Kernels do the
-arithmetic of solvers. The rest (an ``astype``, a conversion between formats, which happen once)
-is done by NumPy on a copy of the host, so any NumPy function takes these arrays; the result is
-an array of the device again.
+It has a shape, a dtype and strides like NumPy's arrays, and views need no copy. Kernels do the
+arithmetic of solvers. NumPy does the rest (an ``astype``, a conversion between formats: work that
+happens once) on a copy on the host, so any NumPy function takes these arrays; the result is again
+an array of the device.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class UsmArray(NDArrayOperatorsMixin):
     memory : object
         The owner of the memory: a dpctl memory object, or another library's array.
     address : int
-        Of the first element.
+        Address of the first element.
     shape : tuple of int
-        Extents.
+        Number of elements along each axis.
     dtype : numpy.dtype
-        Any of fixed size.
+        Any dtype of fixed size.
     strides : tuple of int, optional
-        Bytes between neighbours, C-contiguous by default.
+        Bytes between adjacent elements along each axis; C-contiguous by default.
 
     Attributes
     ----------
@@ -82,17 +82,17 @@ class UsmArray(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes per element."""
         return self.dtype.itemsize
 
     @property
@@ -102,12 +102,12 @@ class UsmArray(NDArrayOperatorsMixin):
 
     @property
     def flags(self) -> SimpleNamespace:
-        """Whether the elements lie one after the other: ``flags.c_contiguous``."""
+        """Memory layout: ``flags.c_contiguous``."""
         return SimpleNamespace(c_contiguous=self._is_contiguous())
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        """The interface from which dpctl and dpnp make an array without a copy."""
+        """The interface through which dpctl and dpnp create an array without a copy."""
         item = self.dtype.itemsize
         self._export_memory()
         return {
@@ -121,7 +121,7 @@ class UsmArray(NDArrayOperatorsMixin):
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's type of SYCL devices, and the number of this one."""
+        """Return DLPack's type of SYCL devices, and the number of this device."""
         return dlpack.ONEAPI, self.place.number
 
     def __dlpack__(
@@ -132,23 +132,23 @@ class UsmArray(NDArrayOperatorsMixin):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Return a capsule that shares the memory, after the work on it is done.
+        """Wait for pending work on the array, and return a capsule that shares its memory.
 
         Parameters
         ----------
         stream : object, optional
-            The consumer's queue; it needs to wait for nothing.
+            The consumer's queue. It is ignored: the consumer does not have to wait.
         max_version : tuple of int, optional
             The version of the protocol that the consumer supports.
         dl_device : tuple of int, optional
-            Where the consumer wants it; the host, ``(1, 0)``, takes a copy.
+            The device that the consumer wants; the host, ``(1, 0)``, gets a copy.
         copy : bool, optional
-            True asks for a copy, False forbids one.
+            True requires a copy; False forbids one.
 
         Raises
         ------
         BufferError
-            If it is wanted elsewhere, or a copy would be needed and is forbidden.
+            If the consumer wants another device, or if a copy is needed but forbidden.
         """
         here = self.__dlpack_device__()
         wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
@@ -174,7 +174,7 @@ class UsmArray(NDArrayOperatorsMixin):
         return f"UsmArray({self.asnumpy()!r}, {self.place.device.filter_string})"
 
     def _export_memory(self) -> None:
-        """Keep the memory out of the pool for good: another library will refer to it."""
+        """Exclude the memory from the pool permanently: another library will refer to it."""
         if isinstance(self.memory, UsmBlock):
             self.memory.export()
 
@@ -188,7 +188,7 @@ class UsmArray(NDArrayOperatorsMixin):
     # ---- views
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a view for numbers, slices and None; a copy for arrays, made on the host."""
+        """Return a view for integers, slices and None; other keys copy through the host."""
         if not _is_basic(key):
             return self._back(self.asnumpy()[_on_host(key)])
         view = self._basic(key)
@@ -204,7 +204,7 @@ class UsmArray(NDArrayOperatorsMixin):
 
     def _basic(self, key: Any) -> UsmArray:
         parts = key if isinstance(key, tuple) else (key,)
-        # with an ellipsis NumPy gives a view even of one element, and reads nothing
+        # with an ellipsis, NumPy returns a view even for one element, and reads nothing
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)
         shadow = self._shadow()
@@ -215,9 +215,9 @@ class UsmArray(NDArrayOperatorsMixin):
         )
 
     def reshape(self, *shape: Any) -> UsmArray:
-        """Return a view of another shape, or a copy where there is none."""
+        """Return a view of another shape, or a copy if no view is possible."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-        if wanted == (1, *self.shape) and self.ndim:  # a batch of one, with any strides
+        if wanted == (1, *self.shape) and self.ndim:  # a batch of one array, with any strides
             strides = (self.shape[0] * self.strides[0], *self.strides)
             return UsmArray(self.place, self.memory, self.pointer, wanted, self.dtype, strides)
         if not self._is_contiguous():
@@ -230,13 +230,13 @@ class UsmArray(NDArrayOperatorsMixin):
 
     @property
     def T(self) -> UsmArray:
-        """The transpose, a view."""
+        """The transpose, as a view."""
         return UsmArray(
             self.place, self.memory, self.pointer, self.shape[::-1], self.dtype, self.strides[::-1]
         )
 
     def transpose(self, *axes: int) -> UsmArray:
-        """Return a view with its axes in another order, reversed by default."""
+        """Return a view with permuted axes; the default reverses them."""
         order = axes or range(self.ndim)[::-1]
         return UsmArray(
             self.place, self.memory, self.pointer, tuple(self.shape[a] for a in order), self.dtype,
@@ -244,8 +244,8 @@ class UsmArray(NDArrayOperatorsMixin):
         )  # fmt: skip
 
     def _shadow(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of this layout, to let NumPy work out views; never to be read."""
-        # one byte of memory is behind it; strides reach beyond, but nothing reads there
+        """Return a NumPy array of equal layout to compute views with; its elements are invalid."""
+        # only one byte of memory backs it; strides reach beyond it, but nothing reads there
         return np.lib.stride_tricks.as_strided(
             np.empty(1, self.dtype), self.shape, self.strides, writeable=False
         )
@@ -253,7 +253,7 @@ class UsmArray(NDArrayOperatorsMixin):
     # ---- moving
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return a NumPy array with a copy of the elements."""
+        """Return a NumPy copy of the elements."""
         if self._is_contiguous():
             host = np.empty(self.shape, self.dtype)
             self.place.copy(host_address(host), self.pointer, self.nbytes)
@@ -274,7 +274,7 @@ class UsmArray(NDArrayOperatorsMixin):
         self.place.copy(self._low(), host_address(block), block.nbytes)
 
     def assign(self, source: UsmArray) -> None:
-        """Overwrite the elements with an array of this device, shape and dtype."""
+        """Overwrite the elements with an array of the same device, shape and dtype."""
         if self._is_contiguous() and source._is_contiguous():
             self.place.copy(self.pointer, source.pointer, self.nbytes)
         else:
@@ -293,7 +293,7 @@ class UsmArray(NDArrayOperatorsMixin):
         )
 
     def _span(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return a host copy of all bytes from the first element to the last, and the view."""
+        """Return a host copy of all bytes from first to last element, and the view in it."""
         low = self._low()
         extent = self.dtype.itemsize + sum(
             abs(stride) * (n - 1) for stride, n in zip(self.strides, self.shape, strict=True)
@@ -306,7 +306,7 @@ class UsmArray(NDArrayOperatorsMixin):
     # ---- arithmetic, on the host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Refuse: nothing is copied between devices silently."""
+        """Raise an error: implicit copies between devices are not allowed."""
         raise TypeError(
             "an array of a SYCL device does not become NumPy's by itself; use .asnumpy()"
         )
@@ -336,13 +336,13 @@ class UsmArray(NDArrayOperatorsMixin):
         return UsmArray.of(self.place, result) if isinstance(result, np.ndarray) else result
 
     def astype(self, dtype: DTypeLike, copy: bool = True) -> UsmArray:
-        """Return a copy converted to ``dtype``; itself if it is that already and may be."""
+        """Return a copy converted to ``dtype``; with ``copy=False``, self if the dtype matches."""
         if self.dtype == np.dtype(dtype):
             return self.copy() if copy else self
         return UsmArray.of(self.place, self.asnumpy().astype(dtype))
 
     def view(self, dtype: DTypeLike) -> UsmArray:
-        """Return the same memory read as another dtype of the same size."""
+        """Return the same memory reinterpreted as another dtype of equal size."""
         made = np.dtype(dtype)
         if made.itemsize != self.dtype.itemsize:
             raise ValueError(f"a view of {self.dtype} as {made}: the sizes differ")
@@ -379,11 +379,11 @@ class UsmArray(NDArrayOperatorsMixin):
         return self._back(self.asnumpy().sum(axis=axis))
 
     def item(self) -> Any:
-        """Return the only element as a number of Python."""
+        """Return the only element as a Python number."""
         return self.asnumpy().item()
 
     def tolist(self) -> Any:
-        """Return the elements as lists of Python."""
+        """Return the elements as nested Python lists."""
         return self.asnumpy().tolist()
 
     def __bool__(self) -> bool:
@@ -410,8 +410,8 @@ def _is_basic(key: Any) -> bool:
     )
 
 
-#: Functions of NumPy that ask for the shape or the dtype alone. With copies of the elements the
-#: ``np.ndim`` of a product of 100^3 rows took 0.8 ms of its 2.7.
+#: NumPy functions that need only the shape or the dtype. When elements were copied for them,
+#: ``np.ndim`` took 0.8 ms of the 2.7 ms of a product with 100^3 rows.
 _OF_LAYOUT = frozenset((np.iscomplexobj, np.isrealobj, np.ndim, np.shape, np.size))
 
 
@@ -424,11 +424,11 @@ def _on_host(value: Any, made: Callable[[UsmArray], Any] = UsmArray.asnumpy) -> 
 
 
 class Namespace:
-    """NumPy's functions for arrays of one device.
+    """NumPy's functions, for arrays of one device.
 
-    Structural work that is done once (a conversion between formats) needs it. Functions of arrays
-    are NumPy's own, which :class:`UsmArray` answers on the host; functions that make arrays put
-    them on the device.
+    It serves structural work that is done once, such as a conversion between formats. Functions of
+    arrays are NumPy's own, which :class:`UsmArray` evaluates on the host. Functions that create
+    arrays allocate them on the device.
     """
 
     def __init__(self, place: Place) -> None:
@@ -436,12 +436,12 @@ class Namespace:
 
     @staticmethod
     def ascontiguousarray(array: UsmArray) -> UsmArray:
-        """Return an array of this layout, without a copy if it has it."""
+        """Return a C-contiguous array; ``array`` itself if it is contiguous already."""
         return array if array._is_contiguous() else array.copy()
 
     @staticmethod
     def broadcast_to(array: UsmArray, shape: tuple[int, ...]) -> UsmArray:
-        """Return a view that repeats elements along new axes and axes of one element."""
+        """Return a view that repeats elements along new axes and axes of length one."""
         view = np.broadcast_to(array._shadow(), shape)
         return UsmArray(
             array.place, array.memory, array.pointer, view.shape, array.dtype, view.strides

@@ -1,4 +1,4 @@
-"""Launches of the kernels of batches on a SYCL device."""
+"""Launch batch kernels on a SYCL device."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from ..unified.wrappers import SimtKernel
     from .launch import Launcher
 
-#: Local memory that kernels need besides the memory of a system.
+#: Bytes of local memory that kernels need besides the memory of a system.
 OTHER_LOCAL = 4 << 10
 
 
 @dataclass(frozen=True)
 class SyclTarget(BatchTarget):
-    """A SYCL device; kernels declare the memory of work-groups.
+    """A SYCL device as the target of batch kernels, which declare their work-groups' memory.
 
-    On a CPU device a work-group is one work-item, which solves a system by itself.
+    On a CPU device a work-group is one work-item, which solves a system alone.
 
     Attributes
     ----------
     programs : Programs
-        Of the device.
+        The compiled programs of the device.
     """
 
     programs: Programs | None = None
@@ -40,26 +40,26 @@ class SyclTarget(BatchTarget):
     def program(
         self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
     ) -> str:
-        """Return the program of texts of kernels."""
+        """Return the program that contains the given texts."""
         assert self.programs is not None
         return self.programs.text(headers, texts, block)
 
 
 class SyclBlocks(BlockLauncher):
-    """Launches on a SYCL device.
+    """Launches batch kernels on a SYCL device.
 
     Parameters
     ----------
     programs : Programs
-        Of the device.
+        The compiled programs of the device.
     launcher : Launcher
-        Of the device.
+        The launcher of the device.
     """
 
     def __init__(self, programs: Programs, launcher: Launcher) -> None:
         self.programs, self.launcher, facts = programs, launcher, programs.facts
         local = max(facts.local_memory - OTHER_LOCAL, 0)
-        # The first wave adds up the sums of all waves of a work-group.
+        # The first wave sums the partial sums of all waves of a work-group.
         most = min(MOST_HELD_ROWS, facts.largest_block, facts.wave * facts.wave)
         self.target = SyclTarget(
             facts.wave, local, declared=local, most_items=most, static=True, grid="WL_GRID ",
@@ -67,18 +67,18 @@ class SyclBlocks(BlockLauncher):
         )  # fmt: skip
 
     def here(self, work: str) -> AbstractContextManager[object]:
-        """Do nothing: a queue has a device."""
+        """Do nothing: a queue belongs to a fixed device."""
         return nullcontext()
 
     def load(self, made: SizedKernel) -> CompiledKernel:
-        """Return the kernel of a solver, compiled."""
+        """Return the compiled kernel of a solver."""
         kernel = made.kernel
         return self.programs.of_source(kernel.symbol, "the systems of a batch", kernel.source)
 
     def launch(
         self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
     ) -> None:
-        """Launch a kernel of ``blocks`` work-groups, which declares its memory itself."""
+        """Launch a kernel with ``blocks`` work-groups; the kernel declares its own memory."""
         self.launcher.submit(function, blocks, block, *arguments)
 
     def launch_template(
@@ -91,7 +91,7 @@ class SyclBlocks(BlockLauncher):
         constants: dict[str, int],
         shared: int = 0,
     ) -> None:
-        """Launch a kernel of ``backends/simt``, a program of its own."""
+        """Launch a kernel of ``backends/simt``, compiled as a program of its own."""
         code = value_code(dtype)
         found = self.programs.of_template(
             kernel, ((kernel, constants),), code, index_code(index), constants, kernel.block

@@ -1,6 +1,6 @@
-"""Coordinates put into rows and rows into columns on CPU devices, by counting.
+"""Sort coordinates into rows, and rows into columns, on CPU devices by counting.
 
-A work-group is one work-item, with a part of the entries and a counter for each bucket.
+A work-group is one work-item with a part of the entries and one counter per bucket.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from .array import UsmArray
     from .executor import DpcppExecutor
 
-#: How many counters there may be for each entry; more cost more than parts save.
+#: Upper bound of counters per entry; more counters cost more than parallel parts save.
 COUNTERS_PER_ENTRY = 4
 
 
 def rows_of_coordinates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Return indptr, indices and data of coordinates by row; each row has its own order."""
+    """Return indptr, indices and data of coordinates sorted by row; each row keeps its order."""
     n, m = A.row.size, A.shape[0]
     parts, counts, indptr = _counted(executor, A.row, m, A.data)
     new = executor.allocate((n,), A.row.dtype), executor.allocate((n,), A.data.dtype)
@@ -30,7 +30,7 @@ def rows_of_coordinates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]
 
 
 def columns_of_rows(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Return indptr, indices and data of the transpose, and where each entry was."""
+    """Return indptr, indices and data of the transpose, and the old position of each entry."""
     n, (m, columns), index = A.indices.size, A.shape, A.indices.dtype
     parts, counts, indptr = _counted(executor, A.indices, columns, A.data)
     indices, order = (executor.allocate((n,), index) for _ in range(2))
@@ -43,7 +43,7 @@ def columns_of_rows(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 def _counted(
     executor: DpcppExecutor, keys: UsmArray, buckets: int, data: UsmArray
 ) -> tuple[int, UsmArray, UsmArray]:
-    """Return the parts, where each puts its next entry of each bucket, and where buckets begin."""
+    """Return the number of parts, each part's next position per bucket, and bucket pointers."""
     n = keys.size
     parts = min(parts_of(executor, n), executor.facts.units)
     if buckets * parts > COUNTERS_PER_ENTRY * n:

@@ -1,7 +1,7 @@
-"""SYCL devices by the names of executors, and their properties.
+"""Select SYCL devices by the names of executors, and query their properties.
 
-A name is a selector of SYCL: ``cpu``, ``gpu``, ``gpu:1``, ``level_zero:gpu:0``. The empty name
-selects SYCL's default device. Nothing is said for the device that SYCL would take itself.
+A name is a SYCL selector: ``cpu``, ``gpu``, ``gpu:1``, ``level_zero:gpu:0``. The empty name selects
+SYCL's default device.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from ...core.dtypes import real_dtype
 from ...core.errors import ExecutorUnavailable, UnsupportedOperation
 from . import runtime
 
-#: Work-items that a CPU driver's compiler turns into one stream of vector instructions: 16 float32
-#: fill a vector register of AVX-512.
+#: Work-items that a CPU driver's compiler vectorizes together: 16 float32 values fill an AVX-512
+#: register.
 CPU_LANES = 16
 
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """Properties of the device that kernels are chosen by.
+    """Properties of a device that determine the choice of kernels.
 
     Parameters
     ----------
     name : str
-        As its driver says it.
+        The name as the driver reports it.
     kind : str
         ``cpu``, ``gpu`` or ``accelerator``.
     backend : str
         ``level_zero``, ``opencl``, ``cuda`` or ``hip``.
     units : int
-        Compute units: cores of a CPU.
+        Compute units; on a CPU, its cores.
     memory, local_memory : int
-        Bytes of the device and of a work-group.
+        Bytes of device memory, and of local memory per work-group.
     sub_groups : tuple of int
-        The widths that it can run.
+        The supported widths of sub-groups.
     largest_block : int
-        Work-items that a work-group may have.
+        Upper bound of work-items per work-group.
     fp64 : bool
-        Whether it computes in double precision.
+        Whether the device supports double precision.
     """
 
     name: str
@@ -56,12 +56,12 @@ class DeviceProperties:
     fp64: bool
 
     def require(self, dtype: np.dtype[Any]) -> None:
-        """Raise unless the device computes in ``dtype``.
+        """Raise an error unless the device computes in ``dtype``.
 
         Raises
         ------
         UnsupportedOperation
-            Naming the device and the remedy.
+            If it does not; the message names the device and the remedy.
         """
         if real_dtype(dtype) == np.float64 and not self.fp64:
             narrow = "complex64" if dtype.kind == "c" else "float32"
@@ -72,10 +72,10 @@ class DeviceProperties:
 
     @property
     def wave(self) -> int:
-        """Lanes that work in step; 1 on a CPU, where a work-item does best alone."""
+        """Lanes that execute in lockstep; 1 on a CPU, where single work-items are fastest."""
         if self.kind == "cpu":
             return 1
-        # Intel's GPUs run 16 natively; no kernel is written for more than 32
+        # Intel's GPUs natively execute 16 lanes; kernels support at most 32
         for width in (16, 32, 8):
             if width in self.sub_groups:
                 return width
@@ -86,17 +86,17 @@ class DeviceProperties:
 
     @property
     def block(self) -> int:
-        """Work-items of a work-group."""
+        """Work-items per work-group."""
         return 1 if self.kind == "cpu" else min(256, self.largest_block // self.wave * self.wave)
 
     @property
     def map_block(self) -> int:
-        """Work-items of a work-group of element-wise work."""
+        """Work-items per work-group for element-wise work."""
         return CPU_LANES if self.kind == "cpu" else self.block
 
 
 def facts(device: Any) -> DeviceProperties:
-    """Ask a dpctl device."""
+    """Query the properties of a dpctl device."""
     return DeviceProperties(
         name=device.name.strip(),
         kind=device.device_type.name,
@@ -116,12 +116,12 @@ def select(selector: str) -> Any:
     Raises
     ------
     ExecutorUnavailable
-        If there is none; lists the devices, or says how to install one.
+        If there is no such device; the message lists the devices, or says how to install one.
     """
     dpctl = runtime.load()
     try:
         device = dpctl.SyclDevice(selector) if selector else dpctl.select_default_device()
-    except Exception as error:  # dpctl's own classes differ between versions
+    except Exception as error:  # dpctl's error class depends on its version
         raise ExecutorUnavailable(_absent(selector)) from error
     if not device.has_aspect_usm_device_allocations:
         raise ExecutorUnavailable(
@@ -150,17 +150,17 @@ def _absent(selector: str) -> str:
 
 @cache
 def available() -> tuple[str, ...]:
-    """Return the names of the executors of all devices with memory for our arrays."""
+    """Return the executor names of all devices with unified shared memory."""
     found = runtime.load().get_devices()
     names = (name_of(d) for d in found if d.has_aspect_usm_device_allocations)
     return tuple(dict.fromkeys(names))
 
 
 def name_of(device: Any) -> str:
-    """Return the name of a device's executor, from which :func:`select` finds it again.
+    """Return the name of a device's executor, from which :func:`select` finds the device.
 
-    The shortest is taken: ``dpcpp:cpu`` for the first CPU, ``dpcpp:gpu:1``, and with its backend
-    (``dpcpp:opencl:gpu:0``) where SYCL would take another one first.
+    The shortest name is chosen: ``dpcpp:cpu`` for the first CPU, ``dpcpp:gpu:1``, and with its
+    backend (``dpcpp:opencl:gpu:0``) if SYCL would select another device for the shorter name.
     """
     full = device.filter_string  # backend, kind and number
     short = full.partition(":")[2]
@@ -168,6 +168,6 @@ def name_of(device: Any) -> str:
         try:
             if runtime.load().SyclDevice(name) == device:
                 return f"dpcpp:{name}"
-        except Exception:  # no device by the short name; dpctl's own classes differ by version
+        except Exception:  # no device has this name; error classes differ by version
             continue
     return f"dpcpp:{full}"

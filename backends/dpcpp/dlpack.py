@@ -1,7 +1,8 @@
-"""DLPack: memory of a SYCL device handed to other libraries, and theirs taken, without a copy.
+"""Exchange memory of SYCL devices with other libraries through DLPack, without copies.
 
-Both forms of the protocol are spoken, that of versions (from 1.0 on) and that without. dpctl had
-this until its tensors moved to dpnp (0.22), so the structures are laid out here, by :mod:`ctypes`.
+Both the versioned (from 1.0 on) and the unversioned form of the protocol are supported. dpctl had
+this code until its tensors moved to dpnp (0.22), so the structures are declared here with
+:mod:`ctypes`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import numpy as np
 from .shim import capsule as new_capsule
 from .shim import shim
 
-#: DLPack's numbers of the host and of SYCL devices.
+#: DLPack's device types of the host and of SYCL devices.
 CPU, ONEAPI = 1, 14
 
-#: The version that is written; versions with the same first number are read.
+#: The version that is written; versions with the same major number are read.
 VERSION = (1, 0)
 
 _READ_ONLY, _IS_COPIED = 1, 2
 
-#: Kinds of NumPy's dtypes by DLPack's codes; 16-bit floats of the brain are no kind of NumPy's.
+#: Kinds of NumPy dtypes by DLPack's codes; bfloat16 is not a NumPy kind.
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _BFLOAT = 4
 _CODES = {kind: code for code, kind in _KINDS.items()}
@@ -64,7 +65,7 @@ class _Versioned(ctypes.Structure):
     )
 
 
-# Name of the capsule, its name once it was taken, and its structure. Capsules do not copy names.
+# Name of the capsule, its name after consumption, and its structure. Capsules do not copy names.
 _PLAIN = (b"dltensor", b"used_dltensor", _Managed)
 _WITH_VERSION = (b"dltensor_versioned", b"used_dltensor_versioned", _Versioned)
 _FORMS = (_WITH_VERSION, _PLAIN)
@@ -84,7 +85,7 @@ _keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", _python))
 
 
 class _Export:
-    """An array, and the structures that tell of it; lives until the deleter was called."""
+    """An array and the structures that describe it; lives until the consumer calls the deleter."""
 
     def __init__(self, array: Any, device: tuple[int, int], versioned: bool, copied: bool) -> None:
         self.array = array
@@ -105,7 +106,7 @@ class _Export:
 
 
 def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return DLPack's code and bits of a dtype."""
+    """Return DLPack's type code and number of bits of a dtype."""
     bits = 8 * dtype.itemsize
     if dtype.name == "bfloat16":
         return _BFLOAT, bits
@@ -115,7 +116,7 @@ def _code(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def _dtype(tensor: _Tensor) -> np.dtype[Any] | None:
-    """Return NumPy's dtype of a tensor, or None where it has none."""
+    """Return the NumPy dtype of a tensor, or None if NumPy has none."""
     if tensor.lanes != 1:
         return None
     if tensor.code == _BFLOAT and tensor.bits == 16:
@@ -134,23 +135,23 @@ def capsule(array: Any, device: tuple[int, int], versioned: bool, copied: bool) 
     Parameters
     ----------
     array : UsmArray
-        It lives as long as the consumer needs it.
+        The array; it stays alive as long as the consumer needs it.
     device : tuple of int
         DLPack's type and number of the device.
     versioned : bool
-        Whether the consumer knows version 1.
+        Whether the consumer supports version 1.
     copied : bool
-        Whether the array is a copy, which the consumer may know.
+        Whether the array is a copy; the consumer is told.
 
     Raises
     ------
     BufferError
-        If DLPack has no name for the dtype.
+        If DLPack does not support the dtype.
     """
     export = _Export(array, device, versioned, copied)
     name = (_WITH_VERSION if versioned else _PLAIN)[0]
     made = new_capsule(ctypes.addressof(export.managed), name, _address("wl_dlpack_unused"))
-    _keep(export)  # until the deleter
+    _keep(export)  # until the consumer calls the deleter
     return made
 
 
@@ -159,7 +160,7 @@ def _address(function: str) -> int | None:
 
 
 class _Import:
-    """The owner of another library's memory."""
+    """Owns another library's memory until it is released."""
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self._address, self._deleter = address, deleter
@@ -170,20 +171,20 @@ class _Import:
 
 
 class Taken(NamedTuple):
-    """A tensor of another library.
+    """Another library's tensor.
 
     Attributes
     ----------
     owner : object
         Keeps the memory alive.
     address : int
-        Of the first element.
+        Address of the first element.
     shape : tuple of int
-        Extents.
+        Number of elements along each axis.
     strides : tuple of int or None
-        Bytes between neighbours; None says C-contiguous.
+        Bytes between adjacent elements along each axis; None means C-contiguous.
     dtype : numpy.dtype
-        Of the elements.
+        The dtype of the elements.
     read_only : bool
         Whether the producer forbids writing.
     """
@@ -197,10 +198,10 @@ class Taken(NamedTuple):
 
 
 def take(array: Any) -> Taken | None:
-    """Return the contents of an array's ``__dlpack__``, or None where they cannot be read."""
+    """Return the contents of an array's ``__dlpack__`` capsule, or None if it cannot be read."""
     try:
         given = array.__dlpack__(max_version=VERSION)
-    except TypeError:  # written before version 1
+    except TypeError:  # the producer implements a protocol before version 1
         given = array.__dlpack__()
     for name, used, form in _FORMS:
         if not _is_valid(given, name):

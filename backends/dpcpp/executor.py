@@ -32,20 +32,20 @@ from .seen import seen_by_host
 from .table import algorithms, kernel
 from .templates import Family
 
-#: A batch of iterations lasts about this long before the status is read: reading it costs some 20
-#: microseconds, and iterations beyond the stop are wasted.
+#: Target duration of a batch of iterations, in seconds. Reading the status after a batch costs some
+#: 20 microseconds; iterations beyond the stop are wasted.
 BATCH_SECONDS = 1e-3
 
-#: Iterations of a batch at most, which bounds the wasted ones.
+#: Upper bound of iterations per batch, which limits the wasted iterations.
 LONGEST_BATCH = 32
 
-#: Elements below which a second core costs more than it saves.
+#: Use one core for fewer elements: a second core costs more than it saves.
 SERIAL_ELEMENTS = 16384
 
-#: Work-groups for each core: some cores may be busy with other things, and the others take over.
+#: Work-groups per core on a CPU: if other programs delay some cores, the others take over.
 GROUPS_PER_CORE = 4
 
-#: On a GPU, rows that a work-item has at least, and work-groups that keep a compute unit busy.
+#: On a GPU: minimum number of rows per work-item, and work-groups per compute unit.
 ELEMENTS_PER_ITEM = 4
 GROUPS_PER_UNIT = 8
 
@@ -60,7 +60,7 @@ class UsmTransfer(Transfer):
         return [array.copy() for array in self.peek()]
 
     def peek(self) -> list[HostArray]:
-        """Return the arrays in memory that the next transfer of this thread overwrites."""
+        """Return the arrays in memory that the thread's next transfer overwrites."""
         self.executor._host_takes_part()
         found = self.executor.place.gather([(a.pointer, a.nbytes) for a in self.arrays])
         return [
@@ -75,10 +75,10 @@ class DpcppExecutor(BlockExecutor):
     Parameters
     ----------
     device : dpctl.SyclDevice
-        It must have unified shared memory.
+        The device; it must support unified shared memory.
     adapted_to : DeviceProperties, optional
-        The device that kernels are adapted to, if not the device itself; tests run the kernels of
-        GPUs on a CPU with it.
+        The device to adapt kernels to, by default the device itself. Tests use it to run the
+        kernels of GPUs on a CPU.
     """
 
     kernels = kernel
@@ -97,7 +97,7 @@ class DpcppExecutor(BlockExecutor):
 
     @property
     def name(self) -> str:
-        """The name that :func:`wollemi.executor` makes an equal executor from."""
+        """The name from which :func:`wollemi.executor` makes an equal executor."""
         return self._name
 
     @property
@@ -120,12 +120,12 @@ class DpcppExecutor(BlockExecutor):
 
     @property
     def has_double(self) -> bool:  # type: ignore[override]
-        """Whether the device computes in double precision."""
+        """Whether the device supports double precision."""
         return bool(self.facts.fp64)
 
     @property
     def one_item_groups(self) -> bool:
-        """Whether a work-group is one work-item, as CPU devices like it."""
+        """Whether a work-group is one work-item, which is fastest on CPU devices."""
         return self.facts.block == 1
 
     @cached_property
@@ -144,18 +144,18 @@ class DpcppExecutor(BlockExecutor):
         return array
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return an array of this device with a copy of ``array``."""
+        """Copy ``array`` to this device."""
         self._host_takes_part()
         return UsmArray.of(self.place, array)
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a NumPy array with a copy of ``array``; waits for the work before."""
+        """Return a NumPy copy of ``array``, after waiting for pending work."""
         self._host_takes_part()
         host: np.ndarray[Any, Any] = array.asnumpy() if isinstance(array, UsmArray) else array
         return host
 
     def seen_by_host(self, array: UsmArray) -> np.ndarray[Any, Any]:
-        """Return an array for the host to read at once: without a copy if the device is a CPU."""
+        """Return an array that the host can read at once: without a copy on a CPU device."""
         self._host_takes_part()
         return seen_by_host(array)
 
@@ -165,7 +165,7 @@ class DpcppExecutor(BlockExecutor):
         return array.copy()
 
     def copy_into(self, target: Array, source: Array | np.ndarray[Any, Any]) -> None:
-        """Overwrite ``target`` with ``source``, of this device or NumPy's."""
+        """Overwrite ``target`` with ``source``, an array of this device or a NumPy array."""
         self._host_takes_part()
         if isinstance(source, UsmArray):
             target.assign(source)
@@ -173,20 +173,20 @@ class DpcppExecutor(BlockExecutor):
             target.write(source)
 
     def address(self, array: Array) -> int:
-        """Return where an array begins."""
+        """Return the address of an array."""
         return int(array.pointer)
 
     def owns(self, array: object) -> bool:
-        """Return whether ``array`` is one of this device, aligned for kernels."""
+        """Return whether ``array`` belongs to this device and is aligned for kernels."""
         if not isinstance(array, UsmArray) or array.place is not self.place:
             return False
         return gcd(array.pointer, *array.strides) % array.itemsize == 0
 
     def adopt(self, array: object) -> Array | None:
-        """Return another library's array of this device without a copy.
+        """Wrap another library's array on this device without a copy; return None if impossible.
 
-        dpnp says where it is by ``__sycl_usm_array_interface__``, PyTorch by DLPack. The queues
-        differ, so the other library's work is waited for where its queue is known.
+        dpnp exports the memory through ``__sycl_usm_array_interface__``, PyTorch through DLPack.
+        The queues differ, so the other library's work is awaited if its queue is known.
         """
         interface = getattr(array, "__sycl_usm_array_interface__", None)
         if isinstance(interface, dict):
@@ -217,7 +217,7 @@ class DpcppExecutor(BlockExecutor):
         )
 
     def _adopt_tensor(self, array: Any) -> Array | None:
-        if hasattr(array, "detach"):  # a tensor that tracks gradients refuses to be shared
+        if hasattr(array, "detach"):  # tensors that track gradients refuse to be shared
             array = array.detach()
         if hasattr(array, "resolve_conj"):
             array = array.resolve_conj()
@@ -230,20 +230,20 @@ class DpcppExecutor(BlockExecutor):
         return adopted.copy() if taken.read_only else adopted
 
     def synchronize(self) -> None:
-        """Wait for all work that was submitted."""
+        """Wait for all submitted work."""
         self.place.wait()
 
     def release_idle_memory(self) -> None:
-        """Free the memory that is kept for later arrays."""
+        """Free the memory that is cached for later arrays."""
         self.place.release_idle_memory()
 
     # ---- work
 
     def drive(self, iteration: Iteration, limit: int) -> None:
-        """Run ``iteration`` until its status has no running column, or ``limit`` times.
+        """Run ``iteration`` until no column of its status is running, at most ``limit`` times.
 
-        Its launches are recorded once and submitted by the shim, a batch at a time. Iterations
-        that a batch has beyond the stop leave the columns alone, because none is running.
+        Its launches are recorded once; the shim submits them in batches. Iterations of a batch
+        after the stop change nothing, because no column is running.
         """
         if not iteration.resident or self.observed:
             super().drive(iteration, limit)
@@ -294,9 +294,9 @@ class DpcppExecutor(BlockExecutor):
         stored: DTypeLike | None = None,
         **constants: int,
     ) -> None:
-        """Launch a template for these dtypes with a number of work-groups and their size.
+        """Launch a template for the given dtypes, with a number and a size of work-groups.
 
-        ``stored`` is the dtype that values are stored in, if it is not ``value``.
+        ``stored`` is the dtype of stored values, if it differs from ``value``.
         """
         code = value_code(value, stored)
         found = self.programs.of_template(kernel, family, code, index_code(index), constants)
@@ -307,7 +307,7 @@ class DpcppExecutor(BlockExecutor):
 
     @cached_property
     def blocks(self) -> SyclBlocks:
-        """The launcher of the kernels of batches."""
+        """The launcher of batch kernels."""
         return SyclBlocks(self.programs, self.launcher)
 
     def _host_takes_part(self) -> None:
@@ -319,7 +319,7 @@ class DpcppExecutor(BlockExecutor):
     def grid(self, work: int) -> tuple[int, int]:
         """Return the number and size of the work-groups that share ``work`` elements.
 
-        It depends on the device and on ``work`` alone, and with it the order of sums.
+        The result, and thereby the order of sums, depends only on the device and on ``work``.
         """
         f = self.facts
         if self.one_item_groups:
@@ -328,13 +328,13 @@ class DpcppExecutor(BlockExecutor):
         return max(1, min(wanted, f.units * GROUPS_PER_UNIT)), f.block
 
     def row_grid(self, rows: int, work: int) -> tuple[int, int]:
-        """Return the same for rows of a pattern, each of which a wave has."""
+        """Return the grid for rows of a pattern; on a GPU, each row is processed by a wave."""
         return self.grid(work) if self.one_item_groups else self.grid(rows * self.facts.wave)
 
     def map_grid(self, rows: int, columns: int, in_lanes: bool = True) -> tuple[int, int]:
-        """Return the same for a functor; its work-groups lie side by side over many columns.
+        """Return the grid for a functor; work-groups are adjacent across many columns.
 
-        On a CPU a work-group fills a vector register, or is one work-item without ``in_lanes``.
+        On a CPU a work-group fills a vector register; without ``in_lanes``, it is one work-item.
         """
         f = self.facts
         if self.one_item_groups:

@@ -1,4 +1,4 @@
-"""How SYCL launches the steps of GMRES; CPUs have kernels of their own for the long loops."""
+"""Launch the steps of GMRES on SYCL devices; CPUs have their own kernels for the long loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .table import kernel
 
 
 class SyclSteps(GmresSteps):
-    """The steps on a device of SYCL's; a grid is work-groups, and work-items of each."""
+    """The steps of GMRES on a SYCL device; a grid is the number and the size of work-groups."""
 
     def launch(
         self,
@@ -24,7 +24,7 @@ class SyclSteps(GmresSteps):
         stored: Any = None,
         **constants: int,
     ) -> None:
-        """Launch a kernel, or the one that CPUs have for it."""
+        """Launch a kernel, or its CPU version on a CPU device."""
         own = templates.GMRES_CPU.get(kernel)
         if not self.executor.one_item_groups:
             family = templates.GPU_GMRES
@@ -35,7 +35,7 @@ class SyclSteps(GmresSteps):
         self.executor.launch(kernel, family, grid, arguments, dtype, stored=stored, **constants)
 
     def elements(self, rows: int, k: int) -> tuple[int, int]:
-        """Return the grid of work-items that share elements one by one."""
+        """Return the grid for element-wise work."""
         executor = self.executor
         made: tuple[int, int] = (
             executor.map_grid(rows, k) if executor.one_item_groups else executor.grid(rows * k)
@@ -43,21 +43,21 @@ class SyclSteps(GmresSteps):
         return made
 
     def columns(self, kernel: SimtKernel, k: int) -> tuple[int, int]:
-        """Return the grid of a work-item a right-hand side."""
+        """Return the grid with one work-item per right-hand side."""
         block = self.executor.facts.block
         return -(-k // block), block
 
     def projection(self, n: int, k: int, stored: int) -> tuple[int, int]:
-        """Return the grid of a functor."""
+        """Return the grid of the projection, the same as for a functor."""
         made: tuple[int, int] = self.executor.map_grid(n, k)
         return made
 
     def subtraction(self, n: int, k: int, stored: int) -> tuple[int, int]:
-        """Return the same."""
+        """Return the grid of the subtraction, the same as for a functor."""
         return self.projection(n, k, stored)
 
     def scratch(self, basis: Array, itemsize: int) -> int:
-        """Return memory for the partial sums of a projection or a subtraction."""
+        """Return scratch memory for the partial sums of a projection or a subtraction."""
         s, n, k = basis.shape
         groups, _ = self.projection(n, k, basis.itemsize)
         numbers = groups * (s + 1) * max(k, CPU_LANES)
@@ -65,7 +65,7 @@ class SyclSteps(GmresSteps):
 
     @property
     def counter(self) -> int:
-        """The address of a counter that is 0."""
+        """The address of a counter that is 0 before each launch."""
         return int(self.executor.launcher.counter)
 
 

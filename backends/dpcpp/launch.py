@@ -1,4 +1,4 @@
-"""Launches: submitted at once, or recorded to be submitted again and again by the shim."""
+"""Kernel launches: submitted immediately, or recorded for repeated submission by the shim."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from .pool import UsmBlock
 from .programs import CompiledKernel
 from .shim import check, shim
 
-#: The variable of the environment that has every launch waited for, so that an error of the device
-#: names the kernel that caused it.
+#: Environment variable that makes every launch wait, so that a device error names the kernel that
+#: caused it.
 WAIT = "WOLLEMI_DPCPP_WAIT"
 
 
 class Record:
-    """Launches in their order, with all arguments bound.
+    """Recorded launches in order, with all arguments bound.
 
     Attributes
     ----------
     kept : list
-        Owners of the resources of the launches: the program, and memory that was made while
-        recording.
+        Objects to keep alive: the program, and memory that was allocated while recording.
     replayable : bool
-        False once the host took part in the recorded work: then it cannot be replayed.
+        Whether the record can be replayed; False if the host took part in the recorded work.
     """
 
     def __init__(self, place: Place) -> None:
@@ -52,7 +51,7 @@ class Record:
 
     @property
     def is_graph(self) -> bool:
-        """Whether the runtime made a SYCL graph of it, which it is asked for in long batches."""
+        """Whether the runtime has made a SYCL graph of the record, for long batches."""
         return bool(self._shim.wl_record_is_graph(self._handle))
 
     def run(self, times: int, watched: Any) -> int:
@@ -68,9 +67,9 @@ class Record:
 
 
 class Launcher:
-    """Where the kernels of one device are launched, and the scratch memory that they share.
+    """Launches the kernels of one device, and owns the scratch memory that they share.
 
-    The queue is in order, so kernels that follow each other may use the same scratch memory.
+    The queue is in order, so consecutive kernels may use the same scratch memory.
     """
 
     def __init__(self, place: Place) -> None:
@@ -85,7 +84,7 @@ class Launcher:
 
     @property
     def record(self) -> Record | None:
-        """The record of this thread, if it records."""
+        """The record of this thread, or None if the thread does not record."""
         return getattr(self._local, "record", None)
 
     @record.setter
@@ -93,7 +92,7 @@ class Launcher:
         self._local.record = record
 
     def submit(self, kernel: CompiledKernel, blocks: int, block: int, *values: Any) -> None:
-        """Launch a kernel of ``blocks`` work-groups, or record it."""
+        """Launch a kernel with ``blocks`` work-groups, or record the launch."""
         slots = kernel.slots.pack(*values)
         record = self.record
         if record is not None:
@@ -106,10 +105,10 @@ class Launcher:
             self._place.wait(kernel.name)
 
     def scratch(self, nbytes: int) -> int:
-        """Return the address of ``nbytes`` or more bytes of scratch memory, valid for a launch."""
+        """Return the address of at least ``nbytes`` of scratch memory, valid for one launch."""
         size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes else 4096
         memory = self._scratch.get(size)
-        if memory is None:  # all threads use that of the first one
+        if memory is None:  # if several threads allocate, all use the first memory
             memory = self._scratch.setdefault(size, self._place.allocate(size))
         return memory.address
 

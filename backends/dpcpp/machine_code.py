@@ -1,8 +1,8 @@
-"""Machine code of compiled programs on disk, for devices of OpenCL.
+"""A disk cache of the machine code of compiled programs, for OpenCL devices.
 
-The runtime's own cache (:mod:`.program_cache`) finds a program only after its text was preprocessed
-with SYCL's headers, which takes 0.13 to 0.3 s. OpenCL drivers give the machine code of a program,
-and a later process loads it in 5 to 70 ms.
+The runtime's own cache (:mod:`.program_cache`) finds a program only after preprocessing its text
+with SYCL's headers, which takes 0.13 to 0.3 s. OpenCL drivers export a program's machine code, and
+a later process loads it in 5 to 70 ms.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from . import runtime
 from .place import Place
 from .shim import shim
 
-#: By the device, the options of the compiler and the text of a program.
+#: Machine code, by the device, the compiler's options and the program's text.
 _CODE = CodeCache("dpcpp-code", ".bin")
 
 
 class MachineCode:
-    """The machine code that was kept for one device.
+    """The cached machine code for one device.
 
     Parameters
     ----------
     place : Place
-        The queue that programs are loaded for.
+        The queue to load programs for.
     """
 
     def __init__(self, place: Place) -> None:
@@ -35,18 +35,18 @@ class MachineCode:
 
     @cached_property
     def _device(self) -> str:
-        """All that machine code depends on besides its program."""
+        """Everything besides the program that machine code depends on."""
         device = self._place.device
         host = f"{processor()}{features()}" if self._place.is_host else ""
         return f"{runtime.version()}{device.name}{device.driver_version}{host}"
 
     def load(self, key: str) -> int | None:
-        """Return a handle of a program, or None if its machine code was not kept or is refused.
+        """Return the handle of a program, or None if its machine code is not cached or is rejected.
 
         Parameters
         ----------
         key : str
-            The text of the program and the options of its compiler.
+            The program's text and the compiler's options.
         """
         content = _CODE.load(self._device + key) if self._possible else None
         if content is None:
@@ -54,7 +54,7 @@ class MachineCode:
         return shim().wl_load(self._place.address, content, len(content)) or None
 
     def keep(self, key: str, program: int) -> None:
-        """Keep the machine code of a compiled program, if the driver gives it."""
+        """Store the machine code of a compiled program, if the driver exports it."""
         code = shim().wl_code_new(program) if self._possible else None
         if code:
             content = ctypes.string_at(shim().wl_code_bytes(code), shim().wl_code_size(code))
@@ -62,5 +62,5 @@ class MachineCode:
             _CODE.save(self._device + key, content)
 
     def remove(self, key: str) -> None:
-        """Forget a program."""
+        """Remove a program from the cache."""
         _CODE.remove(self._device + key)

@@ -1,4 +1,4 @@
-"""The kernels of all map operations: functors of ``backends/unified`` under this launcher."""
+"""Kernels of all map operations: functors of ``backends/unified`` with the SYCL launcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @cache
 def _launcher(operation: Operation) -> Callable[..., None]:
-    """Return the function that launches a map operation, or half of it."""
+    """Return the function that launches a map operation, or one half."""
     parameters = operation.parameters
     values = next((i for i, p in enumerate(parameters) if p.kind == "T" and p.is_array), None)
     index = next((i for i, p in enumerate(parameters) if p.kind == "I"), None)
@@ -74,19 +74,19 @@ def make(operation: Operation) -> Callable[..., None]:
 def visit(
     executor: DpcppExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
 ) -> None:
-    """Visit all elements, and leave the sums of each column in slots."""
+    """Visit all elements, and store the sums of each column in slots."""
     _launcher(operation)(executor, "visiting", (slots,), arguments)
 
 
 def finish(
     executor: DpcppExecutor, operation: Operation, slots: Any, arguments: tuple[Any, ...]
 ) -> None:
-    """Finish every column with the sums that are in slots."""
+    """Finish every column with the sums in the slots."""
     _launcher(operation)(executor, "finishing", (slots,), arguments)
 
 
 def _shape(operation: Operation) -> Callable[[tuple[Any, ...]], tuple[int, int]]:
-    """Return the function that reads the rows and columns of a call from its arguments."""
+    """Return the function that finds a call's number of rows and columns in its arguments."""
     assert operation.over is not None
     parameters = operation.parameters
     blocks = (i for i, p in enumerate(parameters) if p.is_block and p.dims == operation.over)
@@ -113,7 +113,7 @@ kernel.of_functors(make)
 
 
 def compile_functor(operation: Operation, value: str, index: str) -> CompiledKernel:
-    """Compile the functor of an operation of another package for dtypes by their names."""
+    """Compile another package's functor for dtypes that are given by name."""
     executor: Any = executor_called("dpcpp")
     found: CompiledKernel = executor.programs.of_map(
         operation, value_code(np.dtype(value)), index_code(np.dtype(index))

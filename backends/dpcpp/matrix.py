@@ -1,7 +1,7 @@
-"""Products of matrices of other formats than CSR with blocks of vectors.
+"""Products of matrices in formats other than CSR with blocks of vectors.
 
-On CPU devices a work-group is one work-item with a part of the rows; on GPUs these are the kernels
-of ``backends/simt``.
+On CPU devices a work-group is one work-item with a part of the rows. GPUs use the kernels of
+``backends/simt``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .table import kernel
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
-#: Where the rows of a Coo begin, and how they are partitioned.
+#: Row pointers of a Coo matrix, and the partition of its rows.
 _ROWS: Key[tuple[UsmArray, Any]] = Key("rows of a Coo")
 
 
@@ -31,7 +31,7 @@ _ROWS: Key[tuple[UsmArray, Any]] = Key("rows of a Coo")
 def csc_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Multiply by the same matrix by rows, which it keeps: sums then have a fixed order."""
+    """Multiply by the cached row-major copy of the matrix: sums then have a fixed order."""
     spmv.csr_spmv(executor, SpmvCall(A.by_rows, x, y, alpha, beta))
 
 
@@ -39,7 +39,7 @@ def csc_spmv(
 def coo_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Multiply as CSR: its entries are sorted by row, and where rows begin is found once."""
+    """Multiply as CSR: the entries are sorted by row, and the row pointers are computed once."""
     if not y.size:
         return
     indptr, state = A._pattern.get(_ROWS, lambda: _rows_of(executor, A))
@@ -49,7 +49,7 @@ def coo_spmv(
 
 
 def _rows_of(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, Any]:
-    """Return where the rows of a Coo begin, and the parts or the lanes of its rows."""
+    """Return the row pointers of a Coo matrix, and its partition (CPU) or lanes per row (GPU)."""
     rows = executor.seen_by_host(A.row)
     on_host = np.searchsorted(rows, np.arange(A.shape[0] + 1)).astype(rows.dtype)
     indptr = executor.from_host(on_host)
@@ -65,7 +65,7 @@ def _rows_of(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, Any]:
 def ell_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Give each work-item rows that are neighbours in memory."""
+    """Assign rows that are adjacent in memory to each work-item."""
     k = y.shape[1]
     arguments = (k, A.width, A.data, A.indices, x, y, alpha, beta)
     _rows(executor, templates.ell_cpu, simt.ell_rows, arguments, A)
@@ -75,7 +75,7 @@ def ell_spmv(
 def sellp_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Give each work-item a lane of a slice; on a CPU whole slices."""
+    """Assign a lane of a slice to each work-item; on a CPU, whole slices."""
     k = y.shape[1]
     arguments = (
         k, A.slice_size, A.data, A.indices, A.slice_ptr, A.permutation, x, y, alpha, beta,
@@ -105,7 +105,7 @@ def _rows(
 def bsr_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Give each work-item block rows; on a GPU a few work-items share a row of numbers."""
+    """Assign block rows to each work-item; on a GPU, a few work-items share a row of numbers."""
     m, k = y.shape
     if m * k == 0:
         return
@@ -137,7 +137,7 @@ def bsr_spmv(
 def dense_spmv(
     executor: DpcppExecutor, A: Any, x: UsmArray, y: UsmArray, alpha: complex, beta: complex
 ) -> None:
-    """Give each work-item rows; on a GPU each wave."""
+    """Assign rows to each work-item; on a GPU, to each wave."""
     m, n = A.shape
     k = y.shape[1]
     if m * k == 0:
@@ -154,7 +154,7 @@ def dense_spmv(
 
 @kernel(operations.csr_diagonal)
 def csr_diagonal(executor: DpcppExecutor, A: Any, d: UsmArray) -> None:
-    """Add up the entries of each row on the diagonal."""
+    """Sum each row's entries on the diagonal."""
     count = int(d.shape[0])
     if count == 0:
         return

@@ -1,9 +1,9 @@
-"""Products, sums and orders of sparse rows on CPU devices; a work-group is one work-item.
+"""Products, sums and sorting of sparse rows on CPU devices; a work-group is one work-item.
 
-Rows of products are added up in an array with all columns, of which each work-group has one. They
-are stored as they are made and moved to the result once its size is known; where the terms might
-not fit into memory the rows are counted first and made a second time. Sorted rows of two matrices
-are merged to count them, and once more to fill them in; rows are sorted one by one.
+Rows of products are summed in a dense array over all columns, one per work-group. They are stored
+as they are computed, and moved to the result once its size is known. If the terms might not fit
+into memory, a first pass counts the rows and a second one computes them. Sorted rows of two
+matrices are merged twice: to count and to fill in. Rows are sorted one by one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from .array import UsmArray
     from .executor import DpcppExecutor
 
-#: Bytes of rows that are stored before their number is known.
+#: Upper bound, in bytes, of rows that are stored before the size of the result is known.
 ROWS_AT_ONCE = 1 << 31
 
-#: Spare columns of a row beyond its terms: ``column_sums`` reads groups.
+#: Spare columns of a row beyond its terms, because ``column_sums`` reads in groups.
 SPARE_COLUMNS = 17
 
-#: Columns that a word of the three levels of bits stands for.
+#: Columns that one word represents, on each of the three levels of bits.
 _LEVELS = (64, 4096, 262144)
 
 
@@ -63,7 +63,7 @@ def product(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 
 def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
-    """Return the values of ``A B`` at the positions of ``C``, which has one for every term."""
+    """Return the values of ``A B`` at the positions of ``C``, which contain all terms."""
     (m, n), parts = C.shape, _parts(executor, A.nnz + C.nnz)
     data = executor.allocate((C.nnz,), C.data.dtype)
     sums = executor.allocate((parts * n,), C.data.dtype)
@@ -75,7 +75,7 @@ def new_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> UsmArray:
 def total(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...] | None:
-    """Return indptr, indices and data of ``alpha A + beta B``; None if rows do not rise."""
+    """Return indptr, indices and data of ``alpha A + beta B``; None if rows are not sorted."""
     m, index = A.shape[0], A.indices.dtype
     parts = parts_of(executor, A.nnz + B.nnz + m)
     lengths, made = executor.allocate((m,), index), executor.allocate((parts,), np.int64)
@@ -93,7 +93,7 @@ def total(
 
 
 def sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, UsmArray, UsmArray]:
-    """Return indices and data of sorted rows, and where each entry was."""
+    """Return indices and data of sorted rows, and the old position of each entry."""
     m, nnz, index = A.shape[0], A.nnz, A.indices.dtype
     indices, order, *spare = (executor.allocate((nnz,), index) for _ in range(4))
     data = executor.allocate((nnz,), A.data.dtype)
@@ -105,7 +105,7 @@ def sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, UsmArray, UsmArray]
 def _new_arrays(
     executor: DpcppExecutor, A: Any, lengths: UsmArray, nnz: int
 ) -> tuple[UsmArray, UsmArray, UsmArray]:
-    """Return the row pointers for these lengths, and new arrays for the entries."""
+    """Return the row pointers for the given lengths, and new arrays for the entries."""
     index = lengths.dtype
     indptr = executor.allocate((lengths.size + 1,), index)
     executor.run(scan.pointers, lengths, indptr)
@@ -113,7 +113,7 @@ def _new_arrays(
 
 
 def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]:
-    """Return the terms before each row, and one for each row; their total; the most of a row."""
+    """Return the terms before each row, their total number, and the largest number per row."""
     m = A.shape[0]
     parts = parts_of(executor, m)
     work, longest = (executor.allocate((size,), np.int64) for size in (m, parts))
@@ -126,7 +126,7 @@ def _terms(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, int, int]
 
 
 def _parts(executor: DpcppExecutor, work: int) -> int:
-    """Return how many work-items share the work: a core's, for each has an array of its own."""
+    """Return the number of work-items, at most one per core because each has a dense array."""
     return min(parts_of(executor, work), executor.facts.units)
 
 

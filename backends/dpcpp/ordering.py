@@ -1,4 +1,4 @@
-"""Orders of entries on the device: a stable sort by digits, and arrays computed from an order."""
+"""Sort entries on the device with a stable radix sort, and derive arrays from the order."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from .array import UsmArray
     from .executor import DpcppExecutor
 
-#: Bits of a digit at most: each part counts all digits.
+#: Upper bound of bits per digit: each part counts all values of a digit.
 DIGIT_BITS = 8
 
 
 def parts_of(executor: DpcppExecutor, count: int) -> int:
-    """Return how many parts work-items have of something: on a GPU as many as a part is long."""
+    """Return the number of parts of ``count`` elements: on a GPU, as many as a part is long."""
     blocks, _ = executor.grid(count)
     return blocks if executor.one_item_groups else max(1, isqrt(count))
 
 
 @kernel(scan.pointers)
 def pointers(executor: DpcppExecutor, lengths: UsmArray, indptr: UsmArray) -> None:
-    """Add up parts, then the sums before each part, then each part again."""
+    """Sum each part, scan the sums of the parts, then scan each part."""
     m, parts, index = lengths.size, parts_of(executor, lengths.size), lengths.dtype
     blocks, block = executor.grid(m)
     totals = executor.allocate((parts,), index)
@@ -43,7 +43,7 @@ def pointers(executor: DpcppExecutor, lengths: UsmArray, indptr: UsmArray) -> No
 def by_index(
     executor: DpcppExecutor, step: SimtKernel, work: int, arguments: tuple[Any, ...]
 ) -> None:
-    """Launch a kernel that moves no values; the last argument has the dtype of indices."""
+    """Launch a kernel that moves no values; its last argument determines the index dtype."""
     index = arguments[-1].dtype
     executor.launch(step, templates.ORDERING, executor.grid(work), arguments, "f4", index)
 
@@ -51,7 +51,7 @@ def by_index(
 def by_value(
     executor: DpcppExecutor, step: SimtKernel, work: int, arguments: tuple[Any, ...]
 ) -> None:
-    """Launch a kernel with new indices and values as its last two arguments."""
+    """Launch a kernel that has the new indices and values as its last two arguments."""
     *_, indices, values = arguments
     grid = executor.grid(work)
     executor.launch(step, templates.ENTRIES, grid, arguments, values.dtype, indices.dtype)
@@ -60,14 +60,14 @@ def by_value(
 def ordered(
     executor: DpcppExecutor, keys: UsmArray, bound: int, order: UsmArray | None = None
 ) -> UsmArray:
-    """Return entries in the order of their keys; equal keys keep the order that they had.
+    """Return the entries sorted by key; the sort is stable.
 
     Parameters
     ----------
     keys : array of I, shape (n,)
-        Of the entries, from 0 to below ``bound``.
+        The keys of the entries, from 0 to ``bound - 1``.
     order : array of I, shape (n,), optional
-        The order that they have; their own by default.
+        The current order of the entries; by default, 0 to n - 1.
     """
     n = keys.size
     parts = parts_of(executor, n)
@@ -82,7 +82,7 @@ def ordered(
 
 
 def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
-    """Return where each part puts its first entry of each digit, digit by digit."""
+    """Return where each part stores its first entry of each digit, digit by digit."""
     n, parts, _, digits, keys, _ = sorting
     counts = executor.allocate((digits * parts,), keys.dtype)
     places = executor.allocate((digits * parts + 1,), keys.dtype)
@@ -92,7 +92,7 @@ def places_of(executor: DpcppExecutor, sorting: tuple[Any, ...]) -> UsmArray:
 
 
 def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -> UsmArray:
-    """Return the entries in the order of a digit; ``places`` is overwritten."""
+    """Return the entries sorted by one digit; ``places`` is overwritten."""
     n, keys = sorting[0], sorting[4]
     order = executor.allocate((n,), keys.dtype)
     by_index(executor, simt.radix_move, n, (*sorting, places, order))
@@ -100,13 +100,13 @@ def moved(executor: DpcppExecutor, sorting: tuple[Any, ...], places: UsmArray) -
 
 
 def bucketed(executor: DpcppExecutor, keys: UsmArray, bound: int) -> tuple[UsmArray, UsmArray]:
-    """Return entries in the order of their keys, and the first entry of each key."""
+    """Return the entries sorted by key, and the position of each key's first entry."""
     order = ordered(executor, keys, bound)
     return order, bounds(executor, keys, order, bound)
 
 
 def bounds(executor: DpcppExecutor, keys: UsmArray, order: UsmArray, buckets: int) -> UsmArray:
-    """Return where the entries of each key begin, in the order of keys, and where the last end."""
+    """Return the first entry of each key in the sorted order, and the end of the last key."""
     indptr = executor.allocate((buckets + 1,), keys.dtype)
     arguments = (keys.size, buckets, keys, order, indptr)
     by_index(executor, simt.ordered_bounds, buckets + 1, arguments)

@@ -1,4 +1,4 @@
-"""How the rows of a CSR matrix are shared by work-groups of one work-item; found on the host."""
+"""Partition the rows of a CSR matrix for work-groups of one work-item, on the host."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .shim import check, shim
 
 Indices = np.ndarray[Any, np.dtype[Any]]
 
-#: The cost of a row besides its entries, in entries: its indptr, its y and the end of its loop.
+#: Cost of a row besides its entries (indptr, y, loop end), in units of the cost of an entry.
 ROW_COST = 2
 
-#: A longer row may be shared by several parts.
+#: Only rows with more entries may be split among several parts.
 CUT_ROW = 4096
 
 
 def cuts(indptr: Indices, parts: int) -> tuple[Indices, Indices]:
-    """Return the row and the entry that each part begins with, and the end of the last.
+    """Return the first row and the first entry of each part, and the end of the last part.
 
-    Parts have equal shares of entries and rows. Only rows longer than :data:`CUT_ROW` are cut
-    inside.
+    Parts have equal shares of the cost of entries and rows. Only rows longer than :data:`CUT_ROW`
+    are cut inside.
     """
     rows = indptr.size - 1
     cost = indptr.astype(np.int64) + ROW_COST * np.arange(rows + 1)
@@ -48,9 +48,9 @@ def is_cut(indptr: Indices, row: Indices, entry: Indices) -> bool:
 
 
 class Patterns(NamedTuple):
-    """Runs of rows with one set of column offsets (column - row); all arrays are int32.
+    """Runs of adjacent rows with equal column offsets (column - row); all arrays are int32.
 
-    Run ``q`` has the rows from ``run_end[q - 1]`` up to ``run_end[q]``, and the offsets
+    Run ``q`` has the rows from ``run_end[q - 1]`` to ``run_end[q] - 1``, and the offsets
     ``offsets[pattern_ptr[p]:pattern_ptr[p + 1]]`` with ``p = run_pattern[q]``.
     """
 
@@ -61,7 +61,10 @@ class Patterns(NamedTuple):
 
 
 def find_patterns(indptr: Indices, indices: Indices) -> Patterns | None:
-    """Return the patterns of a matrix; None where they would not pay: short runs, many patterns.
+    """Return the patterns of a matrix; None if runs are too short or patterns too many to pay.
+
+    Both arrays are C-contiguous and of one dtype, int32 or int64. The search is in
+    ``backends/cpu``.
 
     Both arrays are C-contiguous and of one dtype, int32 or int64. ``backends/cpu`` has the search.
     """

@@ -1,4 +1,4 @@
-"""A device's queue, its memory, and bytes that move between it and the host."""
+"""A device's queue and memory, and transfers between the device and the host."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from . import runtime
 from .pool import UsmBlock, UsmPool
 from .shim import capsule, check, last_error, shim
 
-#: Allocations from this size on, on a CPU, ask for pages of 2 MB: vectors and matrices are read up
-#: to 1.6 times as fast (NumPy does the same).
+#: On a CPU, request pages of 2 MB for allocations from this size (bytes) on: vectors and matrices
+#: are read up to 1.6 times as fast (NumPy does the same).
 HUGE_BYTES = 4 << 20
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
 
-#: The most memory kept for later arrays, as a part of the device's memory.
+#: Cache at most one part in _KEPT_PART of the device's memory for later arrays.
 _KEPT_PART = 8
 
 #: Dpctl's name of a capsule with a queue.
 _QUEUE = b"SyclQueueRef"
 
-#: Bytes that go to the host through pinned memory at least; a page, so that it seldom grows.
+#: Minimum size of pinned memory in bytes: one page, so that it rarely has to grow.
 _PINNED_BYTES = 4096
 
 
 class Place:
-    """Where arrays live: one in-order queue of one device.
+    """The home of arrays: one in-order queue of one device.
 
     Parameters
     ----------
     device : dpctl.SyclDevice
-        Of any kind.
+        A SYCL device of any kind.
     """
 
     def __init__(self, device: Any) -> None:
@@ -48,10 +48,10 @@ class Place:
         self.address = self._shim.wl_place(int(like.addressof_ref()))
         if not self.address:
             raise DeviceError(f"{device.name.strip()} gives no queue: {last_error()}")
-        #: The same queue as dpctl knows it.
+        #: The same queue as a dpctl object.
         self.queue = dpctl.SyclQueue(capsule(self._shim.wl_queue(self.address), _QUEUE))
         self.is_host = device.device_type.name == "cpu"
-        #: Its number among the devices that SYCL counts, as DLPack wants it.
+        #: The device's number among all SYCL devices, for DLPack.
         self.number = int(device.get_device_id())
         self._memory = dpctl.memory.MemoryUSMDevice
         self._host_memory = dpctl.memory.MemoryUSMHost
@@ -64,12 +64,12 @@ class Place:
         Raises
         ------
         OutOfDeviceMemory
-            If the device has not enough memory.
+            If the device does not have enough memory.
         """
         return self._pool.allocate(nbytes)
 
     def release_idle_memory(self) -> None:
-        """Free the memory that is kept for later arrays."""
+        """Free the memory that is cached for later arrays."""
         self._pool.release()
 
     def _new_memory(self, nbytes: int) -> Any:
@@ -77,9 +77,9 @@ class Place:
         huge = self.is_host and nbytes >= HUGE_BYTES
         size = -(-nbytes // _HUGE_PAGE) * _HUGE_PAGE if huge else nbytes
         try:
-            # 64 bytes: a cache line, and the widest vector of any CPU
+            # align to 64 bytes: a cache line, and the widest vector register of any CPU
             memory = self._memory(size, alignment=_HUGE_PAGE if huge else 64, queue=self.queue)
-        except Exception as error:  # dpctl's own class differs between versions
+        except Exception as error:  # dpctl's error class depends on its version
             known = ("USMAllocationError", "MemoryError", "ValueError", "OverflowError")
             if type(error).__name__ not in known:
                 raise
@@ -97,14 +97,14 @@ class Place:
             check(self._shim.wl_copy(self.address, to, source, nbytes), "a copy failed")
 
     def gather(self, pieces: Sequence[tuple[int, int]]) -> list[np.ndarray[Any, Any]]:
-        """Copy pieces of the device, given by address and bytes, to the host with one wait.
+        """Copy pieces of device memory, given by address and size, to the host with one wait.
 
-        They go through pinned memory, which a device writes to without a detour.
+        They go through pinned memory, which the device writes directly.
 
         Returns
         -------
         list of numpy.ndarray
-            Of bytes; overwritten by the next call in this thread.
+            Arrays of bytes; the thread's next call overwrites them.
         """
         begins = np.cumsum([0, *(-(-nbytes // 16) * 16 for _, nbytes in pieces)]).tolist()
         room = self.pinned(begins[-1])
@@ -119,7 +119,7 @@ class Place:
         ]
 
     def pinned(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """Return this thread's memory that the device writes to without a detour, if it has any."""
+        """Return this thread's pinned memory, which the device writes directly, or None."""
         room: np.ndarray[Any, Any] | None = getattr(self._local, "pinned", None)
         if room is None or room.nbytes < nbytes:
             size = max(nbytes, _PINNED_BYTES)
@@ -133,16 +133,16 @@ class Place:
         return room
 
     def reaches(self, address: int) -> bool:
-        """Return whether an address is of memory that the device reaches."""
+        """Return whether the device can access an address."""
         return bool(self._shim.wl_reaches(self.address, address))
 
     def wait(self, label: str = "work") -> None:
-        """Wait for all submitted work, and raise an earlier error of the device.
+        """Wait for all submitted work, and raise earlier errors of the device.
 
         Raises
         ------
         DeviceError, OutOfDeviceMemory
-            Saying ``label`` failed.
+            If the work failed; the message says that ``label`` failed.
         """
         check(self._shim.wl_wait(self.address), f"{label} failed on {self.device.name.strip()}")
 
@@ -159,5 +159,5 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 
 def host_address(array: np.ndarray[Any, Any]) -> int:
-    """Return where a NumPy array begins."""
+    """Return the address of a NumPy array."""
     return int(array.ctypes.data)

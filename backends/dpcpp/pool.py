@@ -1,8 +1,8 @@
-"""Memory of a device that is kept for later arrays.
+"""A cache of device memory for later arrays.
 
-SYCL frees memory after all work that was submitted, and hands out pages that were never touched:
-both take longer than most kernels. The queue is in order, so the next owner of a block needs to
-wait for nothing: its work comes after that of the one before.
+SYCL frees memory only after all submitted work, and it returns pages that were never touched. Both
+take longer than most kernels. The queue is in order, so the next owner of a block does not have to
+wait: its work runs after the work of the previous owner.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 
 from ...core.errors import OutOfDeviceMemory
 
-#: No block has fewer bytes.
+#: The smallest block, in bytes.
 LEAST_BYTES = 256
 
-#: Size classes between two powers of two: a block is an eighth larger than asked for at most.
+#: Size classes per power of two: a block exceeds the requested size by at most an eighth.
 _CLASSES_PER_DOUBLING = 8
 
 
 class UsmBlock:
-    """A block of memory, which goes back to its pool when no object refers to it any more.
+    """A block of memory, which returns to its pool when no object refers to it any more.
 
     Parameters
     ----------
     pool : UsmPool
-        Takes it back.
+        The pool that takes the block back.
     memory : object
-        A memory object of dpctl's.
+        A dpctl memory object.
     nbytes : int
-        Its size.
+        Its size in bytes.
 
     Attributes
     ----------
     address : int
-        Of the first byte.
+        Address of the first byte.
     """
 
     __slots__ = ("__weakref__", "_memory", "_nbytes", "_pool", "address")
@@ -47,7 +47,7 @@ class UsmBlock:
         self.address = int(memory._pointer)
 
     def export(self) -> None:
-        """Have it freed in the end: another library may still work with it, on its own queue."""
+        """Free the block instead of reusing it: another library may use it on its own queue."""
         self._pool = None
 
     def __del__(self, python_ends: Callable[[], bool] = is_finalizing) -> None:
@@ -57,26 +57,26 @@ class UsmBlock:
 
 
 class UsmPool:
-    """Blocks of memory that no array has, by size class.
+    """Unused blocks of memory, by size class.
 
     Parameters
     ----------
     make : callable
         Returns a memory object of ``nbytes`` bytes, or raises ``OutOfDeviceMemory``.
     most : int
-        Bytes that are kept at most.
+        Upper bound of cached bytes.
     """
 
     def __init__(self, make: Callable[[int], Any], most: int) -> None:
         self._make, self._most = make, most
         self._idle: dict[int, list[Any]] = {}
         self._kept = 0
-        # Reentrant: the garbage collector may give a block back in the middle of an allocation.
+        # Reentrant: the garbage collector may return a block during an allocation.
         self._lock = RLock()
 
     @property
     def kept(self) -> int:
-        """Bytes that are kept."""
+        """The number of cached bytes."""
         return self._kept
 
     def allocate(self, nbytes: int) -> UsmBlock:
@@ -85,7 +85,7 @@ class UsmPool:
         Raises
         ------
         OutOfDeviceMemory
-            If there is not enough memory even without the kept blocks.
+            If there is not enough memory even after the cached blocks are freed.
         """
         size = size_class(nbytes)
         with self._lock:
@@ -102,17 +102,17 @@ class UsmPool:
         return UsmBlock(self, memory, size)
 
     def take_back(self, memory: Any, nbytes: int) -> None:
-        """Keep memory of a size class, or free it if it is too large to be kept."""
+        """Cache memory of a size class, or free it if it is too large."""
         if nbytes > self._most:
             return
         with self._lock:
             if self._kept + nbytes > self._most:
-                self.release()  # size classes that are no longer asked for would stay for ever
+                self.release()  # unused size classes would otherwise stay forever
             self._idle.setdefault(nbytes, []).append(memory)
             self._kept += nbytes
 
     def release(self) -> int:
-        """Free the kept blocks, and return their total bytes."""
+        """Free the cached blocks, and return their total size in bytes."""
         with self._lock:
             released, self._kept = self._kept, 0
             self._idle.clear()
@@ -120,7 +120,7 @@ class UsmPool:
 
 
 def size_class(nbytes: int) -> int:
-    """Return the bytes of a block's size class: powers of two and seven sizes between them."""
+    """Return the size class of a block in bytes: powers of two and seven sizes between them."""
     if nbytes <= LEAST_BYTES:
         return LEAST_BYTES
     step = (1 << ((nbytes - 1).bit_length() - 1)) // _CLASSES_PER_DOUBLING

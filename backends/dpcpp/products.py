@@ -1,4 +1,4 @@
-"""Products of a sparse pattern with dense blocks: a row of the pattern at a time."""
+"""Products of a sparse pattern with dense blocks, one row of the pattern at a time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ...core.formats.mask import Mask
     from .executor import DpcppExecutor
 
-#: The codes of ``ml.hpp``.
+#: Codes of edge functions, as in ``ml.hpp``.
 EDGES = {"identity": 0, "sigmoid": 1, "softmax": 2}
 
 
 def _steps(array: UsmArray) -> tuple[int, ...]:
-    """Return the distances of all dimensions but the last, rows before batches, in elements."""
+    """Return the strides of all axes but the last, rows before batches, in elements."""
     return tuple(stride // array.dtype.itemsize for stride in array.strides[-2::-1])
 
 
@@ -52,7 +52,7 @@ def spmm(executor: DpcppExecutor, call: SpmmCall) -> None:
 
 
 def sddmm(executor: DpcppExecutor, call: SddmmCall) -> None:
-    """Take the dot products where there are entries."""
+    """Compute the dot products at the positions of the entries."""
     A, C, B, S = call.A, call.C, call.B, call.S
     batch, m, k = C.shape
     if S.size:
@@ -72,7 +72,7 @@ def sddmm(executor: DpcppExecutor, call: SddmmCall) -> None:
 def _with_columns(
     executor: DpcppExecutor, call: FusedmmCall | TracedCall
 ) -> tuple[UsmArray, UsmArray]:
-    """Return operands with a column if logarithms alone are asked for: kernels go by columns."""
+    """Return operands with a column even if only logarithms are wanted: kernels need one."""
     D, E = call.D, call.E
     if D.shape[2] > 0 or call.log_totals is None:
         return D, E
@@ -81,7 +81,7 @@ def _with_columns(
 
 
 def fusedmm(executor: DpcppExecutor, call: FusedmmCall) -> None:
-    """Let f of the sampled products weigh the rows of D."""
+    """Weigh the rows of D by f of the sampled products."""
     A, C, B, edge = call.A, call.C, call.B, call.edge
     if edge not in EDGES:
         raise InvalidArgument(f"no edge function is called {edge!r}; there are: {', '.join(EDGES)}")
@@ -104,7 +104,7 @@ def fusedmm(executor: DpcppExecutor, call: FusedmmCall) -> None:
 
 
 def mask_fusedmm(executor: DpcppExecutor, call: FusedmmCall[Mask]) -> None:
-    """Let f of the products of each row's columns weigh the rows of D."""
+    """Weigh the rows of D by f of the products of each row's columns."""
     A, C, B, kernel = call.A, call.C, call.B, call.kernel
     if kernel not in ("auto", "row-split"):
         raise InvalidArgument(
@@ -128,7 +128,7 @@ def mask_fusedmm(executor: DpcppExecutor, call: FusedmmCall[Mask]) -> None:
 
 
 def _input(given: UsmArray | None) -> tuple[Any, int, int]:
-    """Return an input of a function: its address, and the distances of lines and of blocks."""
+    """Return a function's input as its address and the strides of lines and blocks."""
     if given is None:
         return None, 0, 0
     lines, blocks = _steps(given)
@@ -136,7 +136,7 @@ def _input(given: UsmArray | None) -> tuple[Any, int, int]:
 
 
 def traced(executor: DpcppExecutor, call: TracedCall) -> None:
-    """Let a function of the user's own weigh the rows of D."""
+    """Weigh the rows of D by a user-defined function."""
     _check_name(call.kernel)
     A, C, B = call.A, call.C, call.B
     batch, m, k = C.shape
@@ -160,7 +160,7 @@ def traced(executor: DpcppExecutor, call: TracedCall) -> None:
 
 
 def mask_traced(executor: DpcppExecutor, call: TracedCall[Mask]) -> None:
-    """Let a function of the user's own of each row's columns weigh the rows of D."""
+    """Weigh the rows of D by a user-defined function of the products of each row's columns."""
     _check_name(call.kernel)
     A, C, B = call.A, call.C, call.B
     batch, m, k = C.shape
@@ -191,7 +191,7 @@ def _check_name(kernel: str) -> None:
 
 
 class RowSplit(Algorithm):
-    """A work-item has a row of a block, a few of its columns at a time."""
+    """Each work-item computes one row of a block, a few columns at a time."""
 
     name: ClassVar[str] = "row-split"
     source: ClassVar[str] = "Zubair and Bauinger (2023)"
@@ -200,11 +200,11 @@ class RowSplit(Algorithm):
         self.function = function
 
     def reason(self, on: Any, A: Any, facts: Facts) -> str:
-        """Return that there is no other."""
+        """Return that there is no other algorithm."""
         return "the one algorithm of this executor"
 
     def prepare(self, on: Any, A: Any, facts: Facts) -> None:
-        """Return nothing: rows are taken as they are."""
+        """Return None: there is nothing to prepare."""
 
     def run(self, on: DpcppExecutor, state: None, call: ProductCall) -> None:
         """Compute the product."""

@@ -1,12 +1,12 @@
-"""Compiled kernels on disk: the SYCL runtime's own cache, in a private folder, checked by us.
+"""Integrity checks for the SYCL runtime's disk cache of compiled kernels.
 
-The runtime keeps its compiled programs under ``SYCL_CACHE_DIR`` and loads them without a check. So
-its folder is one that only the user can write, and the folder of an entry with files that changed
-since it was written is removed before the runtime reads it.
+The runtime stores compiled programs under ``SYCL_CACHE_DIR`` and loads them without a check.
+Therefore, its folder is writable only by the user, and an entry with files that have changed since
+they were written is removed before the runtime reads it.
 
-A process checks all entries, of which there may be thousands. So the *index* has the sizes and
-times of the files of each entry: the content of a file is read, and compared with its checksum,
-only if they differ from the index.
+A process checks all entries, of which there may be thousands. Therefore, the *index* records the
+sizes and times of the files of each entry. The content of a file is read, and compared with its
+checksum, only if it differs from the index.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from threading import Lock
 
 from ...core.cache import LIMIT, CodeCache, private_folder
 
-#: By an entry's folder, the checksum of its files.
+#: The checksum of an entry's files, by the entry's folder.
 _SUMS = CodeCache("dpcpp-sums", ".sum", limit=8 << 20)
 
-#: The files of an entry: images and their source text; the time of the last use changes and does
-#: not count.
+#: The checked files of an entry: images and their source text. The file with the time of the last
+#: use changes legitimately and is not checked.
 _PARTS = (".bin", ".src")
 
-#: The key of the index among the checksums.
+#: The key of the index in the store of checksums.
 _INDEX = "index"
 
-#: A file of an entry: its name, size, number and the times of its last changes.
+#: A file of an entry: its name, size, inode number and the times of its last changes.
 _File = tuple[str, int, int, int, int]
-#: The files of the entries of a cache that have a checksum, by the path within the cache.
+#: The files of a cache's entries with a checksum, by their path within the cache.
 _Noted = dict[str, tuple[_File, ...]]
 
 _lock = Lock()
 _checked: set[Path] = set()
-#: By a cache's folder, its entries with a checksum; others are new.
+#: The entries with a checksum, by cache folder; all other entries are new.
 _noted: defaultdict[Path, _Noted] = defaultdict(dict)
 
 
 def prepare() -> None:
-    """Tell the runtime the path and the size limit of its cache; settings of the user stay.
+    """Set the path and the size limit of the runtime's cache; settings of the user are kept.
 
-    A cache keeps compiled kernels, so that a program costs its 1.5 s once on a machine.
+    With the cache, a program costs its 1.5 s of compilation only once per machine.
     """
     os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
     if "SYCL_CACHE_DIR" not in os.environ:
         try:
             os.environ["SYCL_CACHE_DIR"] = str(private_folder("dpcpp-programs"))
         except OSError:
-            os.environ["SYCL_CACHE_PERSISTENT"] = "0"  # nowhere to keep them
+            os.environ["SYCL_CACHE_PERSISTENT"] = "0"  # there is no folder to store programs in
     os.environ.setdefault("SYCL_CACHE_MAX_SIZE", str(LIMIT))
 
 
 def folder() -> Path | None:
-    """Return the runtime's folder, if it is one of ours."""
+    """Return the runtime's cache folder, if wollemi has set it."""
     path = Path(os.environ.get("SYCL_CACHE_DIR", ""))
     with suppress(OSError):
         if path == private_folder("dpcpp-programs"):
@@ -68,7 +68,7 @@ def folder() -> Path | None:
 
 
 def check() -> None:
-    """Remove the entries that are not as they were written; once in a process."""
+    """Remove the entries that have changed since they were written; runs once per process."""
     path = folder()
     if path is None:
         return
@@ -95,7 +95,7 @@ def check() -> None:
 
 
 def keep() -> None:
-    """Note the checksums of entries that the runtime has written since."""
+    """Store checksums of the entries that the runtime has written since the last call."""
     path = folder()
     if path is None:
         return
@@ -103,7 +103,7 @@ def keep() -> None:
         noted, found = _noted[path], False
         for entry in _new_entries(path):
             _tighten(path, entry)
-            if next(entry.glob("*.lock"), None) is not None:  # being written
+            if next(entry.glob("*.lock"), None) is not None:  # the runtime is writing it
                 continue
             if _SUMS.load(str(entry)) is None:
                 content = _sum(entry)
@@ -116,7 +116,7 @@ def keep() -> None:
 
 
 def _read_index() -> _Noted:
-    """Return the files of entries as they were when they were noted."""
+    """Return the files of entries as recorded in the index."""
     try:
         written = json.loads(_SUMS.load(_INDEX) or b"{}")
     except ValueError:
@@ -129,7 +129,7 @@ def _write_index(noted: _Noted) -> None:
 
 
 def _files(entry: Path | str) -> tuple[_File, ...]:
-    """Return the files of an entry as the file system describes them; none if there is no entry."""
+    """Return the metadata of an entry's files; empty if the entry does not exist."""
     found = []
     with suppress(OSError), os.scandir(entry) as files:
         for file in files:
@@ -141,10 +141,10 @@ def _files(entry: Path | str) -> tuple[_File, ...]:
 
 
 def _tighten(path: Path, entry: Path) -> None:
-    """Remove the access of other users to the runtime's files of an entry, as for its folder."""
+    """Remove other users' access to the runtime's files of an entry and to its folders."""
     around = [place for place in entry.parents if place != path and path in place.parents]
     files: list[Path] = []
-    with suppress(FileNotFoundError):  # another process removes it meanwhile
+    with suppress(FileNotFoundError):  # another process may remove the entry meanwhile
         files = list(entry.iterdir())
     for inside in (*around, entry, *files):
         with suppress(OSError):
@@ -154,10 +154,10 @@ def _tighten(path: Path, entry: Path) -> None:
 
 
 def _new_entries(path: Path, changed: Iterable[str] = ()) -> list[Path]:
-    """Return the folders with files of the runtime's that have no checksum yet, or changed.
+    """Return the folders with runtime files that have changed or have no checksum yet.
 
-    The runtime has a folder for each device, and a folder in it for each program. A folder of a
-    program with noted entries, none of which changed, is not read.
+    The runtime creates a folder per device with a folder per program. The folder of a program with
+    unchanged indexed entries is not read.
     """
     known = {_program(entry) for entry in _noted[path]} - {_program(entry) for entry in changed}
     new = [
@@ -175,7 +175,7 @@ def _new_entries(path: Path, changed: Iterable[str] = ()) -> list[Path]:
 
 
 def _program(entry: str) -> tuple[str, str]:
-    """Return the names of the folders of the device and of the program of an entry."""
+    """Return the names of an entry's device folder and program folder."""
     device, program, *_ = entry.split(os.sep, 2)
     return device, program
 
@@ -188,7 +188,7 @@ def _folders(path: Path) -> list[str]:
 
 
 def _sum(entry: Path) -> bytes | None:
-    """Return the checksum of an entry, None if another process removes it meanwhile."""
+    """Return the checksum of an entry; None if another process removes the entry meanwhile."""
     digest = hashlib.sha256()
     try:
         for path in sorted(entry.iterdir()):

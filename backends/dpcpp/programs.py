@@ -1,9 +1,9 @@
-"""Kernels: which text makes them, compiled once, and how their arguments are packed.
+"""Compile kernels: group them into programs, cache the programs, and pack arguments.
 
-A program costs about 1.5 s to compile, most of it for SYCL's headers, so kernels that are used
-together are compiled together: all functors of a group of operations, all products of a format.
-Compiled programs are kept on disk: :mod:`.machine_code` for devices of OpenCL,
-:mod:`.program_cache` for all.
+A program takes about 1.5 s to compile, most of it for SYCL's headers. Therefore, kernels that are
+used together are compiled together: all functors of a group of operations, all products of a
+format. Compiled programs are cached on disk: by :mod:`.machine_code` for OpenCL devices, by
+:mod:`.program_cache` for all devices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .place import Place
 from .shim import build_program, last_error, shim
 from .templates import IN_LANES, Family
 
-#: The parts of SYCL's headers that the kernels speak in: they compile in half the time of all.
+#: The SYCL headers that the kernels need: they compile in half the time of all headers.
 HEADERS = (
     "sycl/ext/oneapi/free_function_queries.hpp",
     "sycl/ext/oneapi/kernel_properties/properties.hpp",
@@ -42,10 +42,10 @@ HEADERS = (
     "sycl/atomic_ref.hpp",
 )
 
-#: Names of the one kind of processor with assembly in the kernels.
+#: Machine names of the only processor architecture with assembly code in the kernels.
 X86 = ("x86_64", "AMD64")
 
-#: By name, for NumPy has no bfloat16 of its own.
+#: Codes of value dtypes by name, because NumPy has no bfloat16.
 VALUE_CODES = {
     **{np.dtype(code).name: code for code in wrappers.VALUE_TYPES},
     "float16": "f2",
@@ -54,7 +54,7 @@ VALUE_CODES = {
 _DOUBLE = ("f8", "c16")
 INDEX_CODES = {np.dtype(code): code for code in wrappers.INDEX_TYPES}
 
-#: How a C type is packed into a slot of eight bytes: the shim's letter and Python's.
+#: Formats that pack C types into slots of eight bytes: the shim's letter and Python's.
 _SLOTS = {
     "wl::i64": ("q", "q"),
     "wl::i32": ("i", "i4x"),
@@ -68,7 +68,7 @@ _ENTRY = re.compile(r"WL_ENTRY\((\w+)\)\(WL_GRID ([^)]*)\)")
 
 
 class CompiledKernel(NamedTuple):
-    """A kernel of a program that was compiled."""
+    """A kernel of a compiled program."""
 
     name: str
     handle: int
@@ -76,7 +76,7 @@ class CompiledKernel(NamedTuple):
 
 
 def value_code(dtype: DTypeLike, stored: DTypeLike | None = None) -> str:
-    """Return the code of a dtype that is computed in, and of that which values are stored in."""
+    """Return the code of a dtype of computation, combined with the dtype of stored values."""
     code = VALUE_CODES[np.dtype(dtype).name]
     lower = code if stored is None else VALUE_CODES[np.dtype(stored).name]
     return code if lower == code else f"{code}_{lower}"
@@ -91,8 +91,8 @@ def index_code(dtype: DTypeLike) -> str:
 def takes_lanes(group: str) -> bool:
     """Return whether a work-group of a group's operations fills a vector register on a CPU.
 
-    Where all of them go through the entries of rows it is one work-item: lanes would wait for the
-    longest row.
+    If all operations loop over the entries of rows, a work-group is one work-item: lanes would wait
+    for the longest row.
     """
     return any(one.over is not None and one.over[1] != "1" for one in wrappers.maps_of(group))
 
@@ -103,9 +103,9 @@ class Programs:
     Parameters
     ----------
     place : Place
-        Its queue.
+        The device's queue.
     facts : DeviceProperties
-        The device that kernels are adapted to.
+        The device to adapt kernels to.
     """
 
     def __init__(self, place: Place, facts: DeviceProperties) -> None:
@@ -115,7 +115,7 @@ class Programs:
         self._building = threading.Lock()
 
     def of_map(self, operation: Operation, value: str, index: str = "i4") -> CompiledKernel:
-        """Return the kernel of a map operation for these dtypes."""
+        """Return the kernel of a map operation for the given dtypes."""
         name = wrappers.map_symbol(operation, value, index)
         found = self._kernels.get(name)
         if found is None:
@@ -126,7 +126,7 @@ class Programs:
         return found
 
     def of_half(self, operation: Operation, half: str, value: str, index: str) -> CompiledKernel:
-        """Return the kernel of half of a map operation for these dtypes."""
+        """Return the kernel of one half of a map operation for the given dtypes."""
         name = wrappers.map_symbol(operation, value, index, half)
         if name not in self._kernels:
             label = f"the halves of {operation.name} for {value}"
@@ -162,9 +162,9 @@ class Programs:
         constants: Mapping[str, object],
         block: int | None = None,
     ) -> CompiledKernel:
-        """Return a kernel for these dtypes; the family it belongs to is compiled with it.
+        """Return a kernel for the given dtypes; its whole family is compiled with it.
 
-        ``block`` is the size of its work-groups, if it is not the one of most kernels.
+        ``block`` is the size of its work-groups, if it differs from the default.
         """
         name = kernel.symbol(value, index, **constants)
         found = self._kernels.get(name)
@@ -182,7 +182,7 @@ class Programs:
         return found
 
     def of_source(self, symbol: str, label: str, source: str) -> CompiledKernel:
-        """Return a kernel of a program of its own, which :meth:`text` has made."""
+        """Return a kernel with a program of its own, which :meth:`text` has generated."""
         if symbol not in self._kernels:
             self._build(symbol, label, source)
         return self._kernels[symbol]
@@ -193,7 +193,7 @@ class Programs:
             self.facts.require(np.dtype(computed))
 
     def text(self, headers: Iterable[str], wrapper_texts: Iterable[str], block: int) -> str:
-        """Return the text of a program for this device and work-groups of ``block`` work-items."""
+        """Return the program's text for this device and work-groups of ``block`` work-items."""
         macros = {
             "WL_SYCL": 1,
             "WL_SYCL_HEADER": f"<{HEADERS[0]}>",
@@ -217,10 +217,10 @@ class Programs:
         self._build(name, label, self.text(headers, list(wrapper_texts), block))
 
     def _build(self, name: str, label: str, text: str) -> None:
-        """Compile the program with a kernel, or load its machine code, and note its kernels.
+        """Compile the program of a kernel, or load its machine code, and register its kernels.
 
-        The program lives as long as the process: so do the executors that share it. Threads that
-        need it at the same time wait for the one that builds it.
+        The program lives as long as the process, as do the executors that share it. If several
+        threads need it at the same time, one builds it and the others wait.
         """
         with self._building:
             if name not in self._kernels:
@@ -243,12 +243,12 @@ class Programs:
 
 
 def _kernels_of(program: int, text: str) -> dict[str, CompiledKernel]:
-    """Return the kernels that the text of a program declares.
+    """Return the kernels that a program's text declares.
 
     Raises
     ------
     RuntimeError
-        If the program lacks one.
+        If the program lacks one of them.
     """
     found = {}
     for name, declared in _ENTRY.findall(text.partition(WRAPPERS)[2]):
@@ -262,10 +262,10 @@ def _kernels_of(program: int, text: str) -> dict[str, CompiledKernel]:
     return found
 
 
-#: Infinities and NaN have meaning here, so the compiler may not assume that there are none.
-#: Names of values are kept: the runtime's cache of compiled text keeps them, so that a program that
-#: was just compiled equals the program from that cache. Without names they differ, and the second
-#: process compiles to machine code again.
+#: Compiler options. Infinities and NaN are significant, so the compiler must not assume that there
+#: are none. Value names are kept, because the runtime's cache of compiled text keeps them: a
+#: program that was just compiled then equals the cached program. Without names they would differ,
+#: and the second process would compile to machine code again.
 OPTIONS = ("-fno-fast-math", "-fno-discard-value-names")
 
 

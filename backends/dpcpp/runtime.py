@@ -1,7 +1,7 @@
-"""The requirements of this backend, found and prepared: dpctl, the SYCL runtime, its headers.
+"""Find and prepare the requirements of this backend: dpctl, the SYCL runtime and its headers.
 
-The packages from PyPI put the OpenCL CPU device where no loader looks for it. :func:`load` tells
-the loader before SYCL counts its devices, which it does once in a process.
+The packages from PyPI install the OpenCL CPU device where no loader searches for it. :func:`load`
+configures the loader before SYCL counts its devices, which it does once per process.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from . import program_cache
 
 INSTALL = 'pip install "wollemi[dpcpp]"'
 
-#: The OpenCL driver of CPUs, by the name that the loader is given.
+#: File name of the OpenCL driver for CPUs, for the loader.
 CPU_DRIVER = "libintelocl.so"
 
 
 def load() -> ModuleType:
-    """Return dpctl, after the environment was prepared for it.
+    """Prepare the environment, and return dpctl.
 
     Raises
     ------
     ExecutorUnavailable
-        If it, or the SYCL runtime that it needs, is missing.
+        If dpctl, or the SYCL runtime that it needs, is missing.
     """
     prepare()
     try:
@@ -52,7 +52,7 @@ def load() -> ModuleType:
 
 
 def prepare() -> None:
-    """Set the environment variables that the runtime reads; settings of the user stay.
+    """Set the environment variables that the runtime reads; settings of the user are kept.
 
     ``OCL_ICD_FILENAMES`` names the CPU driver from PyPI; :mod:`.program_cache` lists the others.
     """
@@ -63,7 +63,7 @@ def prepare() -> None:
 
 
 def installed_file(package: str, name: str) -> Path | None:
-    """Return the file called ``name`` that a package from PyPI brought, or None."""
+    """Return the file called ``name`` that a PyPI package installed, or None."""
     usual = Path(sys.prefix) / "lib" / name
     if usual.exists():
         return usual
@@ -77,12 +77,12 @@ def installed_file(package: str, name: str) -> Path | None:
 
 @cache
 def library() -> Path:
-    """Return the SYCL runtime library that dpctl brought into this process.
+    """Return the SYCL runtime library that dpctl loaded into this process.
 
     Raises
     ------
     ExecutorUnavailable
-        If there is none, or it cannot be told which.
+        If there is none, or if it cannot be identified.
     """
     load()
     maps = Path("/proc/self/maps")
@@ -95,7 +95,7 @@ def library() -> Path:
 
 @cache
 def version() -> str:
-    """Return a text that differs between builds of :func:`library`."""
+    """Return a string that differs between builds of :func:`library`."""
     path = library().resolve()
     facts = path.stat()
     return f"{path}{facts.st_size} {facts.st_mtime_ns}"
@@ -108,7 +108,7 @@ def headers() -> Path:
     Raises
     ------
     ExecutorUnavailable
-        If they are missing; says how to install them.
+        If they are missing; the message says how to install them.
     """
     folders = [library().parent.parent / "include", Path(sys.prefix) / "include"]
     brought = installed_file("intel-sycl-rt", "sycl.hpp")

@@ -1,4 +1,4 @@
-"""Memory of a device that the host reads without a copy."""
+"""Read memory of a device on the host, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def seen_by_host(array: UsmArray) -> np.ndarray[Any, Any]:
-    """Return the elements for the host to read, after the work before.
+    """Wait for pending work, and return the elements for the host to read.
 
-    The memory of a CPU device is the host's own: nothing is copied then, and later work on the
-    elements shows. Elsewhere it is a copy.
+    A CPU device shares the host's memory: nothing is copied, and later changes of the elements are
+    visible. For other devices the result is a copy.
     """
     if not array.place.is_host or not array.flags.c_contiguous:
         return array.asnumpy()
@@ -23,9 +23,9 @@ def seen_by_host(array: UsmArray) -> np.ndarray[Any, Any]:
 
 
 class _Seen:
-    """An object that NumPy turns into a read-only view; it keeps the array.
+    """An object that NumPy converts to a read-only view; it keeps the array alive.
 
-    The view is of bytes: NumPy's interface has no name for bfloat16.
+    The view is of bytes, because NumPy's interface does not support bfloat16.
     """
 
     def __init__(self, array: UsmArray) -> None:

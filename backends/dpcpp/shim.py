@@ -1,9 +1,9 @@
-"""The C++ part of this backend: built when first needed, then loaded.
+"""The C++ part of this backend: built at the first use, then loaded.
 
-dpctl cannot compile SYCL C++ at run time and pays Python's price for every launch. ``shim.cpp``
-can, in a hundred lines over the SYCL headers. A wheel cannot carry it, because it must match the
-runtime that is installed next to it; so the machine's own C++ compiler builds it, once for each
-version of the runtime, into the user's cache.
+dpctl cannot compile SYCL C++ at run time and has Python's overhead for every launch. ``shim.cpp``
+can compile, in a hundred lines over the SYCL headers. A wheel cannot contain it, because it must
+match the installed runtime. The machine's own C++ compiler therefore builds it once per runtime
+version, into the user's cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from . import program_cache, runtime
 
 SOURCE = Path(__file__).with_name("shim.cpp")
 
-#: The headers of wollemi that it includes.
+#: The headers of wollemi that ``shim.cpp`` includes.
 HEADERS = (
     Path(__file__).parents[1] / "cpu" / "find_patterns.hpp",
     Path(__file__).with_name("opencl_programs.hpp"),
@@ -96,18 +96,18 @@ _SIGNATURES: dict[str, tuple[object, Sequence[object]]] = {
 }  # fmt: skip
 
 
-#: The library, built by the compiler of this machine.
+#: Cache of the libraries that this machine's compiler has built.
 LIBRARIES = CodeCache("dpcpp", ".so")
 
 
 @cache
 def shim() -> ctypes.CDLL:
-    """Return the library, built if it is not in the cache.
+    """Return the loaded library; build it if the cache does not contain it.
 
     Raises
     ------
     ExecutorUnavailable
-        If it cannot be built here: no compiler, no headers; says how to install them.
+        If it cannot be built without a compiler or headers; the message says how to install them.
     """
     library, include = runtime.library().resolve(), runtime.headers()
     texts = [without_comments(path.read_text(encoding="utf-8")) for path in (SOURCE, *HEADERS)]
@@ -142,12 +142,12 @@ def _build(library: Path, include: Path, folder: Path) -> Path:
 
 
 def check(code: int, label: str) -> None:
-    """Raise the error that the shim reported, if there is one.
+    """Raise the error that the shim reported, if any.
 
     Raises
     ------
     OutOfDeviceMemory, DeviceError
-        With the message of SYCL.
+        With SYCL's message.
     """
     if code == 0:
         return
@@ -156,12 +156,12 @@ def check(code: int, label: str) -> None:
 
 
 def build_program(place: int, source: str, options: Sequence[str], label: str) -> int:
-    """Compile a program for the context of a queue and return its handle.
+    """Compile a program for the context of a queue, and return its handle.
 
     Raises
     ------
     KernelCompileError
-        With the compiler's log.
+        If compilation fails; the message contains the compiler's log.
     """
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     program_cache.check()
@@ -183,5 +183,5 @@ _new_capsule = ctypes.PYFUNCTYPE(
 
 
 def capsule(pointer: int, name: bytes, destructor: int | None = None) -> Any:
-    """Return a capsule of Python around a pointer; it does not copy the name, which must stay."""
+    """Return a Python capsule for a pointer; it does not copy the name, which must stay alive."""
     return _new_capsule(pointer, name, destructor)

@@ -1,8 +1,8 @@
-"""A copy of a CSR matrix for the lanes of a CPU: slices of rows of like length.
+"""A sliced copy (SELL) of a CSR matrix for the lanes of a CPU.
 
-Where rows are very unequal, the end of each is a branch that no processor foresees: a product of
-R-MAT (2^16 rows, 10^6 entries, float32) takes 0.81 ms by rows and 0.62 in slices (November 2026,
-two cores of an EPYC Zen 4).
+If row lengths vary strongly, no processor predicts the branch at the end of each row. A product
+with R-MAT (2^16 rows, 10^6 entries, float32) takes 0.81 ms by rows and 0.62 ms in slices (November
+2026, two cores of an EPYC Zen 4).
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 Indices = np.ndarray[Any, np.dtype[Any]]
 
-#: Standard deviations of the lengths of rows, in means, from which on slices pay, and the share of
-#: all entries that the longest row may have, which one lane takes: as the omp backend has measured.
+#: Use slices if the standard deviation of row lengths exceeds DEVIATION times the mean, and the
+#: longest row, which one lane processes, has at most LONGEST_SHARE of all entries; measured with
+#: the omp backend.
 DEVIATION = 1.0
 LONGEST_SHARE = 0.02
 
 
 class Slices(NamedTuple):
-    """Where the entries of a matrix lie in its slices; found on the host.
+    """The layout of a matrix's entries in slices, computed on the host.
 
-    Sorted row ``i`` is row ``rows[i]``, with ``lengths[i]`` entries; entry ``e`` of it lies at
+    Sorted row ``i`` is row ``rows[i]``, with ``lengths[i]`` entries; its entry ``e`` is stored at
     ``slice_ptr[i // CPU_LANES] + CPU_LANES * e + i % CPU_LANES``.
     """
 
@@ -38,16 +39,16 @@ class Slices(NamedTuple):
     slice_ptr: Indices
 
     def slots(self, indptr: Indices) -> Indices:
-        """Return where each entry of the matrix lies, in the order of the matrix."""
+        """Return the position in the slices of each entry, in the order of the matrix."""
         place = np.empty(self.rows.size, np.int64)
         sorted_row = np.arange(self.rows.size)
         place[self.rows] = self.slice_ptr[sorted_row // CPU_LANES] + sorted_row % CPU_LANES
-        # CPU_LANES e for the e-th of a row, with e counted from the row's first entry
+        # CPU_LANES * e for the e-th entry of a row, counting from the row's first entry
         first = place - CPU_LANES * indptr[:-1].astype(np.int64)
         return np.repeat(first, np.diff(indptr)) + CPU_LANES * np.arange(int(indptr[-1]))
 
     def cuts(self, parts: int) -> Indices:
-        """Return the slices that parts of like size begin with, and the end of the last."""
+        """Return the first slice of each of ``parts`` parts of similar size, and the last end."""
         targets = int(self.slice_ptr[-1]) * np.arange(parts + 1) // parts
         found = np.searchsorted(self.slice_ptr, targets)
         found[0], found[-1] = 0, self.slice_ptr.size - 1
@@ -55,7 +56,7 @@ class Slices(NamedTuple):
 
 
 def in_slices(indptr: Indices) -> Slices:
-    """Sort rows by falling length and put :data:`CPU_LANES` neighbours in a slice each."""
+    """Sort rows by decreasing length, and group :data:`CPU_LANES` adjacent ones per slice."""
     lengths = np.diff(indptr)
     rows = np.argsort(-lengths, kind="stable").astype(indptr.dtype)
     lengths = lengths[rows]
@@ -65,16 +66,16 @@ def in_slices(indptr: Indices) -> Slices:
 
 
 def suit(statistics: RowStatistics) -> bool:
-    """Return whether rows are unequal enough for slices, and none so long that others wait."""
+    """Return whether row lengths vary enough for slices, without any far too long row."""
     s = statistics
     return s.deviation > DEVIATION * s.mean and s.longest <= LONGEST_SHARE * s.nnz
 
 
 class SlicedState(NamedTuple):
-    """The arrays that products with one vector read, and the partition by rows for several vectors.
+    """The arrays for products with one vector, and the row partition for several vectors.
 
-    A matrix without its original arrays needs neither the partition nor the slices on the host,
-    which give the positions of new values.
+    A matrix that keeps only the slices needs neither the partition nor the host's layout, which
+    maps new values to positions.
     """
 
     parts: int
@@ -85,7 +86,7 @@ class SlicedState(NamedTuple):
 
     @property
     def indices(self) -> UsmArray:
-        """The columns, in slices."""
+        """The column indices, in slices."""
         return self.arrays[-1]
 
     @classmethod
@@ -103,7 +104,7 @@ class SlicedState(NamedTuple):
         return made
 
     def update_values(self, A: Any) -> None:
-        """Take over the values of a matrix of the same pattern."""
+        """Copy the values of a matrix with the same pattern."""
         assert self.slices is not None, "a matrix without arrays has no new values"
         values = np.zeros(self.values.shape, self.values.dtype)
         seen = A.executor.seen_by_host

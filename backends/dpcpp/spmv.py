@@ -1,7 +1,7 @@
-"""The algorithms of csr.spmv, and which of them a matrix gets.
+"""The algorithms of csr.spmv, and how one is chosen for a matrix.
 
-On CPU devices a work-group is one work-item with a part of the rows; on GPUs lanes of a sub-group
-share a row, by a kernel of ``backends/simt``.
+On CPU devices a work-group is one work-item with a part of the rows. On GPUs the lanes of a
+sub-group share a row, in a kernel of ``backends/simt``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .table import algorithms, kernel
 if TYPE_CHECKING:
     from .executor import DpcppExecutor
 
-#: Entries below which a product stays on one core.
+#: Products with fewer entries run on one core.
 SERIAL_ENTRIES = 30000
 
 
 class WorkPartition(NamedTuple):
-    """Parts of a CSR matrix for the work-groups of a CPU; arrays are of the device."""
+    """Parts of a CSR matrix for the work-groups of a CPU; the arrays are on the device."""
 
     parts: int
     row: UsmArray
@@ -40,7 +40,7 @@ class WorkPartition(NamedTuple):
 
 
 class PatternState(NamedTuple):
-    """A partition, and the runs of rows that share column offsets."""
+    """A partition, and the runs of rows with equal column offsets."""
 
     partition: WorkPartition
     first_run: UsmArray
@@ -51,7 +51,7 @@ class PatternState(NamedTuple):
 
 
 def lanes(executor: DpcppExecutor, statistics: RowStatistics) -> int:
-    """Return how many work-items a row gets: no more than it has entries, on average."""
+    """Return the number of work-items per row, at most the average number of entries per row."""
     wave = executor.facts.wave
     fitting = [w for w in templates.GPU_LANES if w <= wave and w <= max(statistics.mean, 1)]
     return fitting[-1]
@@ -62,7 +62,7 @@ def _parts(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> int:
 
 
 def partition(executor: DpcppExecutor, indptr: np.ndarray[Any, Any]) -> WorkPartition:
-    """Return blocks of rows for the cores of a CPU, long rows cut."""
+    """Return blocks of rows for the cores of a CPU; long rows are cut."""
     row, entry = cuts(indptr, _parts(executor, indptr))
     return _placed(executor, row, entry, is_cut(indptr, row, entry))
 
@@ -83,7 +83,7 @@ def by_patterns(
     alpha: complex,
     beta: complex,
 ) -> None:
-    """Multiply by runs of rows that share column offsets."""
+    """Multiply by runs of rows with equal column offsets."""
     of, *table = state
     executor.launch(
         templates.csr_patterns,
@@ -105,7 +105,7 @@ def by_slices(
     alpha: complex,
     beta: complex,
 ) -> None:
-    """Multiply by slices of the packed copy; several vectors by blocks of rows."""
+    """Multiply one vector by the packed slices, and several vectors by blocks of rows."""
     if x.shape[1] != 1:  # by rows, an entry is read once for several columns
         by_blocks(executor, state.by_rows, A, x, y, alpha, beta)
         return
@@ -130,7 +130,7 @@ def by_blocks(
     alpha: complex,
     beta: complex,
 ) -> None:
-    """Multiply by blocks of rows, and add up rows that were cut."""
+    """Multiply by blocks of rows, then complete the rows that were cut."""
     k = x.shape[1]
     carry = executor.launcher.scratch(of.parts * k * x.dtype.itemsize) if of.cut else None
     executor.launch(
@@ -164,7 +164,7 @@ def by_lanes(
     alpha: complex,
     beta: complex,
 ) -> None:
-    """Let ``lanes`` work-items share a row."""
+    """Multiply with ``lanes`` work-items per row."""
     executor.launch(
         simt.csr_subwarp,
         templates.gpu_csr(executor.facts.wave),
@@ -178,12 +178,12 @@ def by_lanes(
 
 
 class _OnCpu(Algorithm):
-    """An algorithm of CPU devices."""
+    """An algorithm for CPU devices only."""
 
     converts: ClassVar[bool] = True
 
     def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
-        """Return that the device is a GPU, if it is."""
+        """Return the objection that the device is a GPU, or None."""
         return None if on.one_item_groups else "it is for CPU devices, and this one is a GPU"
 
 
@@ -194,16 +194,16 @@ class SubWarp(Algorithm):
     converts: ClassVar[bool] = True
 
     def objection(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
-        """Return that the device is a CPU, if it is."""
+        """Return the objection that the device is a CPU, or None."""
         return "it is for GPUs, and this device is a CPU" if on.one_item_groups else None
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
-        """Return how many lanes share a row."""
+        """Return the number of lanes per row as the reason."""
         count, mean = lanes(on, facts.statistics), facts.statistics.mean
         return f"{count} work-items a row suit {mean:.3g} entries a row"
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> int:
-        """Return how many lanes share a row."""
+        """Return the number of lanes per row."""
         return lanes(on, facts.statistics)
 
     def run(self, on: DpcppExecutor, state: int, call: SpmvCall) -> None:
@@ -212,16 +212,16 @@ class SubWarp(Algorithm):
 
 
 class RowPatterns(_OnCpu):
-    """Adjacent rows that repeat their columns, shifted, share a table of them."""
+    """Adjacent rows with the same columns, up to a shift, share a column table."""
 
     name: ClassVar[str] = "row-patterns"
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
-        """Return why it should be tried; whether it pays, the columns tell."""
+        """Return why to try this algorithm; the columns decide whether it pays."""
         return "runs of rows repeat column offsets, which need not be read for each entry"
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> PatternState:
-        """Find the runs and their offsets."""
+        """Find the runs of rows and their column offsets."""
         indptr = on.seen_by_host(A.indptr)
         patterns = find_patterns(indptr, on.seen_by_host(A.indices))
         if patterns is None:
@@ -245,17 +245,17 @@ class Sell(_OnCpu):
     source: ClassVar[str] = "Kreutzer et al. (2014)"
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str | None:
-        """Return that rows are unequal, if they are."""
+        """Return that row lengths vary, if they do; otherwise None."""
         s = facts.statistics
         if s.nnz < SERIAL_ENTRIES or not slices.suit(s):
             return None
         expected = gain(s, on.constants.of(SellConstants), facts.dtype)
-        if not copy_pays(expected, extra=1.0):  # or more, by the padding of slices
+        if not copy_pays(expected, extra=1.0):  # more, because slices are padded
             return None
         return f"rows are unequal: {CPU_LANES} of like length advance together, from a copy"
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> slices.SlicedState:
-        """Pack the copy."""
+        """Make the packed copy."""
         indptr = on.seen_by_host(A.indptr)
         return slices.SlicedState.of(on, A, _parts(on, indptr), partition(on, indptr))
 
@@ -269,12 +269,12 @@ class Sell(_OnCpu):
 
 
 class CpuRowBlocks(_OnCpu):
-    """Cores have equal shares of entries: blocks of rows, long rows cut."""
+    """Cores get equal shares of entries: blocks of rows, with long rows cut."""
 
     name: ClassVar[str] = "row-blocks"
 
     def reason(self, on: DpcppExecutor, A: Any, facts: Facts) -> str:
-        """Return why; it suits every matrix."""
+        """Return the reason; this algorithm suits every matrix."""
         return "rows in parts of like size, one core each"
 
     def prepare(self, on: DpcppExecutor, A: Any, facts: Facts) -> WorkPartition:
@@ -293,12 +293,12 @@ algorithms.register("spmv", SubWarp(), RowPatterns(), Sell(), CpuRowBlocks())
 def csr_plan(
     executor: DpcppExecutor, A: Any, product: str, columns: int, kernel: str, dtype: str
 ) -> Plan:
-    """Choose an algorithm by the rule, or by name, and make it ready."""
+    """Choose an algorithm, by rule or by name, and prepare it."""
     return make_plan(executor, A, product, columns, kernel, dtype)
 
 
 def csr_spmv(executor: DpcppExecutor, call: SpmvCall) -> None:
-    """Run the algorithm of the plan."""
+    """Run the plan's algorithm."""
     if call.y.size:
         plan = call.A.plan
         plan.algorithm.run(executor, plan.state, call)

@@ -1,7 +1,7 @@
-"""Work on the structure of matrices: sorts on the device, and rows that are made there.
+"""Operations on the structure of matrices: sorting, and computing new rows, on the device.
 
-Sums of unsorted matrices, products with long rows on GPUs, and products with far more columns than
-entries on CPUs, are made on the host with NumPy: the arrays go there and the results come back.
+NumPy does three operations on the host, with copies to and from the device: sums of unsorted
+matrices, products with long rows on GPUs, and products with far more columns than entries on CPUs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _rows(indptr: Host) -> Host:
 
 
 def _indptr(row: Host, rows: int, dtype: np.dtype[Any]) -> Host:
-    """Return where each row begins among entries in any order."""
+    """Return row pointers for entries in any order."""
     indptr = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=rows)[:rows], out=indptr[1:])
     return indptr.astype(dtype)
@@ -50,8 +50,8 @@ def _indptr(row: Host, rows: int, dtype: np.dtype[Any]) -> Host:
 def _merged(
     shape: tuple[int, int], row: Host, column: Host, data: Host, wide: np.dtype[Any]
 ) -> tuple[Host, Host, Host]:
-    """Return indptr, indices, data by rows; entries of one position are added up in their order."""
-    order = np.lexsort((column, row))  # one key for row and column would overflow
+    """Return indptr, indices and data sorted by rows; duplicates are summed in order."""
+    order = np.lexsort((column, row))  # a combined key of row and column could overflow
     rows, columns = row[order], column[order]
     differs = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     new = np.concatenate(([True], differs))[: rows.size]
@@ -65,7 +65,7 @@ def _merged(
 
 @kernel(operations.coo_to_csr)
 def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Sort by row and keep the order within."""
+    """Sort the entries by row; within a row they keep their order."""
     if executor.one_item_groups:
         return buckets.rows_of_coordinates(executor, A)
     order, indptr = bucketed(executor, A.row, A.shape[0])
@@ -74,7 +74,7 @@ def coo_to_csr(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_sort)
 def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Sort each row on a CPU; else by column, then by row: equal rows stay sorted by column."""
+    """On a CPU, sort each row; on a GPU, sort by column, then stably by row."""
     if executor.one_item_groups:
         return new_rows.sort(executor, A)
     by_column = ordered(executor, A.indices, A.shape[1])
@@ -84,7 +84,7 @@ def csr_sort(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_sum_duplicates)
 def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Add up adjacent entries of one position."""
+    """Sum adjacent duplicate entries."""
     m, dtype = A.shape[0], A.indices.dtype
     lengths, indptr = (executor.allocate((m + more,), dtype) for more in (0, 1))
     by_index(executor, simt.count_places, m, (m, A.indptr, A.indices, lengths))
@@ -98,7 +98,7 @@ def csr_sum_duplicates(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_transpose)
 def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
-    """Sort by column; the entries of a column are by rows already."""
+    """Sort the entries by column; within a column they are already sorted by row."""
     if executor.one_item_groups:
         return buckets.columns_of_rows(executor, A)
     order, indptr = bucketed(executor, A.indices, A.shape[1])
@@ -107,7 +107,7 @@ def csr_transpose(executor: DpcppExecutor, A: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul)
 def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
-    """Add up rows on a CPU, or merge short ones; else let each entry of A meet its row of B."""
+    """Sum rows on a CPU, or merge short rows; otherwise list and sum all products of entries."""
     if executor.one_item_groups and can_have_places(B):
         return new_rows.product(executor, A, B)
     made = merged_rows.product(executor, A, B) if merged_rows.can_multiply(A, B) else None
@@ -131,7 +131,7 @@ def csr_matmul(executor: DpcppExecutor, A: Any, B: Any) -> tuple[UsmArray, ...]:
 
 @kernel(operations.csr_matmul_values)
 def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[UsmArray]:
-    """Add up the terms of each position, on a GPU in short rows; else multiply anew."""
+    """Sum the terms of each position, on a GPU only for short rows; otherwise multiply anew."""
     if executor.one_item_groups and can_have_places(B, C):
         return (new_rows.new_values(executor, A, B, C),)
     if merged_rows.can_multiply(A, B) and C.has_canonical_format:
@@ -143,7 +143,7 @@ def csr_matmul_values(executor: DpcppExecutor, A: Any, B: Any, C: Any) -> tuple[
 def csr_add(
     executor: DpcppExecutor, A: Any, B: Any, alpha: complex, beta: complex
 ) -> tuple[UsmArray, ...]:
-    """Merge sorted rows; else combine the entries of both, and add up equal positions."""
+    """Merge sorted rows; otherwise concatenate the entries of both and sum duplicates."""
     made = None
     if executor.one_item_groups and A.indices.dtype == B.indices.dtype:
         made = new_rows.total(executor, A, B, alpha, beta)

@@ -1,4 +1,4 @@
-"""The tables in which the kernels and the algorithms of this backend register."""
+"""The kernel table and the algorithm table of this backend."""
 
 from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable

@@ -1,7 +1,7 @@
-"""Declarations of the kernels that are templates, and which are compiled together.
+"""Declare the template kernels, and which of them are compiled together.
 
-CPU devices have kernels of their own, where a work-group is one work-item; products call the bodies
-of ``backends/cpu``. The kernels of GPUs are in ``backends/simt``.
+CPU devices have kernels of their own, with one work-item per work-group; their products call the
+bodies of ``backends/cpu``. The kernels of GPUs are in ``backends/simt``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..simt import kernels as simt
 from ..unified.edge_functions import program_text
 from ..unified.wrappers import SimtKernel
 
-#: A program's kernels, each with the constants that it is made for.
+#: The kernels of one program, each with the constants to compile for.
 Family = tuple[tuple[SimtKernel, Mapping[str, object]], ...]
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
@@ -144,10 +144,10 @@ _GMRES = (
     simt.gmres_append,
     simt.gmres_combine,
 )
-#: Headers with kernels for work-groups of ``devices.CPU_LANES`` work-items on a CPU, not of one.
+#: Headers of CPU kernels with work-groups of ``devices.CPU_LANES`` work-items instead of one.
 IN_LANES = ("dpcpp/gmres_cpu.hpp", "dpcpp/sell_cpu.hpp")
 
-#: By the kernel of GPUs, the kernel of CPUs with the same arguments.
+#: The CPU kernel for each GPU kernel; both have the same arguments.
 GMRES_CPU = {k: replace(k, name=f"{k.name}_cpu", header="dpcpp/gmres_cpu.hpp") for k in _GMRES}
 
 
@@ -173,15 +173,15 @@ CPU_BUCKETS = _family(count_keys_cpu, find_buckets_cpu, move_coordinates_cpu, mo
 CPU_GMRES = _family(*GMRES_CPU.values())
 CPU_GMRES_SMALL = _family(simt.gmres_rotate, simt.gmres_solve, simt.gmres_augment)
 
-#: Lanes of a CSR row that are chosen from: each more is half a second of compiling.
+#: Choices of lanes per CSR row: each additional choice costs half a second of compilation.
 GPU_LANES = (1, 4, 16)
-#: Lanes of a row of blocks.
+#: Lanes per row of blocks.
 BSR_LANES = 4
 
 
 @cache
 def gpu_csr(wave: int) -> Family:
-    """Return the products of CSR and its relatives, for waves of ``wave`` lanes."""
+    """Return the products of CSR and related formats, for waves of ``wave`` lanes."""
     return (
         *((simt.csr_subwarp, {"W": lanes}) for lanes in GPU_LANES if lanes <= wave),
         (simt.ell_rows, {}),
@@ -190,16 +190,16 @@ def gpu_csr(wave: int) -> Family:
     )
 
 
-#: One text for all devices: a work-item sums a segment.
+#: Shared by all devices: a work-item sums a segment.
 SCAN = _family(simt.scan_totals, simt.scan_join, simt.scan_fill)
 
-#: The same for sorts; kernels that move values have programs for each of their dtypes.
+#: The same for sorting; kernels that move values have one program per dtype.
 ORDERING = _family(
     simt.radix_count, simt.radix_move, simt.ordered_bounds, simt.entry_rows, simt.count_places
 )
 ENTRIES = _family(simt.reorder_entries, simt.merge_places)
 
-#: One work-group does all levels; on a CPU it is one work-item.
+#: One work-group processes all levels; on a CPU it is one work-item.
 SUBSTITUTE = _family(simt.triangular_substitute)
 
 GPU_DIAGONAL = _family(simt.csr_diagonal)
@@ -210,7 +210,7 @@ _PATTERN = "batch: i64, indptr: in I[l], indices: in I[z], values: in T[l], valu
 
 
 def _operands(*names: str) -> str:
-    """Return the declaration of dense operands: address, distances of rows and of batches."""
+    """Return the declaration of dense operands: address, row stride and batch stride."""
     return ", ".join(f"{n}: in T[l], {n}_ld: i64, {n}_step: i64" for n in names)
 
 
@@ -247,7 +247,7 @@ MASKED = _family(mask_fusedmm_rows)
 
 
 def _of_function(*names: str) -> str:
-    """Return the declaration of inputs of a function of the user's own."""
+    """Return the declaration of the inputs of a user-defined function."""
     return ", ".join(f"{n}: in R[l], {n}_ld: i64, {n}_step: i64" for n in names)
 
 
@@ -269,7 +269,7 @@ _mask_fusedmm_traced_rows = SimtKernel(
 
 @cache
 def traced_rows(function: str, *, of_mask: bool) -> SimtKernel:
-    """Return the kernel of a product with a function of the user's own, a program by its text."""
+    """Return the kernel of a product with a user-defined function, which is a separate program."""
     kernel = _mask_fusedmm_traced_rows if of_mask else _fusedmm_traced_rows
     return replace(kernel, text=program_text(function))
 

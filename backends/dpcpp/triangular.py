@@ -1,4 +1,4 @@
-"""Substitution on a SYCL device: narrow levels one after the other in one work-group."""
+"""Triangular substitution on a SYCL device: one work-group processes the narrow levels in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .table import kernel
 
 @rules_of.register(DpcppExecutor)
 def _rules(executor: DpcppExecutor) -> TriangleRules:
-    """Return two rows for each work-item of a group; on a CPU, enough for all cores."""
+    """Return rules with two rows per work-item of a group; on a CPU, rows for all cores."""
     if executor.one_item_groups:
         return TriangleRules(level_rows=SERIAL_ELEMENTS)
     return TriangleRules(level_rows=2 * int(executor.facts.block))
@@ -32,7 +32,7 @@ def substitute(
     upper: int,
     x: UsmArray,
 ) -> None:
-    """Launch one work-group, on a CPU of one work-item: it meets after each level."""
+    """Launch one work-group, which has a barrier after each level; on a CPU it is one work-item."""
     levels, k = int(bounds.shape[0]) - 1, int(x.shape[1])
     if levels < 1 or k == 0:
         return

@@ -1,1 +1,1 @@
-"""C++ kernels at the level of warps: one text for the compilers of all GPUs."""
+"""C++ kernels at the level of warps, shared by the compilers of all GPUs."""

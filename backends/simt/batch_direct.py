@@ -1,4 +1,4 @@
-"""Direct solves of the systems of a batch: a block has a matrix, in registers or in memory."""
+"""Direct solves of batches: each block factorizes one matrix, in registers or in memory."""
 
 from __future__ import annotations
 
@@ -23,71 +23,73 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, Any]
 
-#: Bytes of a row that a work-item keeps in registers.
+#: Keep a row in the registers of a work-item only if it has at most this many bytes.
 ROW_BYTES = 512
 
-#: Bytes of two rows that a work-item keeps in registers, and the registers that it has at most.
+#: Upper bounds for two rows in a work-item's registers (bytes), and for its registers.
 BOTH_ROW_BYTES, MOST_REGISTERS = 864, 255
 
-#: Rows of a tile in the registers of a wave; registers of a lane besides its parts of tiles, at
-#: least and as many as it would use; and blocks of a multiprocessor at most.
+#: Rows of a tile in the registers of a wave; registers of a lane besides its tiles, minimum and
+#: wanted; largest number of blocks per multiprocessor.
 TILE_EDGE, LEAST_BESIDE_TILES, BESIDE_TILES, MOST_BLOCKS = 8, 48, 72, 32
 
-#: Steps of an elimination that share their text: ``together`` in ``batch_dense.hpp``.
+#: Unrolled steps of an elimination that share their code: ``together`` in ``batch_dense.hpp``.
 STEPS_TOGETHER = 8
 
-#: 32-bit registers that a work-item has besides a row.
+#: Estimated 32-bit registers of a work-item besides a row.
 OTHER_REGISTERS = 48
 
-#: Waves of a block that has the inverse of a matrix in its registers, and 32-bit registers that a
-#: work-item has besides its elements.
+#: Candidate numbers of waves per block if the block's registers hold the inverse of a matrix, and
+#: the estimated 32-bit registers of a work-item besides its elements.
 GRID_WAVES, OTHER_GRID_REGISTERS = (4, 8, 12, 16), 44
 
-#: 32-bit registers that a lane has besides the rows of a tridiagonal system.
+#: Estimated 32-bit registers of a lane besides its rows of a tridiagonal system.
 OTHER_TRIDIAGONAL_REGISTERS = 64
 
-#: Registers of a multiprocessor.
+#: Number of registers of a multiprocessor.
 REGISTERS = 1 << 16
 
-#: Bytes of shared memory that a kernel has besides the memory of a launch.
+#: Bytes of shared memory that a kernel uses besides the memory given by its launch.
 RESERVED_SHARED = 2 << 10
 
-#: Work-items of a block that has most of the shared memory of a multiprocessor.
+#: Work-items per block if a block takes most of a multiprocessor's shared memory.
 LARGE_BLOCK = 512
 
-#: Bytes of memory for matrices that do not fit into memory of a block.
+#: Bytes of device memory for matrices that do not fit into the memory of a block.
 ARENA = 2**30
 
-#: Multiplications of a step of an elimination from which on a block has a number of work-items.
+#: Pairs (multiplications per elimination step, work-items per block): the first pair with at most
+#: the actual number of multiplications applies.
 BLOCKS = ((1024, 256), (128, 128))
 SMALL_BLOCK = 64
 
-#: Rows up to which a lane has a number of rows of a tridiagonal system.
+#: Pairs (largest system, rows per lane) for tridiagonal systems.
 LANE_ROWS = ((16, 2), (256, 8), (512, 16))
 
-#: Bytes of a diagonal in the registers of a lane.
+#: Upper bound, in bytes, of the part of a diagonal in a lane's registers.
 MOST_ROW_BYTES = 128
 
-#: Entries of an average row from which on a number of lanes share it.
+#: Pairs (average entries per row, lanes per row) for residuals: the first pair with at most the
+#: actual average applies.
 LANES = ((16, 8), (4, 2))
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A kernel and its memory.
+    """A kernel for direct solves, and its memory.
 
     Attributes
     ----------
     kernel : SimtKernel
         The kernel.
     constants : dict
-        For which it is made.
+        The constants that the kernel is compiled for.
     layout : Layout
-        Positions of entries.
+        The positions of entries.
     each : int
-        Elements of the arena for a block; 0 where it needs none.
+        Elements of the arena per block; 0 if the kernel needs none.
     shared : int
-        Bytes of shared memory that a launch gives a block.
+        Bytes of shared memory per block, given by the launch.
     """
 
     kernel: SimtKernel
@@ -98,23 +100,23 @@ class Chosen:
 
     @property
     def is_in_registers(self) -> bool:
-        """Whether rows are kept in registers."""
+        """Whether the kernel keeps rows in registers."""
         return "N" in self.constants
 
 
 def chosen_kernel(
     layout: Layout, dtype: np.dtype[Any], entries: int, target: BatchTarget
 ) -> Chosen:
-    """Return the kernel for matrices of a layout.
+    """Return the kernel that factorizes matrices of a layout.
 
     Parameters
     ----------
     layout : Layout
-        Of the factors.
+        The layout of the factors.
     dtype : dtype
-        Of the values.
+        The dtype of the values.
     entries : int
-        That a matrix stores.
+        Number of stored entries of a matrix.
     target : BatchTarget
         The device.
     """
@@ -144,8 +146,8 @@ def chosen_kernel(
     fits = each <= most
     given = not fits and each * itemsize <= target.given - RESERVED_SHARED
     if given:
-        block = LARGE_BLOCK  # a multiprocessor has few blocks
-    # Where compilers are slow, one program serves matrices of many sizes.
+        block = LARGE_BLOCK  # a multiprocessor holds few such blocks
+    # Compilers of static targets are slow: one program serves matrices of many sizes.
     cells = min(1 << (each - 1).bit_length(), most) if target.static else each
     constants = {"CELLS": cells if fits else 0, "OWN": int(given), "B": block, "L": lanes}
     in_arena = 0 if fits or given else each
@@ -154,7 +156,7 @@ def chosen_kernel(
 
 
 def _grid(layout: Layout, itemsize: int, lanes: int, target: BatchTarget) -> Chosen | None:
-    """Return the kernel that keeps the inverse of a dense matrix in registers, if they suffice."""
+    """Return the kernel that keeps a dense inverse in registers, or None if they do not suffice."""
     n, warp = layout.n, target.warp
     if not layout.is_dense or warp == 1:
         return None
@@ -191,20 +193,20 @@ def has_rows_in_registers(layout: Layout, itemsize: int, target: BatchTarget) ->
 
 @dataclass(frozen=True)
 class Once:
-    """A kernel that solves systems and keeps no factors; it leaves some of them undecided.
+    """A kernel that solves without keeping factors; it may leave systems undecided.
 
     Attributes
     ----------
     kernel : SimtKernel
         The kernel.
     constants : dict
-        For which it is made.
+        The constants that the kernel is compiled for.
     together : int
-        Systems of a block.
+        Systems per block.
     places : array of int32, shape (nnz,)
-        The cell of each entry in memory of the block.
+        The element of the block's memory in which each entry is stored.
     own_alone : bool
-        Whether it is of use only where each system has a matrix of its own.
+        Whether the kernel applies only if each system has its own matrix.
     """
 
     kernel: SimtKernel
@@ -215,7 +217,7 @@ class Once:
 
 
 def once_kernel(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
-    """Return the kernel that solves systems of a layout at once, or None."""
+    """Return the kernel that solves systems of a layout without keeping factors, or None."""
     return (
         _tridiagonal(layout, dtype, target)
         or _tiles(layout, dtype, target)
@@ -224,7 +226,7 @@ def once_kernel(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> On
 
 
 def _tiles(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
-    """Return the kernel that has the tiles of a small dense matrix in the registers of a wave."""
+    """Return the kernel that keeps a small dense matrix as tiles in the registers of a wave."""
     n, itemsize = layout.n, np.dtype(dtype).itemsize
     if dtype != np.float64 or not target.multiplies_tiles or layout.repeats:
         return None
@@ -244,7 +246,7 @@ def _tiles(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | 
 
 
 def _elimination(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
-    """Return the kernel that has rows in registers, for small dense matrices."""
+    """Return the kernel that eliminates small dense matrices with rows in registers."""
     n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
     if layout.repeats or not has_rows_in_registers(layout, itemsize, target):
         return None
@@ -252,7 +254,7 @@ def _elimination(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> O
     stride = (-(-n // each) | 1) * each
     if n * (stride + 2) * itemsize > target.declared - 1024:
         return None
-    # Two rows where one wave has them all and its registers suffice.
+    # Two rows per work-item if one wave can hold all rows in its registers.
     each_item = 2 if warp < n <= 2 * warp and 2 * n * itemsize <= BOTH_ROW_BYTES else 1
     block = -(-n // (each_item * warp)) * warp
     registers = min(each_item * n * itemsize // 4 + OTHER_REGISTERS, MOST_REGISTERS)
@@ -264,10 +266,10 @@ def _elimination(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> O
 
 
 def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> Once | None:
-    """Return the kernel in which lanes share a tridiagonal system.
+    """Return the kernel that shares a tridiagonal system among lanes, or None.
 
-    The matrix has three diagonals in its own order, no entry twice, and fits the registers of a
-    wave.
+    It applies to matrices with three diagonals in their given order, without duplicate entries,
+    that fit into the registers of a wave.
     """
     n, itemsize, warp = layout.n, np.dtype(dtype).itemsize, target.warp
     own_order = np.array_equal(layout.order, np.arange(n))
@@ -286,7 +288,7 @@ def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> O
     row, column = layout.rows_and_columns
     places = row // rows * (3 * rows + 1) + row % rows * 3 + column - row + 1
     constants = {"R": rows, "L": lanes}
-    # A lane has four diagonals in its registers, with the right-hand sides.
+    # A lane holds four diagonals, including the right-hand side, in registers.
     registers = rows * itemsize + OTHER_TRIDIAGONAL_REGISTERS
     kernel = simt.batch_tridiagonal(block, max(1, REGISTERS // (registers * block)))
     return Once(kernel, constants, block // lanes, places.astype(np.int32), False)
@@ -294,18 +296,18 @@ def _tridiagonal(layout: Layout, dtype: np.dtype[Any], target: BatchTarget) -> O
 
 @dataclass(eq=False)
 class _Ready:
-    """The arrays of a layout on a device, which all solves share.
+    """Device arrays of a layout, shared by all solves.
 
     Attributes
     ----------
     chosen : Chosen
         The kernel that factorizes.
     places, order : array
-        Native, of the layout of that kernel.
+        Device arrays of the layout of ``chosen``.
     once : Once or None
-        The kernel that is tried first.
+        The kernel to try first.
     cells : array or None
-        Native, of ``once``.
+        Device array with the ``places`` of ``once``.
     """
 
     chosen: Chosen
@@ -316,14 +318,14 @@ class _Ready:
     _limits: Array | None = None
 
     def limits(self, executor: BlockExecutor, systems: FactoredSystems) -> Array:
-        """Return the limits of norms as kernels take them; they depend on the dtype alone."""
+        """Return the norm limits for kernels; they depend only on the dtype."""
         if self._limits is None:
             s = systems
             self._limits = executor.from_host(np.array([s.least, s.most, s.least_norm]))
         return self._limits
 
 
-#: By layout: the arrays for each executor, dtype and number of entries.
+#: Arrays of each layout, by executor, dtype and number of entries.
 _READY: WeakKeyDictionary[Layout, dict[Any, _Ready]] = WeakKeyDictionary()
 
 
@@ -345,7 +347,7 @@ def _ready(executor: BlockExecutor, layout: Layout, values: Array) -> _Ready:
 
 
 def solve_directly(executor: BlockExecutor, layout: Layout, systems: FactoredSystems) -> None:
-    """Factorize all matrices and solve their systems; verdicts are written to ``systems``."""
+    """Factorize all matrices and solve their systems; write the verdicts to ``systems``."""
     ready = _ready(executor, layout, systems.values)
     once, own = ready.once, systems.matrix is None and systems.width == 1
     if systems.started or once is None or (once.own_alone and not own):
@@ -360,9 +362,9 @@ def solve_directly(executor: BlockExecutor, layout: Layout, systems: FactoredSys
 def _with_factors(
     executor: BlockExecutor, ready: _Ready, systems: FactoredSystems, left: Numbers
 ) -> None:
-    """Solve the systems that were left undecided by factors with pivots, and refine them.
+    """Solve the undecided systems with pivoted factors and iterative refinement.
 
-    Their matrices are copied next to each other: no work grows with the systems that are solved.
+    Their matrices are copied to contiguous memory, so that the solved systems cause no work.
     """
     s = systems
     of_matrix = max(int(s.values.shape[1]) * s.values.dtype.itemsize, 1)
@@ -383,7 +385,7 @@ def _with_factors(
 def _solve_once(
     executor: BlockExecutor, ready: _Ready, once: Once, systems: FactoredSystems
 ) -> None:
-    """Solve systems without refinement; a residual that is too large leaves one undecided."""
+    """Solve systems without refinement; those with too large residuals stay undecided."""
     s, count, xp = systems, systems.count, executor.xp
     verdicts = NativeVerdicts(executor, count)
     tolerances = s.tolerances.native(executor)
@@ -406,7 +408,7 @@ def _solve_once(
 
 
 def _factorize_and_solve(executor: BlockExecutor, ready: _Ready, systems: FactoredSystems) -> None:
-    """Factorize every matrix with pivots and solve its systems."""
+    """Factorize every matrix with pivoting, and solve its systems."""
     s, xp = systems, executor.xp
     starts = None
     if s.matrix is not None:
@@ -428,7 +430,7 @@ def _factorize_and_solve(executor: BlockExecutor, ready: _Ready, systems: Factor
 
 
 def determinants_of(executor: BlockExecutor, layout: Layout, values: Array) -> Determinants:
-    """Return the determinants of matrices."""
+    """Return the determinants of all matrices."""
     matrices, dtype = int(values.shape[0]), values.dtype
     values = executor.xp.ascontiguousarray(values)
     ready = _ready(executor, layout, values)
@@ -445,7 +447,7 @@ def determinants_of(executor: BlockExecutor, layout: Layout, values: Array) -> D
 def _launch(
     executor: BlockExecutor, ready: _Ready, values: Array, index: Any, given: tuple[Any, ...]
 ) -> None:
-    """Launch the kernel that suits the matrices, in parts where memory is short."""
+    """Launch the chosen kernel, in several parts if memory is short."""
     chosen, matrices = ready.chosen, int(values.shape[0])
     made = chosen.layout
     together = max(1, min(matrices, ARENA // max(chosen.each * values.dtype.itemsize, 1)))

@@ -1,4 +1,4 @@
-"""Executors on which a block of a kernel solves a system of a batch."""
+"""Executors that solve a batch with one kernel, one system per block."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 class BlockLauncher(ABC):
-    """Launches the kernels of batches.
+    """Launches kernels of batches.
 
     Attributes
     ----------
     target : BatchTarget
-        The device that the kernels are written for.
+        The device that the kernels are generated for.
     """
 
     target: BatchTarget
 
     @abstractmethod
     def here(self, work: str) -> AbstractContextManager[object]:
-        """Make the device current; errors name the work."""
+        """Make the device current; errors mention ``work``."""
 
     @abstractmethod
     def load(self, made: SizedKernel) -> Any:
-        """Return the kernel of a solver, compiled and ready to be launched."""
+        """Return a solver's kernel, compiled and ready to launch."""
 
     @abstractmethod
     def launch(
         self, function: Any, blocks: int, block: int, arguments: Sequence[Any], shared: int
     ) -> None:
-        """Launch a kernel of ``blocks`` blocks with a given amount of shared memory."""
+        """Launch a kernel with ``blocks`` blocks and a given amount of shared memory."""
 
     @abstractmethod
     def launch_template(
@@ -57,14 +57,13 @@ class BlockLauncher(ABC):
         constants: dict[str, int],
         shared: int = 0,
     ) -> None:
-        """Launch a kernel of ``backends/simt`` on arguments as its signature has them."""
+        """Launch a kernel of ``backends/simt`` with the arguments of its signature."""
 
 
 class BlockExecutor(Executor):
-    """An executor with one kernel for all systems of a batch, each in a block.
+    """An executor with one kernel for all systems of a batch, one system per block.
 
-    Sums of residuals are of double precision: a device without it solves one system after the
-    other.
+    Residuals are summed in double precision: a device without it solves the systems one by one.
     """
 
     systems_by_plans = False
@@ -73,21 +72,21 @@ class BlockExecutor(Executor):
     @property
     @abstractmethod
     def blocks(self) -> BlockLauncher:
-        """The launcher of the kernels of batches."""
+        """The launcher of batch kernels."""
 
     def system_places(self) -> list[Executor]:
-        """Return this executor: one kernel solves all systems, each in a block."""
+        """Return this executor alone: one kernel solves all systems, one per block."""
         return [self] if self.has_double else []
 
     def solve_systems(self, members: Sequence[MemberPrograms], systems: Systems) -> bool:
-        """Solve many systems, each in a block of one kernel."""
+        """Solve many systems with one kernel, one system per block."""
         from .batch_systems import solve
 
         with self.blocks.here("the systems of a batch"):
             return solve(self, members[0], systems)
 
     def solve_directly(self, layout: Layout, systems: FactoredSystems) -> bool:
-        """Factorize and solve the systems of a batch, a matrix in each block."""
+        """Factorize and solve the systems of a batch, one matrix per block."""
         if not self.has_double:
             return False
         with self.blocks.here("the factors of a batch"):
@@ -95,7 +94,7 @@ class BlockExecutor(Executor):
         return True
 
     def determinants_of(self, layout: Layout, values: Array) -> Determinants | None:
-        """Return the determinants of the matrices of a batch."""
+        """Return the determinants of a batch of matrices."""
         if not self.has_double:
             return None
         with self.blocks.here("the factors of a batch"):

@@ -1,4 +1,4 @@
-"""The steps of GMRES in the kernel of a batch: the operands of each, and its statement."""
+"""The steps of GMRES in a batch kernel: the operands and the statement of each step."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 HEADER = "simt/one_gmres.hpp"
 
-#: Parameters with an element a row.
+#: Parameters with one element per row.
 _VECTORS = ("r", "v", "w", "z", "u")
 
-#: Arrays of which a cycle reads a small part at a time, and that may be long.
+#: Arrays that may be long, and of which each cycle reads a small part at a time.
 _LONG = ("basis", "hessenberg")
 
-#: Arrays of the kernel alone, of the length of a column: their C types.
+#: Scratch arrays of the kernel, with one column's length, and their C types.
 _SCRATCH: Mapping[str, str] = {"left": "{value}", "sizes": "{real}"}
 
 
 @dataclass(frozen=True)
 class BasisStep:
-    """A function of ``one_gmres.hpp`` that runs an operation.
+    """A function of ``one_gmres.hpp`` that implements an operation.
 
     Attributes
     ----------
     function : str
-        Its name.
+        The name of the function.
     takes : str
-        Its arguments after the work-item, by the names of parameters; ``n`` and ``s`` are sizes.
+        Names of the parameters passed after the work-item; ``n`` and ``s`` are sizes.
     repeat : int, optional
-        The value of its template parameter REPEAT.
+        The value of the template parameter REPEAT.
     of_rows : bool
-        Whether it has the template parameter OWN_ROW: it takes the elements of a work-item.
+        Whether it has the template parameter OWN_ROW, and so can take a work-item's own elements.
     """
 
     function: str
@@ -69,7 +69,7 @@ STEPS: Mapping[Operation, BasisStep] = {
     operations.combine: BasisStep("combine_basis", "n basis y count u", of_rows=True),
 }  # fmt: skip
 
-#: Steps in which work-items read elements of ``w`` of other rows.
+#: Steps in which work-items read elements of ``w`` from other rows.
 _READS_ALL = (operations.project, operations.reproject)
 
 
@@ -79,7 +79,7 @@ def is_step(call: Call) -> bool:
 
 
 def adds_vectors(call: Call) -> bool:
-    """Return whether a step takes directions from other arrays, which blocks do not have."""
+    """Return whether a step takes directions from other arrays, which blocks cannot access."""
     if call.operation is not operations.augment:
         return False
     named = {parameter.name: argument for parameter, argument in call.named}
@@ -87,20 +87,20 @@ def adds_vectors(call: Call) -> bool:
 
 
 def vectors_of_step(call: Call) -> Iterator[tuple[Any, bool]]:
-    """Yield the arrays with an element a row, and whether the step writes each."""
+    """Yield the arrays with one element per row, and whether the step writes each of them."""
     for parameter, array in call.named:
         if parameter.name in _VECTORS:
             yield array, parameter.intent != "in"
 
 
 def gathered_by_step(call: Call) -> Iterator[Any]:
-    """Yield the vectors of which work-items read elements of other rows."""
+    """Yield the vectors from which work-items read elements of other rows."""
     if call.operation in _READS_ALL:
         yield next(array for parameter, array in call.named if parameter.name == "w")
 
 
 def arrays_of_step(call: Call) -> Iterator[tuple[Any, bool]]:
-    """Yield the other arrays that are no numbers, and whether each is long."""
+    """Yield the step's remaining arrays (without scalars), and whether each of them is long."""
     taken = STEPS[call.operation].takes.split()
     for parameter, array in call.named:
         if parameter.name in taken and len(parameter.dims) > 1 and parameter.name not in _VECTORS:
@@ -108,7 +108,7 @@ def arrays_of_step(call: Call) -> Iterator[tuple[Any, bool]]:
 
 
 def scratch_of_step(call: Call, value: str, real: str) -> dict[str, str]:
-    """Return the arrays of the kernel alone that a step takes: their C types by name."""
+    """Return the names and C types of the scratch arrays that a step uses."""
     taken = STEPS[call.operation].takes.split()
     return {
         name: kind.format(value=value, real=real)
@@ -118,7 +118,7 @@ def scratch_of_step(call: Call, value: str, real: str) -> dict[str, str]:
 
 
 def length_of(call: Call) -> int:
-    """Return the number of vectors that the arrays of a step are made for."""
+    """Return the number of vectors that the arrays of a step have memory for."""
     return next(
         int(array.shape[0])
         for parameter, array in call.named
@@ -127,16 +127,16 @@ def length_of(call: Call) -> int:
 
 
 def statement(call: Call, own_row: bool, expression: Callable[[str], str]) -> str:
-    """Return the statement that runs a step.
+    """Return the C++ statement that runs a step.
 
     Parameters
     ----------
     call : Call
         The operation.
     own_row : bool
-        Whether a work-item has one row.
+        Whether a work-item has only its own row.
     expression : callable
-        Returns the C expression of an operand, from its name among the step's.
+        Returns the C expression of the step's operand with a given name.
     """
     step = STEPS[call.operation]
     constants = [] if step.repeat is None else [str(step.repeat)]

@@ -1,4 +1,4 @@
-"""The declarations of the kernels that solve the systems of a batch directly."""
+"""Declarations of the kernels that solve batches of systems directly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYSTEMS = (
     f"{_VERDICTS}, determines: i64, states: out u8[l], signs: out T[l], logarithms: out f64[l]"
 )
 
-#: Of kernels that solve a system without factors that are kept.
+#: Signature of the kernels that solve without keeping factors.
 _ONCE = (
     "count: i64, n: i64, places: in i32[z], matrix: in i64[l], entries: i64, values: in T[l], "
     "b: in T[l], x: out T[l], relative: in f64[l], absolute: in f64[l], apart: i64, "
@@ -28,9 +28,9 @@ _ONCE = (
 
 @cache
 def batch_dense(block: int, resident: int) -> SimtKernel:
-    """Return the kernel that keeps the rows of a matrix in registers.
+    """Return the kernel that keeps the rows of a dense matrix in registers.
 
-    Its constants are ``N``, the rows, and ``L``, the lanes that share a row of a residual.
+    Constants: ``N`` rows; ``L`` lanes per row of a residual.
     """
     return SimtKernel(
         "batch_dense",
@@ -47,8 +47,8 @@ def batch_dense(block: int, resident: int) -> SimtKernel:
 def batch_grid(block: int, resident: int) -> SimtKernel:
     """Return the kernel that keeps the inverse of a dense matrix in the registers of a block.
 
-    Its constants are ``N``, the rows; ``OWN``, 1 where the launch gives a block its memory, which
-    needs CUDA; ``B``, the size of a block; and ``L``, the lanes that share a row of a residual.
+    Constants: ``N`` rows; ``OWN`` is 1 if the launch gives a block its shared memory (CUDA only);
+    ``B`` work-items per block; ``L`` lanes per row of a residual.
     """
     return SimtKernel(
         "batch_grid",
@@ -65,7 +65,7 @@ def batch_grid(block: int, resident: int) -> SimtKernel:
 def batch_elimination(block: int, resident: int) -> SimtKernel:
     """Return the kernel that eliminates in registers and keeps no factors.
 
-    Its constants are ``N``, the rows, and ``P``, the rows of a work-item: 1 or 2.
+    Constants: ``N`` rows; ``P`` rows per work-item, 1 or 2.
     """
     return SimtKernel(
         "batch_elimination",
@@ -80,9 +80,9 @@ def batch_elimination(block: int, resident: int) -> SimtKernel:
 
 @cache
 def batch_tiles(block: int, resident: int) -> SimtKernel:
-    """Return the kernel that inverts in tiles in the registers of a wave, in double precision.
+    """Return the kernel that inverts float64 matrices as tiles in the registers of a wave.
 
-    Its constant is ``N``, the rows.
+    Constant: ``N`` rows.
     """
     return SimtKernel(
         "batch_tiles",
@@ -97,11 +97,11 @@ def batch_tiles(block: int, resident: int) -> SimtKernel:
 
 @cache
 def batch_band(block: int) -> SimtKernel:
-    """Return the kernel that keeps a dense matrix or a band in memory.
+    """Return the kernel that keeps a dense or banded matrix in memory.
 
-    Its constants are ``CELLS``, elements of memory of a block, or 0; ``OWN``, 1 where the launch
-    gives a block its memory, which needs CUDA; ``B``, the size of a block; and ``L``, the lanes
-    that share a row of a residual. Without memory of its own a block has a part of the arena.
+    Constants: ``CELLS`` elements of declared memory per block, or 0; ``OWN`` is 1 if the launch
+    gives a block its shared memory (CUDA only); ``B`` work-items per block; ``L`` lanes per row of
+    a residual. A block without shared memory for its matrix uses a part of the arena.
     """
     return SimtKernel(
         "batch_band",
@@ -116,9 +116,9 @@ def batch_band(block: int) -> SimtKernel:
 
 @cache
 def batch_tridiagonal(block: int, resident: int) -> SimtKernel:
-    """Return the kernel in which lanes share a tridiagonal system, without exchanges of rows.
+    """Return the kernel that shares a tridiagonal system among lanes, without row exchanges.
 
-    Its constants are ``R``, the rows of a lane, and ``L``, the lanes that share a system.
+    Constants: ``R`` rows per lane; ``L`` lanes per system.
     """
     return SimtKernel(
         "batch_tridiagonal",

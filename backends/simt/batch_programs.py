@@ -1,4 +1,4 @@
-"""The programs of a member of a batch: their operations, vectors, and the memory they take."""
+"""Analyze the programs of a batch member: operations, vectors, and memory requirements."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .operands import CODES, address, is_contiguous, is_rowwise, is_vector, row_
 if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms
 
-#: The programs of a member, in the order in which a system runs them.
+#: A member's programs, in the order in which a system runs them.
 PROGRAMS = ("refresh", "measure", "restart", "iterate", "finish", "judge")
 
-#: The codes of the dtypes of 16 bits that a basis is stored in, by name.
+#: Codes of the 16-bit dtypes in which a basis may be stored.
 _NARROW = {"float16": "f2", "bfloat16": "b2"}
 
 
 class UnsuitedProgram(Exception):
-    """The programs hold an operation that a block cannot run."""
+    """The programs contain an operation that a block cannot run."""
 
 
 def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
@@ -52,7 +52,7 @@ def recorded(member: MemberPrograms) -> dict[str, list[Call]]:
 
 
 def numbers_of(programs: dict[str, list[Call]]) -> set[int]:
-    """Return the addresses of arrays that operations take as one number a system."""
+    """Return the addresses of arrays from which operations take one number per system."""
     return {
         address(array)
         for calls in programs.values()
@@ -98,7 +98,7 @@ def _check(call: Call, member: MemberPrograms, cells: set[int], inverses: set[in
 
 
 def is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
-    """Return whether an operation works on arrays that have one element a system."""
+    """Return whether an operation works only on arrays with one element per system."""
     if call.operation.sums or not is_rowwise(call.operation):
         return False
     arrays = [array for _, array in row_arrays(call)]
@@ -108,7 +108,7 @@ def is_of_cells(call: Call, n: int, cells: set[int]) -> bool:
 
 
 def arrays_of(call: Call) -> Iterator[tuple[Any, bool]]:
-    """Yield the vectors of an operation, and whether it writes each."""
+    """Yield the vectors of an operation, and whether it writes each of them."""
     operation, arguments = call
     if inverse_steps.is_product(call):
         yield arguments[1], False
@@ -125,7 +125,7 @@ def arrays_of(call: Call) -> Iterator[tuple[Any, bool]]:
 
 
 def type_of(array: Any) -> str:
-    """Return the C type of the elements of a vector."""
+    """Return the C type of a vector's elements."""
     code = CODES.get(array.dtype, "")
     if array.dtype == np.uint8:
         return "wl::u8"
@@ -137,7 +137,7 @@ def type_of(array: Any) -> str:
 
 
 def value_of(call: Call, value: str) -> str:
-    """Return the code of the dtype that an operation computes in."""
+    """Return the code of the dtype in which an operation computes."""
     if inverse_steps.is_product(call):
         return CODES[call.arguments[1].dtype]
     for parameter, array in call.named:
@@ -147,7 +147,7 @@ def value_of(call: Call, value: str) -> str:
 
 
 def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
-    """Return the addresses of the vectors of which work-items read any element."""
+    """Return the addresses of the vectors from which work-items read elements of any row."""
     calls = [call for calls in programs.values() for call in calls]
     of_products = {address(c.arguments[1]) for c in calls if inverse_steps.is_product(c)}
     steps = (call for call in calls if basis_steps.is_step(call))
@@ -156,14 +156,14 @@ def gathered_by(programs: dict[str, list[Call]]) -> set[int]:
 
 @dataclass
 class Vector:
-    """An array that has an element a row, and whether a program writes it."""
+    """An array with one element per row, and whether a program writes it."""
 
     array: Any
     is_written: bool
 
 
 def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, Vector]:
-    """Return the vectors of all programs by address; each system has an own copy of ``x``."""
+    """Return the vectors of all programs by address; each system has its own copy of ``x``."""
     found = {address(member.x): Vector(member.x, is_written=True)}
     cells = numbers_of(programs)
     for calls in programs.values():
@@ -177,18 +177,18 @@ def vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[
 
 @dataclass(frozen=True)
 class Part:
-    """An array that each system has besides its vectors.
+    """An array of each system besides its vectors.
 
     Attributes
     ----------
     nbytes : int
-        Its bytes.
+        Size in bytes.
     kind : str
         The C type of its elements.
     is_long : bool
-        Whether it may be in memory that is not shared.
+        Whether it may be stored outside of shared memory.
     is_far : bool
-        Whether it is never in shared memory, if the vectors are.
+        Whether it is always outside of shared memory if the vectors are in shared memory.
     """
 
     nbytes: int
@@ -200,7 +200,7 @@ class Part:
 def parts_of(programs: dict[str, list[Call]], value: str, block: int = 1) -> dict[int | str, Part]:
     """Return the arrays of Krylov spaces and of inverses, by address or by name.
 
-    ``block`` is the number of the work-items that have memory of their own.
+    ``block`` is the number of work-items that need separate scratch memory.
     """
     found: dict[int | str, Part] = {}
     itemsize = np.dtype(value).itemsize
@@ -224,7 +224,7 @@ def parts_of(programs: dict[str, list[Call]], value: str, block: int = 1) -> dic
 
 
 def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
-    """Return the resources of one system."""
+    """Return the memory requirements of one system."""
     n = max(int(member.x.shape[0]), 1)
     written = (v.array for v in vectors_of(member, programs).values() if v.is_written)
     vectors = sum(padded(int(array.nbytes)) for array in written)
@@ -242,7 +242,7 @@ def needs_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> Needs:
 
 
 def _takes_plain_elements(member: MemberPrograms, programs: dict[str, list[Call]]) -> bool:
-    """Return whether an operation takes a vector in memory by a pointer without a distance."""
+    """Return whether an operation takes a vector in memory by a pointer without a stride."""
     own = own_vectors_of(member, programs)
     return any(
         parameter.is_array and len(parameter.dims) == 1 and address(array) not in own
@@ -255,20 +255,20 @@ def _takes_plain_elements(member: MemberPrograms, programs: dict[str, list[Call]
 
 
 def own_vectors_of(member: MemberPrograms, programs: dict[str, list[Call]]) -> dict[int, int]:
-    """Return the bytes of an element of each vector of which no other row is read, by address."""
+    """Return the element sizes of vectors without reads of other rows, by address."""
     shared = gathered_by(programs) | {address(member.b)}
     found = vectors_of(member, programs).items()
     return {where: int(v.array.itemsize) for where, v in found if where not in shared}
 
 
 def is_of_matrix(call: Call, member: MemberPrograms) -> bool:
-    """Return whether an operation multiplies by the matrix of a system."""
+    """Return whether an operation multiplies by the system's matrix."""
     is_product = call.operation is products.csr_spmv
     return is_product and address(call.arguments[0].data) == address(member.values)
 
 
 def _row_facts(member: MemberPrograms, programs: dict[str, list[Call]]) -> tuple[int, bool]:
-    """Return the entries of the longest row, and whether a row has two entries of one column."""
+    """Return the length of the longest row, and whether a row has duplicate entries."""
     for call in (call for calls in programs.values() for call in calls):
         if is_of_matrix(call, member):
             on, matrix = member.status.executor, call.arguments[0]

@@ -1,4 +1,4 @@
-"""How the systems of a batch are divided among blocks, and where a block keeps their arrays."""
+"""Choose a launch shape for batch kernels: work-items per system, and where its arrays live."""
 
 from __future__ import annotations
 
@@ -6,50 +6,50 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-#: Entries of an average row from which on this number of lanes shares a row of a system of few
-#: rows.
+#: Pairs (average entries per row, lanes per row) for systems of few rows: the first pair with at
+#: most the actual average applies.
 LANES = ((48, 8), (24, 4), (12, 2))
 FEW_ROWS = 32
 
-#: Work-items of a block at most.
+#: Upper bound of work-items per block.
 MOST_ITEMS = 512
 
-#: Work-items of a multiprocessor for which there are registers.
+#: Work-items per multiprocessor that should have registers.
 RESIDENT_ITEMS = 1024
 
-#: Rows of a system that are held in registers, at most.
+#: Hold rows in registers only for systems of at most this many rows.
 MOST_HELD_ROWS = 1024
 
-#: 32-bit registers for the entries of a row with their columns, at most.
+#: Upper bound of 32-bit registers for the entries of a row and their columns.
 HELD_REGISTERS = 40
 
-#: Rows of a work-item at most, and lanes of the waves that it holds for; others have one row. Sums
-#: over fewer waves take fewer exchanges, and their barriers wait for fewer.
+#: Upper bound of rows per work-item, and the wave width for which it applies; other widths use one
+#: row. Sums over fewer waves need fewer exchanges, and their barriers wait for fewer waves.
 MOST_OWN_ROWS, LANES_OF_MANY_ROWS = 2, 32
 
-#: Registers of a work-item besides its rows and their elements of vectors, and at most in all.
+#: Registers of a work-item besides its rows and vector elements, and the upper bound in total.
 BESIDE_ROWS, MOST_REGISTERS = 56, 248
 
-#: Groups of lanes of a wave that has all rows of a dense matrix, and the lanes of a group.
+#: Groups of lanes in a wave that holds all rows of a dense matrix, and lanes per group.
 TILE_GROUPS, TILE_LANES = 8, 4
 
-#: Registers of a lane besides its part of a dense matrix and its elements of vectors, and at most
-#: in all.
+#: Registers of a lane besides its part of a dense matrix and its vector elements, and the upper
+#: bound in total.
 BESIDE_TILE, MOST_TILE_REGISTERS = 44, 255
 
-#: Systems that a multiprocessor has at once at least, where a wave has one.
+#: Use tiles (one system per wave) only if a multiprocessor can hold this many systems.
 LEAST_TILES = 8
 
-#: Bytes of shared memory that a block has besides its vectors and its part of a tile.
+#: Bytes of shared memory of a block besides its vectors and its part of a tile.
 BESIDE_SHARED = 2 << 10
 
-#: Blocks and work-items of a multiprocessor at most.
+#: Hardware limits of blocks and of work-items per multiprocessor.
 MOST_BLOCKS, MOST_RESIDENT = 32, 2048
 
-#: Bytes of a row that is held with its zeros, at most.
+#: Hold a row with its zeros only if it has at most this many bytes.
 DENSE_BYTES = 512
 
-#: Elements of a dense row for each stored entry, at most.
+#: Hold rows as dense rows only if they have at most this many elements per stored entry.
 ZEROS = 3
 
 #: Registers of a multiprocessor, and of a work-item besides a dense row.
@@ -58,25 +58,25 @@ REGISTERS, OTHER_REGISTERS = 1 << 16, 60
 
 @dataclass(frozen=True)
 class BatchTarget(ABC):
-    """A device that kernels are written for, and its compiler.
+    """A device that kernels are generated for, and its compiler.
 
     Attributes
     ----------
     warp : int
         Lanes of a wave.
     shared : int
-        Bytes of shared memory that a block of a solver's kernel may have.
+        Bytes of shared memory that a solver's block may use.
     declared, given : int
-        Bytes of shared memory that a kernel of factors may declare, and that its launch can give
-        a block beyond.
+        For kernels of factorizations: bytes of shared memory that a kernel may declare statically,
+        and that its launch may give a block dynamically.
     most_items : int
-        Work-items of a block at most.
+        Upper bound of work-items per block.
     multiplies_tiles : bool
-        Whether a wave multiplies tiles of double precision in one instruction.
+        Whether a wave has an instruction that multiplies float64 tiles.
     static : bool
-        Whether the text says how much shared memory there is; the launch does otherwise.
+        Whether the kernel's text declares the amount of shared memory; otherwise, the launch does.
     grid : str
-        ``"WL_GRID "`` where kernels of the dialect have parameters of their own.
+        ``"WL_GRID "`` if kernels of the dialect have additional parameters of their own.
     """
 
     warp: int
@@ -92,47 +92,47 @@ class BatchTarget(ABC):
     def program(
         self, headers: Sequence[str], texts: Sequence[str], block: int, resident: int
     ) -> str:
-        """Return the program of texts of kernels.
+        """Return the program that contains the given texts.
 
         Parameters
         ----------
         headers : sequence of str
-            The headers that it includes.
+            The headers to include.
         texts : sequence of str
-            Functors, then kernels.
+            Functors, followed by kernels.
         block : int
-            Work-items of a block.
+            Work-items per block.
         resident : int
-            Blocks for which a multiprocessor has registers.
+            Blocks for which a multiprocessor should have registers.
         """
 
 
 @dataclass(frozen=True)
 class BatchShape:
-    """How a kernel is launched.
+    """The launch shape of a kernel.
 
     Attributes
     ----------
     block : int
-        Work-items of a block.
+        Work-items per block.
     lanes : int
-        Work-items that share a row in a product.
+        Work-items that share a row in a matrix-vector product.
     vectors_shared, values_shared : bool
-        Whether the vectors that are written, and the values of the matrix, are in shared memory.
+        Whether shared memory holds the written vectors, and the values of the matrix.
     held : int
-        Elements of a row that work-items have in registers; 0 where they have none.
+        Elements of a row that work-items hold in registers; 0 if rows are not held.
     dense : bool
-        Whether these are all elements of the row, or stored entries with their columns.
+        Whether a held row is dense; otherwise, it consists of stored entries with their columns.
     rows : int
-        Rows of which a work-item has the elements of vectors, at most, where rows are held.
+        Upper bound of rows per work-item, if rows are held.
     tiled : bool
-        Whether a wave has a dense matrix, and a lane a part of several rows.
+        Whether a wave holds a dense matrix, with parts of several rows in each lane.
     kept : int
-        Columns of this part in registers; the others are in shared memory.
+        Columns of a lane's part that are in registers; the others are in shared memory.
     resident : int
-        Blocks for which a multiprocessor has registers.
+        Blocks for which a multiprocessor should have registers.
     basis_shared : bool
-        Whether the basis of a Krylov space is in shared memory as well.
+        Whether shared memory also holds the basis of a Krylov space.
     """
 
     block: int
@@ -150,29 +150,28 @@ class BatchShape:
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes that one system takes.
+    """Memory requirements of one system.
 
     Attributes
     ----------
     rows : int
-        Of the system.
+        Rows of the system.
     vectors, values : int
-        Bytes of the vectors that programs write with their small arrays, and of the values of the
-        matrix.
+        Bytes of the written vectors including their small arrays, and of the matrix's values.
     row_length : float
-        Entries of an average row.
+        Average entries per row.
     longest : int
         Entries of the longest row.
     itemsize : int
-        Bytes of a value.
+        Bytes per value.
     repeats : bool
-        Whether a row has two entries of one column.
+        Whether a row has duplicate entries.
     basis : int
         Bytes of the basis of a Krylov space.
     own : int
-        Bytes of an element of all vectors of which no other row is read.
+        Bytes per row of all vectors that are read only in a work-item's own row.
     single : bool
-        Whether a step has one row a work-item at most.
+        Whether a step requires at most one row per work-item.
     """
 
     rows: int
@@ -188,29 +187,29 @@ class Needs:
 
 
 def padded(nbytes: int) -> int:
-    """Return the bytes of an array in the memory of a block."""
+    """Return the aligned size of an array in the memory of a block."""
     return -(-nbytes // 16) * 16
 
 
 def shape_for(needs: Needs, target: BatchTarget) -> BatchShape:
-    """Return how systems of this size are solved best."""
+    """Return the best launch shape for systems of this size."""
     shape = _without_basis(needs, target)
     taken = needs.vectors + needs.basis + (needs.values if shape.values_shared else 0)
     if shape.dense:
         taken += _tile_of(needs)
-    # A large basis in shared memory leaves a multiprocessor few blocks: caches serve it better. One
-    # program for systems of many sizes declares no memory for it.
+    # A large basis in shared memory leaves few blocks per multiprocessor; caches serve it better. A
+    # static program for systems of many sizes declares no memory for a basis.
     fits = shape.vectors_shared and not target.static and taken <= target.shared // 4
     return replace(shape, basis_shared=fits)
 
 
 def _tile_of(needs: Needs) -> int:
-    """Return the bytes of a dense matrix on its way to registers."""
+    """Return the bytes through which a dense matrix is loaded into registers."""
     return padded(needs.rows * (needs.rows | 1) * needs.itemsize)
 
 
 def _without_basis(needs: Needs, target: BatchTarget) -> BatchShape:
-    """Return how systems of this size are solved best, without a basis."""
+    """Return the best launch shape, ignoring the basis."""
     vectors = needs.vectors <= target.shared
     if vectors:
         own = _with_own_rows(needs, target)
@@ -224,13 +223,13 @@ def _without_basis(needs: Needs, target: BatchTarget) -> BatchShape:
     rounds = -(-items // most)
     in_round = -(-items // rounds)
     block = -(-in_round // warp) * warp
-    # Large values in shared memory leave a multiprocessor few blocks: caches serve them better.
+    # Large values in shared memory leave few blocks per multiprocessor; caches serve them better.
     values = vectors and warp > 1 and needs.vectors + needs.values <= target.shared // 4
     return BatchShape(block, lanes, vectors, values, resident=max(1, RESIDENT_ITEMS // block))
 
 
 def _with_own_rows(needs: Needs, target: BatchTarget) -> BatchShape | None:
-    """Return the shape in which work-items have their rows in registers, if the rows fit."""
+    """Return the shape with rows held in registers, or None if they do not fit."""
     n, words = needs.rows, needs.itemsize // 4
     if n > MOST_HELD_ROWS or needs.longest == 0:
         return None
@@ -252,7 +251,7 @@ def _with_own_rows(needs: Needs, target: BatchTarget) -> BatchShape | None:
 
 
 def _with_entries(needs: Needs, target: BatchTarget) -> BatchShape | None:
-    """Return the shape in which a work-item has the entries of its rows."""
+    """Return the shape in which each work-item holds the stored entries of its rows."""
     words = needs.itemsize // 4
     of_row = needs.longest * words + -(-needs.longest // 2) + needs.own // 4
     rows = 1
@@ -275,9 +274,9 @@ def _with_entries(needs: Needs, target: BatchTarget) -> BatchShape | None:
 
 
 def _with_tile(needs: Needs, target: BatchTarget) -> BatchShape | None:
-    """Return the shape in which a wave has a dense matrix, if its registers suffice.
+    """Return the shape in which a wave holds a dense matrix, or None if registers are too few.
 
-    As many columns are in registers as leave a multiprocessor the most systems.
+    The number of columns in registers maximizes the systems per multiprocessor.
     """
     if target.warp != TILE_GROUPS * TILE_LANES or needs.single:
         return None
@@ -301,25 +300,25 @@ def _with_tile(needs: Needs, target: BatchTarget) -> BatchShape | None:
 
 
 def parts_of_lane(n: int) -> tuple[int, int]:
-    """Return the rows and the columns that a lane of a wave has of a dense matrix of n rows."""
+    """Return the rows and columns of a lane's part of a dense matrix with n rows."""
     return -(-n // TILE_GROUPS), -(-n // TILE_LANES)
 
 
 def cells_of_tile(n: int, kept: int) -> int:
-    """Return the elements of memory of a wave that has a dense matrix, some columns in registers.
+    """Return the elements of memory of a wave that holds ``kept`` columns in registers.
 
-    They hold the columns that are in registers first, then the others.
+    The memory first stages the columns that move to registers, then stores the others.
     """
     width = parts_of_lane(n)[1]
     return max(kept, width - kept) * distance_in_tile(n)
 
 
 def distance_in_tile(n: int) -> int:
-    """Return the elements of memory of one column of all lanes."""
+    """Return the elements of memory that one column of all lanes takes."""
     return parts_of_lane(n)[0] * TILE_GROUPS * TILE_LANES + TILE_LANES
 
 
 def _resident(registers: int, block: int) -> int:
-    """Return the blocks for which a multiprocessor has registers."""
+    """Return the number of blocks for which a multiprocessor has registers."""
     each = -(-registers // 8) * 8
     return max(1, min(MOST_BLOCKS, MOST_RESIDENT // block, REGISTERS // (each * block)))

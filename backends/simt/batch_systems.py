@@ -1,4 +1,4 @@
-"""Solves of the systems of a batch: one kernel, a block for each system."""
+"""Iterative solves of batches: one kernel, one system per block."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from ...core.batch.systems import MemberPrograms, Systems
     from .batch_executor import BlockExecutor
 
-#: Bytes of memory for the vectors of systems that do not fit into shared memory.
+#: Bytes of device memory for the vectors of systems that do not fit into shared memory.
 ARENA = 2**30
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A kernel that is loaded.
+    """A loaded kernel.
 
     Attributes
     ----------
     made : SizedKernel
-        Its memory and its first arguments.
+        The kernel's text, memory and constant arguments.
     function : object
-        The executor's.
+        The loaded function of the executor.
     """
 
     made: SizedKernel
     function: Any
 
 
-#: The kernel of a member's programs, None where there is none.
+#: The kernel for a member's programs, or None if it has no kernel.
 _READY: WeakKeyDictionary[MemberPrograms, _Ready | None] = WeakKeyDictionary()
 
 
 def solve(executor: BlockExecutor, member: MemberPrograms, systems: Systems) -> bool:
-    """Solve all systems; return whether there is a kernel of the member's programs.
+    """Solve all systems; return False if there is no kernel for the member's programs.
 
-    The device begins the next system as soon as a block has finished.
+    The device starts the next system as soon as a block has finished.
     """
     if member not in _READY:
         _READY[member] = _ready(executor, member)

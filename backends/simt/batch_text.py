@@ -1,9 +1,9 @@
-"""The text of the kernel that solves systems of a batch by the programs of one.
+"""Generate the kernel that solves a batch, from the programs of one system.
 
-A block has a system to itself. The operations of the programs follow one another in it: a barrier
-of the block replaces the barrier of the grid in a solve of one system. Scalars of a system (its
-status first of all) are in shared memory; so are vectors that the programs write, if they fit.
-Arrays that no program writes belong to all systems.
+Each block solves one system and runs the operations of the programs one after the other. A barrier
+of the block replaces the barrier of the grid in the solve of a single system. Shared memory holds
+the scalars of a system (first of all its status) and, if they fit, the vectors that the programs
+write. Arrays that no program writes are shared by all systems.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OPERANDS = (
     "double* norms", "double* thresholds", "wl::i32* undecided", "wl::u8* arena",
 )  # fmt: skip
 
-#: The body of a kernel, with the decisions of ``solve_system`` in ``backends/omp/batch.hpp``.
+#: The body of a kernel; it decides as ``solve_system`` in ``backends/omp/batch.hpp`` does.
 _BODY = """\
   struct cells {{{members} }};
   WL_SHARED(cells, of_block, 1);
@@ -147,20 +147,20 @@ _BODY = """\
 
 @dataclass(frozen=True)
 class SizedKernel:
-    """A kernel with the memory that it asks for.
+    """A kernel with its memory requirements.
 
     Attributes
     ----------
     kernel : Kernel
-        Its text and the arguments that do not change.
+        The kernel's text and its constant arguments.
     shape : BatchShape
-        How it is launched.
+        The launch shape.
     shared : int
-        Bytes of shared memory of a block.
+        Bytes of shared memory per block.
     arena : int
-        Bytes of other memory of a block.
+        Bytes of other device memory per block.
     kept : tuple of array
-        Arrays that the kernel reads.
+        Arrays that the kernel reads, to be kept alive.
     """
 
     kernel: Kernel
@@ -175,11 +175,11 @@ def system_kernel(
 ) -> SizedKernel:
     """Return the kernel that solves one system of a batch in each of its blocks.
 
-    It takes, after the arguments of ``kernel.values``, the ones of ``_OPERANDS``: the first system,
-    the values of all matrices, the matrix of each system or none, systems of a matrix then,
-    right-hand sides, solutions, whether these are starts, relative and absolute tolerances and
-    their distance, the limit of iterations, the least and the largest norm of a right-hand side,
-    the least norm of a residual, the arrays of verdicts, and the arena.
+    Its arguments are ``kernel.values``, followed by ``_OPERANDS``: the first system, the values of
+    all matrices, the matrix of each system or none, the number of systems per matrix in that case,
+    right-hand sides, solutions, whether solutions hold starting values, relative and absolute
+    tolerances and their stride, the iteration limit, the smallest and largest norm of a right-hand
+    side, the smallest norm of a residual, the arrays of verdicts, and the arena.
     """
     return _Text(member, programs, shape, target).made()
 
@@ -200,16 +200,16 @@ class _Text:
         n = int(member.x.shape[0])
         self.rows, self.n = n, self.arguments.plain("wl::i64", n)
         self.opening: list[str] = []
-        #: Bytes of the memory of a block, and of the arrays that are not in it.
+        #: Bytes of a block's memory so far, and of its arrays outside of it.
         self.memory = self.far = 0
         self.cells = numbers_of(programs)
-        #: Arrays that the kernel reads and nothing else keeps.
+        #: Arrays that the kernel reads and that have no other owner.
         self.kept: list[Any] = []
         own = own_vectors_of(member, programs)
-        #: Pointers to vectors, and to the elements of a work-item, by address.
+        #: C expressions of vectors, and of a work-item's elements of vectors, by address.
         self.names: dict[int, str] = {}
         self.elements: dict[int, str] = {}
-        #: Pointers to the arrays that are no vectors, by address or name.
+        #: C pointers to arrays that are not vectors, by address or name.
         self.parts: dict[int | str, str] = {}
         for at, (where, vector) in enumerate(vectors_of(member, programs).items()):
             name, kind = f"v{at}", type_of(vector.array)
@@ -219,18 +219,18 @@ class _Text:
                 self._in_register(where, vector, name, kind)
             else:
                 self._in_memory(where, vector, name, kind)
-            # a functor takes pointers that it may write through, also where it only reads
+            # a functor takes non-const pointers, even to arrays that it only reads
             element = f"const_cast<{kind}*>({self.elements[where]})"
             self.arguments.renamed[where] = (element, self._distance(where))
         for at, (key, part) in enumerate(parts_of(programs, value, shape.block).items()):
             self._define_part(key, part, f"k{at}")
 
     def _distance(self, where: int) -> str:
-        """Return the distance between the elements of a vector that a work-item has."""
+        """Return the stride of a work-item's elements of a vector."""
         return "own.distance" if self.shape.held and where in self.names else "1"
 
     def _define_part(self, key: int | str, part: Part, name: str) -> None:
-        """Define a pointer to an array that is no vector."""
+        """Define a pointer to an array that is not a vector."""
         may_leave = part.is_far or (part.is_long and not self.shape.basis_shared)
         outside = may_leave and self.shape.vectors_shared
         place = self._part(part.nbytes, part.kind, outside=outside)
@@ -256,17 +256,17 @@ class _Text:
         self.elements[where] = f"{name} + own.first" if self.shape.held else name
 
     def _part(self, nbytes: int, kind: str, *, outside: bool = False) -> str:
-        """Return the pointer to a new part of the memory of a block."""
+        """Reserve memory of a block for a new array and return the pointer to it."""
         if outside:
             begin, self.far = self.far, self.far + padded(nbytes)
         else:
             begin, self.memory = self.memory, self.memory + padded(nbytes)
-        # Where compilers are slow, one program serves systems of many sizes.
+        # Compilers of static targets are slow: one program serves systems of many sizes.
         place = self.arguments.plain("wl::i64", begin) if self.target.static else str(begin)
         return f"reinterpret_cast<{kind}*>({'far' if outside else 'memory'} + {place})"
 
     def _in_register(self, where: int, vector: Vector, name: str, kind: str) -> None:
-        """Define the elements of a work-item; zeros where the work-item has fewer rows."""
+        """Define a work-item's elements of a vector, with zeros beyond its rows."""
         self.opening.append(f"  {kind} {name}[{self.shape.rows}]{{}};\n")
         if not vector.is_written:
             pointer = self.arguments.pointer(vector.array, kind)
@@ -277,11 +277,11 @@ class _Text:
     # ---- programs
 
     def _program(self, name: str) -> tuple[str, bool]:
-        """Return the statements of a program, and whether a barrier is the last of them.
+        """Return the statements of a program, and whether the last one is a barrier.
 
-        A barrier is before the program, and between operations where one work-item reads the
-        elements of another. Rows belong to the same work-items in all operations but products with
-        shared rows.
+        A barrier precedes the program and separates operations in which one work-item reads
+        elements that another one writes. In all operations except products with shared rows, each
+        row belongs to the same work-item.
         """
         lines: list[str] = []
         written: set[int] = set()
@@ -304,7 +304,7 @@ class _Text:
                 written, gathered = set(), set()
             lines.append(self._in_own_dtype(call, self._statement))
             if call.operation.sums or basis_steps.is_step(call):
-                written, gathered = set(), set()  # it ends with a barrier
+                written, gathered = set(), set()  # the statement ends with a barrier
             else:
                 written |= writes
                 gathered |= gathers
@@ -315,7 +315,7 @@ class _Text:
         return "".join(f"    {line}" for line in lines), together
 
     def _in_own_dtype(self, call: Call, statement: Callable[[Call], str]) -> str:
-        """Return the statement of an operation, in the dtype that it computes in."""
+        """Return the statement of an operation, in its own dtype of computation."""
         usual = self.arguments.value
         self.arguments.value = value_of(call, usual)
         try:
@@ -361,7 +361,7 @@ class _Text:
         return self._functor(call, f"{run}(it, {self.n}")
 
     def _inversion(self, call: Call) -> str:
-        """Return the statement that makes rows of an approximate inverse."""
+        """Return the statement that computes rows of an approximate inverse."""
 
         def expression(name: str, argument: Any) -> str:
             if name in self.parts:
@@ -401,13 +401,13 @@ class _Text:
         return basis_steps.statement(call, bool(self.shape.held), expression)
 
     def _functor(self, call: Call, run: str) -> str:
-        """Return the statement that runs the functor of a rowwise operation by a function."""
+        """Return the statement that runs the functor of a rowwise operation through ``run``."""
         kind = functor(call.operation, self.arguments.value)
         made = self.arguments.members(*call, together=True).removeprefix(kind)
         return f"{{ const {kind} f{made}; wl::{run}, f); }}\n"
 
     def _of_cells(self, call: Call) -> str:
-        """Return the statement of an operation on numbers that a system has one of."""
+        """Return the statement of an operation on scalars of the system."""
         arguments, known = self.arguments, dict(self.arguments.renamed)
         for _, array in row_arrays(call):
             arguments.renamed[address(array)] = (arguments.cell(array, type_of(array)), "1")
@@ -422,13 +422,13 @@ class _Text:
     # ---- the frame
 
     def _cells(self) -> tuple[str, str]:
-        """Return the declarations of the scalars of a system, and the statements that load them."""
+        """Return the declarations of a system's scalars, and the statements that load them."""
         copies = self.arguments.copies(self.member.status)
         members = "".join(f" {kind} {name};" for kind, name, _ in copies)
         return members, "".join(f"    s.{name} = *{pointer};\n" for _, name, pointer in copies)
 
     def _values(self) -> str:
-        """Return the definition of the values of a matrix."""
+        """Return the definition of the matrix's values."""
         if not self.shape.values_shared:
             plain = f"  [[maybe_unused]] const {self.real}* const values = own_values;\n"
             return plain + (self._held() if self.shape.held else "")
@@ -439,7 +439,7 @@ class _Text:
         )
 
     def _own(self) -> str:
-        """Return the definition of the rows of a work-item."""
+        """Return the definition of a work-item's rows."""
         shape = self.shape
         if not shape.held:
             return ""
@@ -447,7 +447,7 @@ class _Text:
         return f"  [[maybe_unused]] const {made} own{{it, {self.n}}};\n"
 
     def _held(self) -> str:
-        """Return the statements that load the rows of a work-item."""
+        """Return the statements that load a work-item's rows."""
         shape = self.shape
         matrix = next(
             call.arguments[0]
@@ -470,12 +470,12 @@ class _Text:
         return f"  {made} held;\n  held.load({', '.join(taken)});\n"
 
     def _pattern_of_items(self, matrix: Any) -> list[str]:
-        """Return pointers to pairs of columns of the rows of each work-item, and to beginnings."""
+        """Return pointers to the packed column pairs of work-items' rows, and to row starts."""
         shape, (indptr, indices) = self.shape, self._pattern_on_host(matrix)
         rows, words = shape.rows * shape.block, -(-shape.held // 2)
         begins = np.full(rows + 1, indptr[-1])
         begins[: indptr.size] = indptr
-        # A shorter row goes on with its own column, any other one may hold NaN.
+        # Pad a short row with its own column: any other element of the vector may be NaN.
         own = np.minimum(np.arange(rows), self.rows - 1)
         columns = np.repeat(own[:, None], 2 * words, axis=1)
         row = np.repeat(np.arange(self.rows), np.diff(indptr))
@@ -488,16 +488,16 @@ class _Text:
         ]
 
     def _places_in_tile(self, matrix: Any) -> str:
-        """Return the pointer to the element of each entry in the tile of a dense row."""
+        """Return a pointer to each entry's element in the staging tile of dense rows."""
         indptr, indices = self._pattern_on_host(matrix)
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         places = rows * (self.shape.held | 1) + indices
         return self._keep(places.astype(np.int32), "const wl::i32")
 
     def _moves_to_tile(self, matrix: Any) -> list[str]:
-        """Return the pointer to the entries of a wave's matrix with their elements, and a number.
+        """Return a pointer to the moves (entry, element) that load a wave's matrix, and a number.
 
-        The number is how many of them are in registers: these come first.
+        The number counts the moves to registers, which come first.
         """
         shape, (indptr, indices) = self.shape, self._pattern_on_host(matrix)
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
@@ -517,13 +517,13 @@ class _Text:
         return [np.asarray(on.to_host(a)) for a in (matrix.indptr, matrix.indices)]
 
     def _keep(self, array: Any, kind: str) -> str:
-        """Return the pointer to a copy of an array of the host on the device."""
+        """Copy a host array to the device, keep it alive, and return the pointer to it."""
         there = self.member.status.executor.from_host(np.ascontiguousarray(array))
         self.kept.append(there)
         return self.arguments.pointer(there, kind)
 
     def _solution(self) -> tuple[str, str]:
-        """Return the statements that load the start and that store the solution."""
+        """Return the statements that load the starting values and that store the solution."""
         where = address(self.member.x)
         if not self.shape.held:
             x = self.names[where]
@@ -534,18 +534,18 @@ class _Text:
         return f"wl::copy_own_rows(own, {place}, {x});", f"wl::copy_own_rows(own, {x}, {place});"
 
     def _memory_of_block(self) -> str:
-        """Return the definition of the memory of a block."""
+        """Return the definition of a block's memory."""
         if not self.shape.vectors_shared:
             return self._place_in_arena("memory", self.memory)
         return self._shared_memory() + (self._place_in_arena("far", self.far) if self.far else "")
 
     def _place_in_arena(self, name: str, nbytes: int) -> str:
-        """Return the definition of the part of the arena that a block has."""
+        """Return the definition of a block's part of the arena."""
         distance = self.arguments.plain("wl::i64", nbytes) if self.target.static else str(nbytes)
         return f"  wl::u8* const {name} = arena + wl::i64(it.block()) * {distance};\n"
 
     def _shared_memory(self) -> str:
-        """Return the definition of the shared memory of a block."""
+        """Return the definition of a block's shared memory."""
         nbytes = self.memory
         if not self.target.static:
             return (
@@ -559,7 +559,7 @@ class _Text:
         )
 
     def made(self) -> SizedKernel:
-        """Return the whole."""
+        """Return the complete kernel."""
         member, arguments, shape = self.member, self.arguments, self.shape
         programs = {name: self._program(name) for name in PROGRAMS}
         barriers = {

@@ -1,4 +1,4 @@
-"""The verdicts of a batch in the memory of a device, as kernels write them."""
+"""Arrays on the device in which kernels store the verdicts of a batch."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class NativeVerdicts:
-    """Arrays for the verdicts of systems, and the number of the systems that kernels leave open.
+    """Arrays for the verdicts of systems, and for the number of undecided systems.
 
     Parameters
     ----------
     executor : Executor
-        Of the arrays.
+        The executor of the arrays.
     count : int
-        How many systems there are.
+        Number of systems.
 
     Attributes
     ----------
     arrays : list of array
-        Codes, iterations, norms, thresholds, and the number of undecided systems, as kernels take
-        them. A kernel writes all of them.
+        Codes, iterations, norms, thresholds, and the number of undecided systems, in the order of
+        the kernels' parameters. A kernel writes all of them.
     """
 
     def __init__(self, executor: Executor, count: int) -> None:
@@ -39,10 +39,10 @@ class NativeVerdicts:
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays in the order of kernels."""
+        """The arrays in the order of the kernels' parameters."""
         return [*self._fields.values(), self._undecided]
 
     def tell(self, verdicts: Verdicts) -> None:
-        """Hand the arrays over, after one wait for the kernels."""
+        """Wait for the kernels, then store the arrays in ``verdicts``."""
         (undecided,) = self.executor.transfer(self._undecided).read()
         verdicts.hold(self.executor, self._fields, int(undecided[0]))

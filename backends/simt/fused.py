@@ -1,4 +1,4 @@
-"""The text of kernels that several operations share, and the arguments they are launched with."""
+"""Generate kernels that fuse several operations, and collect their launch arguments."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ STATUS = (
 
 @dataclass
 class Arguments:
-    """Arguments of a kernel: each array once, even if several operations use it.
+    """Arguments of a fused kernel; an array that several operations use is passed once.
 
     Attributes
     ----------
     value : str
-        Code of the dtype of values.
+        The code of the values' dtype.
     declared, values : list
-        The C declarations of the arguments, and the values passed for them.
+        The C declarations of the parameters, and the values to pass.
     cells : dict
-        Arrays of one element a column, by address: C type and name.
+        Arrays with one element per column: C type and name, by address.
     operations : list
-        The functors of these map operations are part of the text.
+        The map operations with functors that the text contains.
     renamed : dict
-        Vectors that are somewhere else, by address: the pointer, and the distance of elements.
+        Replacements for vectors, by address: the pointer expression and the element stride.
     """
 
     value: str
@@ -60,7 +60,7 @@ class Arguments:
     _known: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def pointer(self, array: Array, kind: str) -> str:
-        """Add a pointer and return its name."""
+        """Add a pointer parameter and return its name."""
         where = 0 if array is None else array if isinstance(array, int) else address(array)
         key = (where, kind)
         if where == 0 or key not in self._known:
@@ -71,14 +71,14 @@ class Arguments:
         return self._known[key]
 
     def plain(self, kind: str, value: Any) -> str:
-        """Add a number and return its name."""
+        """Add a scalar parameter and return its name."""
         name = f"a{len(self.declared)}"
         self.declared.append(f"{kind} {name}")
         self.values.append(value)
         return name
 
     def block(self, array: Array) -> str:
-        """Add a block of vectors and return its expression."""
+        """Add a block of vectors and return its C expression."""
         if address(array) in self.renamed:
             return "{{{}, {}}}".format(*self.renamed[address(array)])
         name = self.pointer(array, VALUE_TYPES[self.value])
@@ -88,13 +88,13 @@ class Arguments:
         return f"{{{name}, {self._known[distance]}}}"
 
     def number(self, value: complex, dtype: np.dtype[Any]) -> str:
-        """Add a scalar of the dtype of values and return its expression."""
+        """Add a scalar in the dtype of the values and return its C expression."""
         parts = [self.plain(REAL[self.value], part) for part in scalar("T", value, dtype)]
         made = ", ".join(parts)
         return f"{VALUE_TYPES[self.value]}{{{made}}}" if len(parts) > 1 else made
 
     def members(self, operation: Operation, arguments: tuple[Any, ...], together: bool) -> str:
-        """Return the functor of a map operation made of these arguments."""
+        """Return the C expression that constructs an operation's functor from these arguments."""
         self.operations.append(operation)
         made = [
             self._member(operation, parameter, argument, together)
@@ -126,14 +126,14 @@ class Arguments:
         return self.cell(argument, kind)
 
     def cell(self, array: Array, kind: str) -> str:
-        """Return the pointer to a block's own copy of a per-column value."""
+        """Return the pointer to a block's copy of a per-column value."""
         cell = self.cells.setdefault(address(array), (kind, f"c{len(self.cells)}"))
         return f"&s.{cell[1]}"
 
     def copies(self, status: Status) -> list[tuple[str, str, str]]:
-        """Return C type, name and pointer of each scalar that a block has a copy of.
+        """Return C type, name and pointer of each scalar of which a block has a copy.
 
-        These are the cells that operations asked for, and the members of a status.
+        These are the per-column values that operations use, and the members of a status.
         """
         found = [
             (kind, name, self.pointer(where, kind)) for where, (kind, name) in self.cells.items()
@@ -144,21 +144,20 @@ class Arguments:
         return found
 
     def real(self, kind: str) -> str:
-        """Return a C type in which ``R`` may stand for the real type of the values."""
+        """Substitute the real type of the values for ``R`` in a C type."""
         return REAL[self.value] if kind == "R" else kind
 
 
 def argument_dtype(value: str) -> np.dtype[Any]:
-    """Return the dtype of a code."""
+    """Return the dtype with the given code."""
     return np.dtype(value)
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel's name, its program, and the arguments to launch it with.
+    """A kernel's name, its program, and its launch arguments.
 
-    The program is composed when it is asked for: a kernel that was loaded before needs its name
-    alone.
+    The program is composed on demand: to find a loaded kernel, its name suffices.
     """
 
     symbol: str
@@ -167,11 +166,11 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        """The text of the program."""
+        """The text of the program, composed on demand."""
         return self.program()
 
 
-#: Returns the program of headers and texts of kernels, to be composed later.
+#: Returns a function that composes the program from headers and texts of kernels.
 Composer = Callable[[Sequence[str], Sequence[str]], Callable[[], str]]
 
 
@@ -185,22 +184,22 @@ def kernel(
     entry: str = "WL_ENTRY({})",
     grid: str = "",
 ) -> Kernel:
-    """Return a kernel of this body; its name contains a hash of it.
+    """Return a kernel with the given body; its name contains a hash of the text.
 
     Parameters
     ----------
     headers : sequence of str
-        The headers that it includes.
+        The headers to include.
     extra : sequence of str
-        Declarations of further parameters, after the parameters of ``arguments``.
+        Declarations of additional parameters, after the parameters of ``arguments``.
     compose : callable
-        Makes the program.
+        Creates the function that composes the program.
     told : str
-        The properties of the program that its text does not tell: a part of the name.
+        Properties of the program that its text does not determine; part of the hashed name.
     entry : str
-        The beginning of the definition, with braces for the name.
+        The beginning of the definition, with ``{}`` for the name.
     grid : str
-        ``"WL_GRID "`` where a dialect has parameters of its own.
+        ``"WL_GRID "`` if kernels of the dialect have additional parameters of their own.
     """
     parameters = ", ".join([*arguments.declared, *extra])
     text = f"({grid}{parameters}) {{\n{body}}}\n"

@@ -1,4 +1,4 @@
-"""The steps of GMRES: from the arguments of an operation to launches of ``gmres.hpp``.
+"""Launch the steps of GMRES: convert an operation's arguments to launches of ``gmres.hpp``.
 
 Subclasses of :class:`GmresSteps` contain the differences between backends.
 """
@@ -21,7 +21,7 @@ Grid = Any
 
 
 class GmresSteps(ABC):
-    """The steps on one executor.
+    """The steps of GMRES on one executor.
 
     ``basis`` has ``s`` vectors of ``n`` rows for each of ``k`` right-hand sides.
     """
@@ -41,37 +41,37 @@ class GmresSteps(ABC):
         stored: Any = None,
         **constants: int,
     ) -> None:
-        """Launch a kernel on arguments as its signature has them.
+        """Launch a kernel with the arguments of its signature.
 
-        ``stored`` is the dtype that the basis is stored in.
+        ``stored`` is the storage dtype of the basis.
         """
 
     @abstractmethod
     def elements(self, rows: int, k: int) -> Grid:
-        """Return the grid of work-items that share elements."""
+        """Return the grid for element-wise work."""
 
     @abstractmethod
     def columns(self, kernel: SimtKernel, k: int) -> Grid:
-        """Return the grid of a work-item a right-hand side."""
+        """Return the grid with one work-item per right-hand side."""
 
     @abstractmethod
     def projection(self, n: int, k: int, stored: int) -> Grid:
         """Return the grid of the kernel that computes inner products with the whole basis.
 
-        ``stored`` is the size of an element of the basis in bytes.
+        ``stored`` is the size of a stored basis element in bytes.
         """
 
     @abstractmethod
     def subtraction(self, n: int, k: int, stored: int) -> Grid:
-        """Return the grid of the kernel that subtracts the projection and adds up squares."""
+        """Return the grid of the kernel that subtracts the projection and sums squares."""
 
     def appending(self, n: int, k: int) -> Grid:
-        """Return the grid of the kernel that divides by lengths; all blocks must be resident."""
+        """Return the grid of the kernel that normalizes vectors; all blocks must be resident."""
         return self.elements(n, k)
 
     @abstractmethod
     def scratch(self, basis: Array, itemsize: int) -> int:
-        """Return the address of memory for the partial sums of a projection or a subtraction."""
+        """Return scratch memory for the partial sums of a projection or a subtraction."""
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class GmresSteps(ABC):
     ) -> None:
         """V = basis_0 = r / |r|, g = (|r|, 0, ...), count = 0, step = 0."""
         s, n, k = basis.shape
-        # Without columns too, for the sake of the step.
+        # Launch even if there are no columns, because the kernel sets the step.
         arguments = (s, n, k, r, v, basis, g, count, step, status)
         self.launch(
             kernels.gmres_start, self.elements(max(n, s), k), arguments, r.dtype, basis.dtype
@@ -115,7 +115,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """correction_i = <basis_i, w> for the columns that lost digits; others cost nothing."""
+        """correction_i = <basis_i, w> for columns that lost digits; other columns are skipped."""
         if w.shape[1]:
             self._project(1, basis, w, correction, before, after, step, status)
 
@@ -145,7 +145,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """Launch the projection; products go to ``h``, or to corrections when repeated."""
+        """Launch the projection; store products in ``h``, or in ``correction`` if repeated."""
         s, n, k = basis.shape
         partials = self.scratch(basis, w.itemsize)
         arguments = (
@@ -187,7 +187,7 @@ class GmresSteps(ABC):
         step: Array,
         status: Status,
     ) -> None:
-        """Rotate a column of the Hessenberg matrix, a work-item a right-hand side."""
+        """Rotate a column of the Hessenberg matrix, with one work-item per right-hand side."""
         s, k = h.shape
         if k:
             arguments = (s, k, h, after, before, hessenberg, cosine, sine, g, count, step, status)
@@ -220,7 +220,7 @@ class GmresSteps(ABC):
             self.launch(kernels.gmres_augment, grid, arguments, z.dtype)
 
     def solve(self, hessenberg: Array, g: Array, count: Array, y: Array) -> None:
-        """Solve the triangle, a work-item a right-hand side."""
+        """Solve the triangular systems, with one work-item per right-hand side."""
         s, k = y.shape
         if k:
             arguments = (s, k, hessenberg, g, count, y)

@@ -1,7 +1,7 @@
-"""The declarations of the kernels here: name, file, arguments, constants they are made for.
+"""Declare the kernels of this folder: name, file, arguments, and constants to compile for.
 
-Dimensions: ``m`` rows, ``n`` columns, ``k`` vectors, ``z`` entries, ``s`` vectors of a basis;
-``l`` stands for lanes and other lengths.
+Dimensions: ``m`` rows, ``n`` columns, ``k`` vectors, ``z`` entries, ``s`` vectors of a basis. ``l``
+stands for the number of lanes and for other lengths.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from . import plan_kernels, radix_kernels, row_kernels
 
 _BLOCKS = "x: in T[n,k], y: inout T[m,k], alpha: T, beta: T"
 
-#: One vector, its elements side by side.
+#: The arguments of one contiguous vector.
 _VECTORS = "x: in T[l], y: inout T[l], alpha: T, beta: T"
 
-#: Lanes of a row. A wave of 64 halves its sub-waves the same way.
+#: Lanes per row. A wave of 64 lanes is divided into the same sub-waves.
 LANES = (1, 2, 4, 8, 16, 32)
 
 csr_subwarp = SimtKernel(
@@ -176,9 +176,9 @@ merge_places = SimtKernel(
     "new_indices: out I[l], new_data: out T[l]",
 )
 
-#: Lanes that share a row of a product of sparse matrices; the last are a whole block.
+#: Lanes that share a row in sparse matrix products; the last value is a whole block.
 PRODUCT_LANES = (8, 32, 128)
-#: Columns that a row of the product may have for each lane.
+#: Upper bound of a product row's columns, per lane.
 PRODUCT_CELLS = 8
 _GROUPS = tuple({"LANES": lanes} for lanes in PRODUCT_LANES)
 _LISTED = "count: i64, spread: i64, rows: in I[l], indptr: in I[l], indices: in I[l]"
@@ -282,7 +282,7 @@ place_entries = SimtKernel(
     "{I}",
     block=128,
 )
-#: Lanes that sort a row together; the last are a whole block. The text has the entries of each.
+#: Lanes that sort a row together; the last value is a whole block. sort.hpp sets the row length.
 SORTING_LANES = (8, 32, 128)
 SORTED_CELLS = 16
 _SORTERS = tuple({"LANES": lanes} for lanes in SORTING_LANES)

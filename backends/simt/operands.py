@@ -1,4 +1,4 @@
-"""The operands of operations as kernels at run time see them: dtypes, addresses and rows."""
+"""Operands as kernels see them at run time: dtypes, addresses and row strides."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from ..unified.wrappers import has_functor
 if TYPE_CHECKING:
     from ...core.executor import Array
 
-#: How the names of kernels tell dtypes.
+#: Codes of dtypes in the names of kernels.
 CODES = {np.dtype(d): np.dtype(d).str[1:] for d in (*VALUE_DTYPES, *INDEX_DTYPES)}
 
 
 def address(array: Array) -> int:
-    """Return where an array of CuPy or of SYCL begins."""
+    """Return the address of a CuPy or SYCL array."""
     begin = getattr(array, "pointer", None)
     return int(array.data.ptr if begin is None else begin)
 
 
 def is_contiguous(vector: Array) -> bool:
-    """Return whether the elements of a block of one vector lie side by side."""
+    """Return whether a block of one vector has contiguous elements."""
     return int(vector.shape[0]) < 2 or vector.strides[0] == vector.itemsize
 
 
 def is_rowwise(operation: Operation) -> bool:
-    """Return whether an operation is a functor that touches nothing but its row.
+    """Return whether an operation has a functor that accesses only its own row.
 
-    A functor of another package may read any element.
+    This is assumed of no other package's functor, which may read any element.
     """
     gathers = bool(operation.functor) or any(p.kind == "I" for p in operation.parameters)
     return has_functor(operation) and not gathers
 
 
 def is_vector(operation: Operation, parameter: Parameter) -> bool:
-    """Return whether an argument of a map operation has an element a row."""
+    """Return whether an argument of a map operation has one element per row."""
     return operation.over is not None and parameter.dims[:1] == operation.over[:1]
 
 
 def row_arrays(rows: Call | None) -> list[tuple[Any, Any]]:
-    """Return the arguments of an operation that have an element a row, with their parameters."""
+    """Return an operation's arguments with one element per row, with their parameters."""
     if rows is None:
         return []
     operation, arguments = rows
@@ -56,14 +56,14 @@ def row_arrays(rows: Call | None) -> list[tuple[Any, Any]]:
 
 
 def row_distance(block: Array) -> int:
-    """Return the distance of the rows of a block, in elements."""
+    """Return the row stride of a block, in elements."""
     rows, columns = block.shape
     distance: int = block.strides[0] // block.itemsize if rows > 1 else columns or 1
     return distance
 
 
 def scalar(kind: str, value: complex, dtype: np.dtype[Any]) -> list[Any]:
-    """Return a number as the kernel's arguments: a complex one is two."""
+    """Return a number as kernel arguments: a complex number becomes two."""
     if kind == "i32":
         return [np.int32(value.real)]
     if kind not in ("T", "R"):

@@ -1,4 +1,4 @@
-"""The declarations of the kernels that plans of many rows are made with.
+"""Declare the kernels that build plans for matrices with many rows.
 
 Dimensions are named as in :mod:`.kernels`.
 """
@@ -9,7 +9,7 @@ from ..unified.wrappers import SimtKernel
 
 _ROWS = "m: i64, indptr: in I[l]"
 _INDICES = "indices: in I[z]"
-#: Slots of a hash table of patterns: four times the number of patterns that a byte can index.
+#: Slots of the hash table of patterns: four times the 256 patterns that a byte can index.
 SLOTS = 1024
 measure_rows = SimtKernel(
     "measure_rows",

@@ -1,4 +1,4 @@
-"""The declarations of the kernels of a radix sort of a matrix's entries.
+"""Declare the kernels of a radix sort of a matrix's entries.
 
 Dimensions are named as in :mod:`.kernels`.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ..unified.wrappers import SimtKernel
 
-#: Entries of a tile, digits that a pass tells apart, entries and keys of a bucket
-#: that a block sorts; the same as in the texts.
+#: Entries per tile, digits per pass, and the largest number of entries and keys of a bucket that a
+#: block sorts. The C++ text has the same constants.
 RADIX_TILE, RADIX_DIGITS = 4096, 1024
 BUCKET_ENTRIES, BUCKET_KEYS = 12288, 2048
-#: The source of an entry's other index in ``split_move``: its row, a given array, or a part of its
+#: Where ``split_move`` takes an entry's other index from: its row, a given array, or bits of its
 #: word.
 ROWS, COORDINATES, WORDS = range(3)
 _PARTS = "n: i64, tiles: i64, parts: i64, bounds: in i32[l], shift: i64, digits: i64"
@@ -34,7 +34,7 @@ expand_rows = SimtKernel(
     "entries: i64, m: i64, indptr: in I[l], rows: out I[z]",
     "{I}",
 )
-#: Entries of a work-item of ``expand_rows``; the same in the text.
+#: Entries per work-item of ``expand_rows``; the C++ text has the same constant.
 ENTRIES_OF_ITEM = 8
 _BITS = "entry_bits: i64, other_bits: i64"
 split_move = SimtKernel(
@@ -53,7 +53,7 @@ sort_bucket = SimtKernel(
     f"n: i64, key_bits: i64, {_BITS}, starts: in i32[l], words: in i64[z], indptr: out I[l], "
     "others: out I[z], order: out I[z]",
     "{I}",
-    block=768,  # of 256 four buckets were read at once, and left the L2: 280 us instead of 51
+    block=768,  # with 256, four resident buckets exceed the L2 cache: 280 us instead of 51
     resident=2,
 )
 unpack_sorted = SimtKernel(

@@ -1,6 +1,6 @@
-"""The declarations of the kernels that make new rows with entries of given rows.
+"""Declare the kernels that build new rows from entries of given rows.
 
-Dimensions are named as in :mod:`.kernels`. Arguments after ``m`` are the operation's.
+Dimensions are named as in :mod:`.kernels`. The arguments after ``m`` are the operation's.
 """
 
 from __future__ import annotations
