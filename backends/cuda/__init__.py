@@ -1,6 +1,6 @@
-"""NVIDIA GPUs: CuPy for memory and streams, NVRTC for kernels, CUDA graphs for loops.
+"""NVIDIA GPUs: memory and streams from CuPy, kernels from NVRTC, loops as CUDA graphs.
 
-Nothing here imports CuPy before an executor is asked for.
+Importing this package does not import CuPy; requesting an executor does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The algorithms that only NVIDIA's GPUs run, in the order in which the rule asks them."""
+"""The algorithms for NVIDIA GPUs only, in the order in which the rule considers them."""
 
 from .products import mask_tiles as mask_tiles  # registers its kernels
 from .products.dense import DenseProduct

@@ -1,4 +1,4 @@
-"""The tables of this backend: everything that is shared, and algorithms of its own first."""
+"""The tables of this backend: its own algorithms come before the shared ones."""
 
 from ...core.algorithm import AlgorithmTable
 from ...core.operation import KernelTable

@@ -1,1 +1,1 @@
-"""Loops of solvers that run on the device."""
+"""Solver loops that run on the device."""

@@ -1,4 +1,4 @@
-"""The loop of a solver as a part of a user's CUDA graph: a WHILE node in the graph at hand."""
+"""Record a solver's loop in a user's CUDA graph, as a WHILE node of the captured graph."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class CapturableLoop:
-    """A loop that runs by itself, or is recorded where the current stream is captured.
+    """A loop that runs on its own, or that is recorded if the current stream is being captured.
 
     Parameters
     ----------
     executor : CudaExecutor
-        Of the arrays; no member of a group.
+        The executor of the arrays; not a member of a group.
     iteration : Iteration
-        The repeated part.
+        The iteration to repeat.
     """
 
     def __init__(self, executor: CudaExecutor, iteration: Iteration) -> None:
@@ -36,7 +36,7 @@ class CapturableLoop:
         self.graph = LoopGraph(executor, steps, iteration.status)
 
     def run(self, limit: int) -> None:
-        """Run at most ``limit`` iterations, or record a loop of at most that number."""
+        """Run at most ``limit`` iterations, or record a loop with this limit."""
         capture = self.executor.user_capture
         if capture is None:
             self.graph.run(limit)
@@ -48,10 +48,10 @@ class CapturableLoop:
 
 
 class CaptureBuilder(GraphBuilder):
-    """Adds parts to the graph that the current stream is captured into.
+    """Adds parts to the graph into which the current stream is captured.
 
-    Parts outside of a WHILE node are launches on that stream. A WHILE node is added by hand
-    between the work captured before it and the work that comes after it.
+    Parts outside of a WHILE node are launches on that stream. A WHILE node is inserted explicitly
+    between the work captured before it and the work captured after it.
     """
 
     def __init__(self, executor: CudaExecutor) -> None:
@@ -65,7 +65,7 @@ class CaptureBuilder(GraphBuilder):
         self._within = False
 
     def _state(self) -> tuple[Any, list[Any]]:
-        """Return the graph, and the nodes that the next one of the stream depends on."""
+        """Return the graph, and the nodes on which the stream's next node depends."""
         _, _, graph, nodes, *_ = checked(self._runtime.cudaStreamGetCaptureInfo(self._captured))
         return graph, list(nodes or ())
 
@@ -77,7 +77,7 @@ class CaptureBuilder(GraphBuilder):
             launches()
 
     def repeat(self, condition: Any, parts: Any) -> None:
-        """Repeat the parts that ``parts()`` makes as long as the condition holds."""
+        """Repeat the parts that ``parts()`` adds as long as the condition holds."""
         self._graph, self._after = self._state()
         super().repeat(condition, parts)
         cuda, nodes = self._runtime, self._after

@@ -1,8 +1,8 @@
-"""Functions of a user's operators in recorded loops: their launches are captured with the loop.
+"""User-defined operators in recorded loops: their launches are captured with the loop.
 
-The function launches kernels on the current stream, which is that of the loop while the loop is
-captured. A launch on another stream, or work of the host, would be missing in the loop without a
-word: so each function is first recorded and replayed, and must give the results of plain calls.
+The function launches kernels on the current stream, which is the loop's stream during its capture.
+Launches on another stream and work on the host would silently be missing in the loop. Therefore,
+each function is first recorded and replayed, and must give the results of plain calls.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _REMEDY = (
 def apply(
     executor: CudaExecutor, A: LinearOperator, x: Array, y: Array, alpha: complex, beta: complex
 ) -> None:
-    """Call the function on the current stream, which is PyTorch's current one too."""
-    if executor.dry:  # the vectors of a loop may be in use
+    """Call the function on the current stream, which is also made PyTorch's current stream."""
+    if executor.dry:  # the loop's vectors may be in use
         return
     with _pytorch_follows(executor, A):
         A.call(x, y, alpha, beta)
 
 
 def require_recordable(executor: CudaExecutor, A: LinearOperator) -> None:
-    """Raise InvalidArgument unless a replay of the recorded function equals a call."""
+    """Raise InvalidArgument unless replaying the recorded function reproduces a call's result."""
     if A.address is not None:
         raise InvalidArgument(
             f"matvec: a compiled function of the host cannot read the memory of {executor.name}; "
@@ -85,7 +85,7 @@ def _recorded(
                 apply(executor, A, x, y, 1.0, 0.0)
             finally:
                 graph = stream.end_capture()
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise InvalidArgument(
             f"capture=True: the function cannot be recorded ({error}). {_REMEDY}"
         ) from error
@@ -103,7 +103,7 @@ def _compare(found: np.ndarray, want: np.ndarray) -> None:
 
 @contextmanager
 def _pytorch_follows(executor: CudaExecutor, A: LinearOperator) -> Iterator[None]:
-    """Have PyTorch work on the current stream; while that is captured, with memory of its own."""
+    """Make PyTorch use the current stream and, during a capture, a separate memory pool."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         yield

@@ -1,4 +1,4 @@
-"""Kernels of a product and the operation on rows after it."""
+"""Kernels that fuse a product with the operation on rows that follows it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def kernel(
     defines: Mapping[str, object] | None = None,
     shape: str = "",
 ) -> Kernel:
-    """Return a kernel of this body for NVIDIA GPUs.
+    """Return a kernel with the given body for NVIDIA GPUs.
 
     Parameters
     ----------
     headers, extra
-        As for :func:`wollemi.backends.simt.fused.kernel`.
+        As in :func:`wollemi.backends.simt.fused.kernel`.
     shape : str
-        Attributes that say more than how many work-items a block has.
+        Launch attributes besides the number of work-items per block.
     """
     entry = "WL_ENTRY({})"
     if shape:
@@ -53,7 +53,7 @@ def kernel(
 
 
 def _product(arguments: Arguments, step: TapeStep, after: str, rules: SpmvConstants) -> str:
-    """Return the statement of a product that goes on with ``after``."""
+    """Return the statement of a product that passes each row to ``after``."""
     assert step.spmv is not None
     matrix, x, y, alpha, beta = step.spmv
     value, index = arguments.value, CODES[matrix.indices.dtype]
@@ -93,14 +93,15 @@ def _product(arguments: Arguments, step: TapeStep, after: str, rules: SpmvConsta
 
 @dataclass(frozen=True)
 class Totals:
-    """How a kernel leaves its sums to the other members of a group.
+    """How a kernel combines its sums with the other members of a group.
 
     Attributes
     ----------
     half : str
-        ``"meeting"``: it meets the other members. ``"visiting"``: it leaves its sums in slots.
+        ``"meeting"``: the kernel itself exchanges sums with the other members. ``"visiting"``: it
+        stores its sums in slots, from which they are made total later.
     memory : Array
-        The peers by which the members' kernels meet, or the slots.
+        The peers through which the members' kernels exchange sums, or the slots.
     """
 
     half: str
@@ -116,17 +117,17 @@ def product_and_rows(
     exchange: Exchange | None = None,
     rules: SpmvConstants = SPMV,
 ) -> Kernel:
-    """Return the kernel of a product and the operation on rows after it.
+    """Return the kernel of a product fused with the operation on rows that follows it.
 
     Parameters
     ----------
     totals : Totals, optional
-        Where the operation adds up the sums of the members of a group.
+        How the operation's sums become sums over a group of members.
     exchange : Exchange, optional
-        Of the rows of the vector that other members need: the kernel begins with it. The totals
-        must meet the other members.
+        The exchange of the vector's rows that other members need: the kernel begins with it.
+        Requires ``totals`` with ``half="meeting"``.
     rules : SpmvConstants
-        The constants of the device, which say how many lanes share a row.
+        The constants of the device, which determine the number of lanes per row.
     """
     assert step.spmv is not None and step.rows is not None
     arguments = Arguments(CODES[step.spmv.A.dtype])

@@ -1,4 +1,4 @@
-"""Loops that the device runs: a CUDA graph under a WHILE node, or one kernel for everything."""
+"""Solver loops on the device: a CUDA graph with a WHILE node, or one persistent kernel."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from ...gpu.types import LoadedKernel
 
-#: Rows of a matrix that one work-item has in a product of the one kernel.
+#: Use the persistent kernel only if no matrix row has more entries: one work-item processes a row.
 LONGEST_ROW = 64
-#: Share of the L2 cache that a system may take for the one kernel to be chosen.
+#: Use the persistent kernel only if the system takes at most this fraction of the L2 cache.
 CACHE_SHARE = 0.75
-#: Bytes of a sum that a mailbox holds: eight units of eight bytes (``add_up``, grid_barrier.hpp).
+#: Bytes of the largest sum in a mailbox: eight 8-byte units (``add_up``, grid_barrier.hpp).
 MAILBOX = 64
-#: Vectors of a basis for which a block has memory for inner products.
+#: Largest number of basis vectors for which a block has memory for inner products.
 LONGEST_BASIS = 129
 
 _LOOP_SOURCE = r"""
@@ -74,13 +74,13 @@ extern "C" __global__ void loop_limit(i64* counts, i64 limit, const int* all) {
 
 
 def loop_programs() -> list[DeviceProgram]:
-    """Return the kernels that count turns and set conditions, all with one text."""
+    """Return the kernels that count turns and set conditions; one program contains all of them."""
     return [(name, lambda: _LOOP_SOURCE) for name in ("loop_limit", "loop_begin", "loop_end")]
 
 
 def make_program(executor: CudaExecutor, program: Program, status: Status) -> Any:
-    """Return the object that runs the program of an iteration: it has ``run(limit)``."""
-    if not works_alone(executor):  # members meet between the kernels, or at their end
+    """Return an object with ``run(limit)`` that runs the program of an iteration."""
+    if not works_alone(executor):  # members exchange data between or within kernels
         steps = steps_of(program.expanded())
         return LoopGraph(executor, with_exchanges(executor, steps), status)
     phases = phases_of(steps_of(program))
@@ -90,9 +90,9 @@ def make_program(executor: CudaExecutor, program: Program, status: Status) -> An
 
 
 def with_exchanges(executor: CudaExecutor, steps: list[TapeStep]) -> list[TapeStep]:
-    """Return steps in which products exchange the rows that they need, where all members can.
+    """Return steps in which products exchange the rows that they need, if all members can.
 
-    The kernels of the members wait for each other: either all of them exchange within the product,
+    The members' kernels wait for each other: either all members exchange rows within the product,
     or none does.
     """
     pushes = [at for at, step in enumerate(steps) if step.other and step.other[0] is halo.push]
@@ -122,21 +122,21 @@ def _exchanges(executor: CudaExecutor, push: TapeStep, step: TapeStep | None = N
 
 
 def shares_kernel(step: TapeStep) -> bool:
-    """Return whether a product and the operation on rows after it can share a kernel."""
+    """Return whether a product and the operation on rows after it can share one kernel."""
     if step.spmv is None or step.rows is None:
         return False
     return row_kernel_of(step.spmv.A.plan) is not None
 
 
 def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase]) -> bool:
-    """Return whether a small system can be solved by one kernel."""
+    """Return whether a system is small enough to be solved by one persistent kernel."""
     if program.columns != {1}:
         return False
     bases = {address(phase.arnoldi.basis) for phase in phases if phase.arnoldi is not None}
     if any(int(a.shape[0]) > LONGEST_BASIS for p, a in program.arguments() if len(p.dims) == 3):
         return False
     arrays = {address(a): int(a.nbytes) for p, a in program.arguments() if p.is_array}
-    # A basis is read once or twice an iteration, from wherever it is.
+    # The basis is not counted: it is read only once or twice per iteration, from any memory.
     nbytes = sum(size for where, size in arrays.items() if where not in bases)
     # Two sums may share a mailbox.
     if (
@@ -155,13 +155,13 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase
     if max(rows) > MOST_ROWS * LARGE_BLOCK * executor.device.multiprocessors:
         return False
     for matrix in matrices_of(phases):
-        values |= {matrix.dtype, matrix.storage_dtype}  # it reads values of one dtype
+        values |= {matrix.dtype, matrix.storage_dtype}  # the kernel reads values of one dtype
         state = matrix.plan.state
         if matrix.plan.statistics.longest > LONGEST_ROW:
             return False
         if isinstance(state, packed.Packed):
             if state.target is not None:
-                return False  # rows would not belong to the same work-item in every step
+                return False  # otherwise, rows would not belong to the same work-item in every step
             nbytes += state.nbytes
         else:
             nbytes += matrix.nbytes
@@ -169,12 +169,12 @@ def fits_one_kernel(executor: CudaExecutor, program: Program, phases: list[Phase
 
 
 class PersistentKernel:
-    """One kernel for all iterations, on a cluster of blocks or on a grid that is there at once."""
+    """One persistent kernel for all iterations, on a cluster of blocks or on a resident grid."""
 
     def __init__(self, executor: CudaExecutor, phases: list[Phase], status: Status) -> None:
         device = executor.device
         self.executor = executor
-        self.phases = phases  # with them the arrays live on
+        self.phases = phases  # keeps the arrays alive
         vectors = [a for phase in phases for _, a in row_arrays(phase.rows)]
         rows = int(vectors[0].shape[0])
         value = CODES[vectors[0].dtype]
@@ -188,8 +188,7 @@ class PersistentKernel:
             made = persistent_kernel(planned, status, value, shape, buffers, warp=device.warp)
             self.function = loaded(device, made.kernel)
             self.shape, self.shared, self.buffers = shape, made.shared, buffers
-            #: Grid barriers of a round: a launch takes this count of barrier numbers for each
-            #: round.
+            #: Grid barriers per round: a launch reserves this many barrier numbers for each round.
             self.barriers = planned.count
             if made.shared:
                 device.allow_shared(self.function, made.shared)
@@ -200,7 +199,8 @@ class PersistentKernel:
         words = mailboxes_of_sums(self.shape) + mailboxes_of_many(phases, self.shape)
         self.mailboxes = executor.xp.zeros(words, np.uint64)
         self.values = [*made.kernel.values, address(self.mailboxes)]
-        #: The number of the last barrier at most, and where the kernel has it if it counts itself.
+        #: An upper bound of the last barrier's number, and device memory for it if the kernel
+        #: counts.
         self.number = 0
         self.counted = executor.xp.zeros(1, np.uint32) if counts_barriers(phases) else None
 
@@ -210,7 +210,7 @@ class PersistentKernel:
         self._launch(limit, np.uint32(number) if self.counted is None else address(self.counted))
 
     def expect(self, iterations: int, launches: int = 1) -> int:
-        """Reserve barrier numbers for ``iterations`` rounds; return the last one before them."""
+        """Reserve barrier numbers for ``iterations`` rounds; return the number before the first."""
         used = iterations * self.barriers + 4 * launches
         if self.number + used >= 2**32:
             self.mailboxes.fill(0)
@@ -221,7 +221,7 @@ class PersistentKernel:
         return self.number - used
 
     def add_to(self, builder: GraphBuilder, limit: int) -> None:
-        """Add a launch for at most ``limit`` iterations to a graph."""
+        """Add a launch of at most ``limit`` iterations to a graph."""
         assert self.counted is not None
         builder.part(lambda: self._launch(limit, address(self.counted)))
 
@@ -232,25 +232,25 @@ class PersistentKernel:
 
 
 def loaded(device: CudaDevice, kernel: Kernel) -> Any:
-    """Return a kernel that can be launched."""
+    """Return the loaded kernel, ready to launch."""
     return device.function(kernel.symbol, kernel.program)
 
 
 class LoopGraph:
-    """The kernels of an iteration under a WHILE node; the device sets its condition."""
+    """The kernels of an iteration in a WHILE node; the device sets the node's condition."""
 
     def __init__(self, executor: CudaExecutor, steps: list[TapeStep], status: Status) -> None:
         self.executor = executor
         self.steps = steps
         self.scratch = Scratch()
         self.turns = Turns(executor, status)
-        #: The sums of products' operations that the links make total, by steps.
+        #: Slots of sums that the links make total, by the product's step.
         self._slots: dict[int, Any] = {}
         self.kernels = [self._kernel(at) for at in range(len(steps))]
         executor.device.compile_ahead(self._programs())
         with executor.preparing(self.scratch, dry=True):
             self._launch_all()
-        # The step after which the status is final for this round: the condition is set in parallel
+        # The step after which the status of this round is final: the condition is set in parallel
         # with the remaining steps.
         last = max(
             (i for i, step in enumerate(steps) if _ends_columns(step)), default=len(steps) - 1
@@ -267,7 +267,7 @@ class LoopGraph:
                 yield kernel.symbol, kernel.program
 
     def _programs_of(self, step: TapeStep) -> Iterator[DeviceProgram]:
-        """Yield the programs of calls that share no kernel."""
+        """Yield the programs of operations that do not share a kernel."""
         executor = self.executor
         for operation, arguments in step.calls:
             if makes_totals(executor.links, operation):
@@ -277,7 +277,7 @@ class LoopGraph:
                 yield from ahead.of_calls(executor.device, [Call(operation, arguments)])
 
     def _totals(self, step: TapeStep) -> fused.Totals | None:
-        """Return how the sums of a product's operation on rows become sums of a group."""
+        """Return how the sums of a product's operation on rows become sums over a group."""
         assert step.rows is not None
         executor, (operation, arguments) = self.executor, step.rows
         if not makes_totals(executor.links, operation):
@@ -289,7 +289,7 @@ class LoopGraph:
             return fused.Totals("visiting", executor.slots(operation, arguments))
 
     def _kernel(self, at: int) -> Kernel | None:
-        """Return the kernel of a product and its operation on rows, if they can share one."""
+        """Return the fused kernel of a product and its operation on rows, or None."""
         step = self.steps[at]
         if not shares_kernel(step):
             return None
@@ -331,7 +331,7 @@ class LoopGraph:
             finish_on_member(executor, *step.rows, self._slots[at])
 
     def add_to(self, builder: GraphBuilder, limit: int | None = None) -> None:
-        """Add the loop to a graph; if ``limit`` is None, :meth:`run` sets the limit of a launch."""
+        """Add the loop to a graph; without ``limit``, :meth:`run` sets the limit of a launch."""
         condition = builder.condition()
 
         def begin() -> None:
@@ -351,7 +351,7 @@ class LoopGraph:
         builder.repeat(condition, lambda: builder.part(iterate))
 
     def expect(self, iterations: int, launches: int) -> None:
-        """Nothing: the kernels of a graph have no barriers."""
+        """Do nothing: the kernels of a graph have no grid barriers."""
 
     def run(self, limit: int) -> None:
         """Run at most ``limit`` iterations."""
@@ -360,7 +360,7 @@ class LoopGraph:
 
 
 class Restarts:
-    """Whole cycles under a WHILE node."""
+    """Whole restart cycles in a WHILE node."""
 
     def __init__(self, executor: CudaExecutor, cycles: Cycles) -> None:
         self.executor, self.scratch = executor, Scratch()
@@ -399,18 +399,19 @@ class Restarts:
 
 
 class Turns:
-    """How often a part of a graph has run, and whether it runs again."""
+    """Count the turns of a repeated part of a graph, and decide whether it runs again."""
 
     def __init__(self, executor: CudaExecutor, status: Status, every_column: bool = False) -> None:
         self._running = address(status.running)
-        # Turns taken, the most there may be, and the columns that must be running for another.
+        # Turns taken, the limit of turns, and the number of running columns that another turn
+        # requires.
         self._counts = executor.xp.zeros(3, np.int64)
         self._all = self._running if every_column else 0
         functions = (executor.device.function(*program) for program in loop_programs())
         self._limit, self._begin, self._end = functions
 
     def limit(self, turns: int) -> None:
-        """Say how many turns there may be."""
+        """Set the limit of turns."""
         self._limit((1,), (1,), (address(self._counts), turns, self._all))
 
     def begin(self, condition: SupportsInt) -> None:
@@ -418,7 +419,7 @@ class Turns:
         self._set(self._begin, condition)
 
     def end(self, condition: SupportsInt) -> None:
-        """Count a turn and set the condition of the next."""
+        """Count a turn, and set the condition of the next turn."""
         self._set(self._end, condition)
 
     def _set(self, kernel: LoadedKernel, condition: SupportsInt) -> None:
@@ -427,14 +428,14 @@ class Turns:
 
 
 def built(owner: object, builder: GraphBuilder, add_to: Callable[[GraphBuilder], None]) -> int:
-    """Return a graph that ``add_to(builder)`` fills; it lives as long as its owner."""
+    """Return a graph filled by ``add_to(builder)``; the graph lives as long as its owner."""
     try:
         add_to(builder)
         graph = builder.finish()
-    except BaseException:  # KeyboardInterrupt too: nothing else frees the graph
+    except BaseException:  # KeyboardInterrupt too: nothing else would free the graph
         builder.discard()
         raise
-    # Not at exit: CUDA is gone by then.
+    # Not at exit: CUDA is already shut down then.
     weakref.finalize(owner, builder.discard).atexit = False
     return graph
 

@@ -1,4 +1,4 @@
-"""The text of the one kernel that runs all iterations of a small system."""
+"""Generate the persistent kernel that runs all iterations of a small system."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from ....core.executor import Array
     from ....core.formats.compressed import CompressedRows
 
-#: Members of a status that no operation writes but through its other members.
+#: Members of a status that operations write only through other members.
 _READ_ONLY = ("history", "threshold")
 
 
 @dataclass(frozen=True)
 class MadeKernel:
-    """A kernel with the shared memory that it asks for."""
+    """A kernel with its shared memory requirement."""
 
     kernel: Kernel
     shared: int
@@ -50,19 +50,19 @@ def persistent_kernel(
     *,
     warp: int,
 ) -> MadeKernel:
-    """Return the kernel of all parts of a round, round after round.
+    """Return the kernel that repeats all parts of a round.
 
     ``buffers`` are the second arrays of double-buffered vectors.
 
-    Per-column scalars (the status first of all) are replicated in the shared memory of every block;
-    all blocks compute the same values. The first block writes them back at the end, and it alone
-    writes the history.
+    Per-column scalars (first of all the status) are replicated in the shared memory of every block,
+    and all blocks compute the same values. Only the first block writes them back at the end, and
+    only it writes the history.
     """
     return _Text(plan, status, value, shape, buffers, warp).made()
 
 
 class _Text:
-    """The text in the making."""
+    """The text of a kernel while it is generated."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class _Text:
     # ---- the parts
 
     def made(self) -> MadeKernel:
-        """Return the whole."""
+        """Return the complete kernel."""
         lines = [self._phase(at, phase) for at, phase in enumerate(self.plan.phases)]
         body = self._frame(lines)
         headers = ["cuda/loop/grid_barrier.hpp", "cuda/loop/register_rows.hpp"]
         if any(phase.arnoldi for phase in self.plan.phases):
             headers.append("cuda/loop/arnoldi.hpp")
-        # One block a multiprocessor may have all registers.
+        # With one block per multiprocessor, a block may use all registers.
         defines: dict[str, object] = {"WL_RESIDENT": 1, "WL_BLOCKS_EACH": 1}
         launched = ""
         if self.shape.cluster:
@@ -163,7 +163,7 @@ class _Text:
         return self.names[address(array)]
 
     def _barrier(self, at: int) -> str:
-        """Return the sum of a part, with the sums that were left to it."""
+        """Return the statements that sum a part's terms, including the sums deferred to it."""
         earlier = [b for b in range(at) if self.plan.deferred[b] and self._syncs_next(b) == at]
         value, finishes = f"sum{at}", f"if (t{at}.active) f{at}.finish(0, total);"
         if earlier:
@@ -186,10 +186,10 @@ class _Text:
         return next(b for b in range(at + 1, len(self.plan.phases)) if self.plan.syncs[b])
 
     def _stores(self, where: Barrier) -> str:
-        """Return the stores of own rows before a barrier."""
+        """Return the statements that store a work-item's own rows before a barrier."""
         text = ""
         stored = self.plan.stored.get(where, set())
-        for vector in (w for w in self.names if w in stored):  # addresses do not matter
+        for vector in (w for w in self.names if w in stored):  # addresses must not affect the text
             name = self.names[vector]
             if vector in self.plan.double_buffered:
                 text += f"{{ auto* const o = g{name}; g{name} = o{name}; o{name} = o; }}\n"
@@ -248,7 +248,7 @@ class _Text:
         return f"g{self.names[where]}" if where in self.stored else self.global_names[where]
 
     def _matrix(self, matrix: CompressedRows) -> str:
-        """Return the name of a matrix, defined before the first round."""
+        """Return the name of a matrix, which is defined before the first round."""
         if id(matrix) in self.matrices:
             return self.matrices[id(matrix)]
         name = self.matrices[id(matrix)] = f"matrix{len(self.matrices)}"
@@ -320,7 +320,7 @@ class _Text:
         small.append(memory.array(self.real, size * shape.cluster, itemsize, "small_heard"))
         of_sums = arguments.plain(
             "wl::i64", mailboxes_of_sums(shape)
-        )  # not in the text: it grows with n
+        )  # passed as an argument, because it grows with n
         small.append(f"mailboxes + {of_sums}")
         each = shape.rows * shape.block
         stored = stored_type(value_code(a.hessenberg.dtype, a.basis.dtype))
@@ -359,7 +359,7 @@ class _Text:
     # ---- the frame
 
     def _frame(self, lines: list[str]) -> str:
-        """Return the body: the variables of a block, the rounds, and the final stores."""
+        """Return the kernel's body: the variables of a block, the rounds, and the final stores."""
         arguments, status, shape = self.arguments, self.arguments.status, self.shape
         assert status is not None
         copies = arguments.copies(status)

@@ -1,12 +1,12 @@
-"""The schedule of a persistent kernel: its grid barriers, and the vectors stored before each.
+"""Schedule a persistent kernel: its grid barriers, and the vectors stored before each of them.
 
-Every work-item keeps the elements of all vectors in its own rows. Only gathered vectors are in
-memory that all blocks read. A vector is stored there before a barrier, and gathered after it. Sums
-need barriers in any case, and other barriers are avoided: each gather repeats the steps between a
-barrier and a product on the vectors that were stored before that barrier. So conjugate gradients
-have two an iteration, BiCGSTAB three and CGS two.
+Every work-item keeps its own rows of all vectors. Only gathered vectors are in memory that all
+blocks read: a vector is stored there before a barrier and gathered after it. Sums need barriers in
+any case. Other barriers are avoided: each gather repeats the steps between a barrier and a product,
+starting from the vectors stored before that barrier. With this, conjugate gradients need two
+barriers per iteration, BiCGSTAB three and CGS two.
 
-Everything here is about operations and addresses: it needs no GPU.
+The schedule depends only on operations and addresses; computing it needs no GPU.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from ...simt.operands import address, is_vector, row_arrays
 if TYPE_CHECKING:
     from ....core.executor import Array
 
-#: Vectors that a gather may take to form one: with four, a product has four times the gathers.
+#: Largest number of vectors from which a gather forms one: four vectors mean four times the
+#: gathers.
 MOST_SOURCES = 4
 
 
@@ -41,10 +42,10 @@ def _appending(stored: str) -> Operation:
     )
 
 
-#: v = w / after, of ``gmres.append``, as an operation over rows.
+#: v = w / after, the last part of ``gmres.append``, as an operation on rows.
 APPENDING = _appending("")
-#: The same by the dtype that the basis is stored in, where that is lower than the one that is
-#: computed in. Other blocks repeat the rounding on the elements that they gather.
+#: The same, by the dtype of the stored basis if it is lower than the dtype of computation. Other
+#: blocks repeat the rounding on the elements that they gather.
 APPENDING_ROUNDED = {
     "float32": _appending("f4"),
     "float16": _appending("f2"),
@@ -55,7 +56,7 @@ APPENDING_ROUNDED = {
 
 _Maker = Callable[[dict[str, Any]], list["Phase"]]
 
-#: Constructors of schedule parts for composite operations that fit into a round as a whole.
+#: Functions that create the parts of composite operations that fit into one round.
 COMPOSITES: dict[Operation, _Maker] = {}
 
 
@@ -63,7 +64,7 @@ COMPOSITES: dict[Operation, _Maker] = {}
 class Arnoldi:
     """The operands of the steps of GMRES between its product and ``v = w / after``.
 
-    The basis may be stored in a lower dtype than all else has.
+    The basis may be stored in a lower dtype than all other arrays.
     """
 
     basis: Array
@@ -80,7 +81,7 @@ class Arnoldi:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a round: a product, an operation on rows, one after the other; or GMRES's own."""
+    """A part of a round: a product followed by an operation on rows, or the GMRES steps."""
 
     product: Call | None = None
     rows: Call | None = None
@@ -94,7 +95,7 @@ class Phase:
 
     @cached_property
     def gathers(self) -> int | None:
-        """The address of the vector that the product gathers from."""
+        """The address of the vector from which the product gathers."""
         return None if self.spmv is None else address(self.spmv.x)
 
     @property
@@ -104,7 +105,7 @@ class Phase:
 
     @cached_property
     def reads(self) -> set[int]:
-        """The vectors read elementwise, in the row of the work-item."""
+        """The vectors that a work-item reads in its own row only."""
         found: set[int] = set()
         if self.spmv is not None and self.spmv.beta != 0:
             found.add(address(self.spmv.y))
@@ -114,7 +115,7 @@ class Phase:
 
     @cached_property
     def writes(self) -> set[int]:
-        """The vectors that are written."""
+        """The vectors that the part writes."""
         found: set[int] = set()
         if self.spmv is not None:
             found.add(address(self.spmv.y))
@@ -127,7 +128,7 @@ class Phase:
 
 
 def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
-    """Return the arguments of an operation that have an element a column, with their parameters."""
+    """Return an operation's arguments with one element per column, with their parameters."""
     operation, arguments = rows
     return [
         (parameter, argument)
@@ -137,7 +138,7 @@ def column_arrays(rows: Call) -> list[tuple[Any, Any]]:
 
 
 def all_vectors(phase: Phase) -> list[Any]:
-    """Return the vectors of a part."""
+    """Return all vectors of a part."""
     found = [array for _, array in row_arrays(phase.rows)]
     if phase.spmv is not None:
         found += [phase.spmv.x, phase.spmv.y]
@@ -147,7 +148,7 @@ def all_vectors(phase: Phase) -> list[Any]:
 
 
 def phases_of(steps: list[TapeStep]) -> list[Phase] | None:
-    """Return the parts of a round, or None if there is an operation that cannot be one."""
+    """Return the parts of a round, or None if an operation cannot be one."""
     phases: list[Phase] = []
     for step in steps:
         if step.other is None:
@@ -161,7 +162,7 @@ def phases_of(steps: list[TapeStep]) -> list[Phase] | None:
 
 
 def composite(operation: Operation) -> Callable[[_Maker], _Maker]:
-    """Decorate a function to make the parts of a round of a composite operation's arguments."""
+    """Register a function that makes the parts of a composite operation from its arguments."""
 
     def register(make: _Maker) -> _Maker:
         COMPOSITES[operation] = make
@@ -184,14 +185,14 @@ def _orthogonalized(w: dict[str, Any]) -> list[Phase]:
 
 @dataclass(frozen=True)
 class Gather:
-    """The source of a product's gather.
+    """The sources from which a product's gather forms its vector.
 
     Attributes
     ----------
     chain : tuple of int
-        The parts that are done again at each gather, in order; none if the vector was stored.
+        The parts to repeat at each gather, in order; empty if the vector itself was stored.
     sources : tuple of int
-        The vectors that are read for it, as they were stored.
+        The stored vectors that the gather reads.
     """
 
     chain: tuple[int, ...]
@@ -200,7 +201,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A grid barrier at the end of a part, or before it if that is ``early``."""
+    """A grid barrier after a part, or before it if ``early``."""
 
     phase: int
     early: bool
@@ -219,14 +220,15 @@ class Schedule:
     ----------
     phases : list of Phase
     syncs, sync_before, deferred : list of bool
-        For each part, whether its sum is a barrier; whether there is one before it; whether its sum
-        is left to the next one.
+        For each part: whether its sum needs a barrier; whether a barrier precedes the part; whether
+        its sum is combined with the next sum.
     first, later : dict
-        By product, the source of its gather in the first round of a launch and in the others.
+        For each product, the sources of its gather: in a launch's first round, and in later rounds.
     stored : dict
-        By barrier, the vectors that are stored before it.
+        For each barrier, the vectors stored before it.
     double_buffered : set of int
-        The vectors that other blocks may still gather while they are stored: they have two buffers.
+        The vectors that other blocks may still gather while they are stored: these need two
+        buffers.
     """
 
     phases: list[Phase]
@@ -240,14 +242,14 @@ class Schedule:
 
     @property
     def count(self) -> int:
-        """Meetings of a round at the most."""
+        """The largest number of barriers per round."""
         of_phases = sum(
             4 if a.arnoldi else 1 for a, m in zip(self.phases, self.syncs, strict=True) if m
         )
         return of_phases + sum(self.sync_before)
 
     def before(self, phase: int) -> range:
-        """Return the parts before one, the nearest first, once around."""
+        """Return the parts before a part, nearest first, for one full round."""
         return range(phase - 1, phase - len(self.phases) - 1, -1)
 
 
@@ -257,11 +259,10 @@ def plan(phases: list[Phase], rematerialize: bool) -> Schedule:
     Parameters
     ----------
     phases : list of Phase
-        The round.
+        The parts of the round.
     rematerialize : bool
-        Whether gathers may form an element from several vectors. This takes more gathers, which are
-        cheap while all vectors are in the caches. It takes more of them, which is cheap where all
-        is in the caches.
+        Whether a gather may compute its element from several vectors. This takes more gathers,
+        which are cheap while all vectors are in the caches.
     """
     deferred = [_is_deferred(phases, at) for at in range(len(phases))]
     syncs = [phase.has_sum and not late for phase, late in zip(phases, deferred, strict=True)]
@@ -271,7 +272,7 @@ def plan(phases: list[Phase], rematerialize: bool) -> Schedule:
         gather = _gather(made, at, rematerialize)
         if gather is None:
             made.sync_before[at] = True
-    for at in products:  # once all sync_before are set
+    for at in products:  # after all sync_before are set
         gather = _gather(made, at, rematerialize)
         vector = phases[at].gathers
         assert vector is not None
@@ -291,18 +292,17 @@ def plan(phases: list[Phase], rematerialize: bool) -> Schedule:
 
 
 def _is_deferred(phases: list[Phase], at: int) -> bool:
-    """Return whether the sum of a part can be added up with the next one.
+    """Return whether the sum of a part can be combined with the next sum.
 
-    A step can follow if its results are not needed earlier: by no element up to the next sum, and
-    by no ``finish`` before that sum. For an operation that was not traced, the time of its reads is
-    unknown. Of an operation that was not traced nothing is known of when it asks.
+    This is possible if no element up to the next sum, and no ``finish`` before it, needs the
+    result. An operation that was not traced prevents it, because the time of its reads is unknown.
     """
     rows = phases[at].rows
     if rows is None or rows[0].step is None or not rows[0].sums:
         return False
     made = {address(a) for p, a in column_arrays(rows) if p.intent != "in"}
     if any(p.is_status and p.intent != "in" for p in rows[0].parameters):
-        return False  # whether a column runs is asked for by all
+        return False  # every part needs to know which columns run
     for phase in phases[at + 1 :]:
         if phase.rows is None or phase.rows[0].step is None:
             if phase.product is not None and phase.rows is None:
@@ -320,7 +320,7 @@ def _is_deferred(phases: list[Phase], at: int) -> bool:
 
 
 def _gather(made: Schedule, product: int, rematerialize: bool) -> Gather | None:
-    """Return the source of a product's gather, None if it must wait for the vector itself."""
+    """Return the source of a product's gather, or None if it must wait for the vector itself."""
     phases, vector = made.phases, made.phases[product].gathers
     assert vector is not None
     if made.sync_before[product]:
@@ -348,7 +348,7 @@ def _gather(made: Schedule, product: int, rematerialize: bool) -> Gather | None:
 
 
 def _sources(phases: list[Phase], chain: tuple[int, ...], vector: int) -> tuple[int, ...]:
-    """Return the vectors that a chain makes ``vector`` of."""
+    """Return the vectors from which a chain computes ``vector``."""
     needed = {vector}
     for at in reversed(chain):
         needed = (needed - phases[at].writes) | phases[at].reads
@@ -356,7 +356,7 @@ def _sources(phases: list[Phase], chain: tuple[int, ...], vector: int) -> tuple[
 
 
 def _last_write(made: Schedule, before: int, vector: int) -> int | None:
-    """Return the part that writes a vector last before a part, perhaps in the round before."""
+    """Return the part that last writes a vector before a given part, even in the previous round."""
     return next(
         (at for at in made.before(before) if vector in made.phases[at % len(made.phases)].writes),
         None,
@@ -364,13 +364,13 @@ def _last_write(made: Schedule, before: int, vector: int) -> int | None:
 
 
 def _is_stored_in_time(made: Schedule, start: int, vector: int) -> bool:
-    """Return whether there is a barrier between the last write of a vector and a part."""
+    """Return whether a barrier lies between the last write of a vector and a part."""
     written = _last_write(made, start, vector)
     return written is None or _barrier_after(made, written, start) is not None
 
 
 def _barrier_after(made: Schedule, written: int, start: int) -> Barrier | None:
-    """Return the first barrier after a part wrote something, and before another begins."""
+    """Return the first barrier between the parts ``written`` and ``start``, or None."""
     count = len(made.phases)
     for at in range(written, start):
         if made.syncs[at % count]:
@@ -402,7 +402,7 @@ def _gathered_before(made: Schedule, where: Barrier) -> set[int]:
     """Return the vectors gathered between the previous barrier and this one."""
     phases, found = made.phases, set[int]()
     if phases[where.phase].arnoldi is not None and not where.early:
-        return found  # it syncs before it stores
+        return found  # it has a barrier before it stores
     at = where.phase
     if not where.early and at in made.later:
         found |= set(made.later[at].sources)

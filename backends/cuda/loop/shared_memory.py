@@ -1,4 +1,4 @@
-"""The data of the one kernel on chip: in registers and in the shared memory of its blocks."""
+"""On-chip data of the persistent kernel: in registers and in the shared memory of its blocks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GridShape:
-    """The launch of a kernel, and the arrays that it keeps in shared memory.
+    """The launch shape of a kernel, and its arrays in shared memory.
 
     Attributes
     ----------
     block, blocks : int
-        Work-items of a block, and blocks.
+        Work-items per block, and number of blocks.
     rows : int
-        Rows of a work-item at most.
+        Upper bound of rows per work-item.
     cluster : int
-        Blocks of a cluster; 0 for a grid.
+        Blocks per cluster; 0 for a grid.
     matrices : bool
-        Whether matrices are in shared memory.
+        Whether shared memory holds the matrices.
     basis : int
-        How many vectors of a basis are.
+        Number of basis vectors in shared memory.
     vectors : int
-        How many other vectors are.
+        Number of other vectors in shared memory.
     """
 
     block: int
@@ -45,7 +45,7 @@ class GridShape:
 
 @dataclass
 class SharedMemory:
-    """Shared memory, handed out piece by piece."""
+    """Allocates the shared memory of a block array by array."""
 
     nbytes: int = 0
     lines: list[str] = field(default_factory=list)
@@ -60,19 +60,19 @@ class SharedMemory:
 
 
 def matrices_of(phases: list[Phase]) -> list[Any]:
-    """Return the matrices of all products, each once."""
+    """Return the distinct matrices of all products."""
     found = {id(a.spmv.A): a.spmv.A for a in phases if a.spmv is not None}
     return list(found.values())
 
 
 def matrix_bytes(matrix: Csr, slots: int) -> int:
-    """Return the shared memory of a block for a matrix with this number of row slots."""
+    """Return a block's shared memory for a matrix with ``slots`` rows per block."""
     width = max(int(matrix.plan.statistics.longest), 1)
     return width * slots * (matrix.dtype.itemsize + 4) + 32
 
 
 def pattern_bytes(matrix: CompressedRows, slots: int) -> int:
-    """Return the shared memory for the offsets that rows share; 0 for other matrices."""
+    """Return the shared memory for column offsets shared by rows; 0 for other matrices."""
     state = matrix.plan.state
     if not isinstance(state, packed.Packed) or state.code != packed.PATTERN:
         return 0
@@ -81,7 +81,7 @@ def pattern_bytes(matrix: CompressedRows, slots: int) -> int:
 
 
 def small_bytes(arnoldi: Arnoldi, shape: GridShape, warp: int) -> int:
-    """Return the shared memory of a block for GMRES without vectors of the basis."""
+    """Return a block's shared memory for GMRES, except for basis vectors."""
     size, itemsize = int(arnoldi.basis.shape[0]), arnoldi.hessenberg.dtype.itemsize
     return size * (6 + shape.block // warp + shape.cluster) * itemsize + 9 * 16
 
@@ -103,10 +103,9 @@ def live_in(plan: Schedule) -> set[int]:
 
 
 def in_shared(plan: Schedule, kinds: dict[int, str], kind: str) -> list[int]:
-    """Return the vectors that may be in shared memory, the least used first.
+    """Return the vectors that may be in shared memory, least used first.
 
-    Vectors used equally often are in the order of ``kinds``, because texts must not depend on
-    addresses.
+    Equally used vectors keep the order of ``kinds``, because the text must not depend on addresses.
     """
     used: dict[int, int] = {}
     for phase in plan.phases:
@@ -123,12 +122,12 @@ def in_shared(plan: Schedule, kinds: dict[int, str], kind: str) -> list[int]:
 
 
 def mailboxes_of_sums(shape: GridShape) -> int:
-    """Return the words of barriers for sums: two buffers of sixteen for each block."""
+    """Return the words of mailboxes for sums: two buffers of 16 words per block."""
     return 2 * 16 * shape.blocks
 
 
 def mailboxes_of_many(phases: list[Phase], shape: GridShape) -> int:
-    """Return the words of the barriers of GMRES for all inner products at once."""
+    """Return the words of mailboxes for all inner products of GMRES at once."""
     sizes = [
         int(a.arnoldi.basis.shape[0]) * 2 * max(a.arnoldi.hessenberg.dtype.itemsize // 8, 1)
         for a in phases
@@ -140,7 +139,7 @@ def mailboxes_of_many(phases: list[Phase], shape: GridShape) -> int:
 def counts_barriers(phases: list[Phase]) -> bool:
     """Return whether a kernel keeps the number of its last barrier in memory.
 
-    It must where a graph launches it again and again. Others get it by value: read from memory, it
-    let CG at 64^3 take 10.3 microseconds and not 9.7 (H200).
+    It must if a graph launches it repeatedly. Other kernels get the number by value: with a number
+    read from memory, CG at 64^3 took 10.3 microseconds instead of 9.7 (H200).
     """
     return any(phase.arnoldi is not None for phase in phases)

@@ -1,1 +1,1 @@
-"""Products of sparse and dense matrices that need an NVIDIA GPU."""
+"""Products of sparse and dense matrices that require an NVIDIA GPU."""

@@ -1,4 +1,4 @@
-"""Requirements of attention by tiles and by slabs on operands: both use tensor cores."""
+"""Operand requirements of attention on tensor cores, by tiles and by slabs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def obstacle(device: CudaDevice, dtype: str, columns: int, most: int) -> str | None:
-    """Return why a device does not multiply operands of a dtype and width, or None.
+    """Return why a device cannot multiply operands of a dtype and width, or None.
 
     Parameters
     ----------
     device : GpuDevice
     dtype : str
     columns : int
-        Of ``C`` and ``B``.
+        Columns of ``C`` and ``B``.
     most : int
-        Columns that there are kernels for.
+        Largest number of columns that the kernels support.
     """
     if device.capability < (8, 0):
         return "it is made of words of compute capability 8.0"
@@ -37,19 +37,19 @@ def obstacle(device: CudaDevice, dtype: str, columns: int, most: int) -> str | N
 
 
 def read(on: Adapter, array: Array) -> AddressedOperand:
-    """Return an operand with any distance between its rows."""
+    """Return an operand that may have any row stride."""
     return on.read(array, np.dtype(np.int64))
 
 
 def whole(item: int, columns: tuple[int, ...], operands: Iterable[AddressedOperand]) -> int:
-    """Return whether all rows can be copied 16 bytes at a time, 1 or 0.
+    """Return 1 if all rows can be copied 16 bytes at a time, else 0.
 
     Parameters
     ----------
     item : int
         Bytes of a number.
     columns : tuple of int
-        Of the operands.
+        Number of columns of each operand.
     operands : iterable of AddressedOperand
     """
     places = tuple(place for one in operands for place in one.places(item))

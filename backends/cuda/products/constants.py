@@ -1,4 +1,4 @@
-"""The constants of the rules for products on tensor cores and by the vendor's library.
+"""Constants of the rules for products on tensor cores and by cuBLAS.
 
 :mod:`wollemi.core.devices` has the values. Times are in microseconds unless a line says seconds.
 """
@@ -9,25 +9,25 @@ from typing import NamedTuple
 
 from ....core.devices import DeviceConstants, named
 
-#: A table by columns: up to a number of columns (None: any number), a value.
+#: A table by columns: pairs of an upper bound of columns (None: no bound) and a value.
 ByColumns = tuple[tuple[int | None, float], ...]
 
 
 class TensorCoreConstants(NamedTuple):
-    """The constants of sums on tensor cores.
+    """Constants of the cost model of products on tensor cores (``tensor-cores``).
 
     Attributes
     ----------
     panel : dict
-        By dtype and columns of a panel: launches, bringing values of B and A to where they are
-        read, the first steps and the last sums; and the time of every position of a matrix for
-        each panel of columns, which does not depend on the number of entries.
+        By dtype and by columns of a panel, two times. The first is the constant part: launches,
+        moving values of B and A to where they are read, the first steps and the last sums. The
+        second is the time per position of the matrix and panel, whatever the number of entries.
     turns, turns_of_all, turn : float
-        One lane each reads the values of a step from shared memory, with bank conflicts: a warp's
-        loads of a step take ``turns`` turns without an entry, ``turns_of_all`` with all positions,
-        and a position costs ``turn`` a turn.
+        Cost of bank conflicts. Each lane reads its values of a step from shared memory: a warp's
+        loads of a step take ``turns`` turns without entries and ``turns_of_all`` with all positions
+        filled. A position costs ``turn`` per turn.
     margin : float
-        The factor by which tensor cores have to be faster.
+        Choose tensor cores only if they are faster by this factor.
     """
 
     panel: dict[str, dict[int, tuple[float, float]]]
@@ -38,30 +38,31 @@ class TensorCoreConstants(NamedTuple):
 
 
 class DenseProductConstants(NamedTuple):
-    """The constants of products by the vendor's library; times are in seconds.
+    """Constants of the cost model of dense products by cuBLAS; times are in seconds.
 
     Attributes
     ----------
     rate : float
-        Bytes of a dense matrix per second, where the bandwidth of the device is not known.
+        Bytes of a dense matrix per second, if the bandwidth of the device is unknown.
     share : float
-        The share of the memory bandwidth that the library reaches.
+        The fraction of the memory bandwidth that cuBLAS reaches.
     flops : float
-        Operations of dense products per second.
+        Floating-point operations per second of dense products.
     launch, least : float
-        Of a launch, and of a product of the library at least.
+        Time of a launch, and minimum time of a product by cuBLAS.
     mend : float
-        Of looking whether values that are not finite have to be mended.
+        Time to check whether nonfinite values need a correction.
     margin : float
-        The factor by which the dense product has to be faster.
+        Choose the dense product only if it is faster by this factor.
     least_columns : int
-        Columns from which it is considered.
+        Minimum number of columns to consider it.
     sampled_margin : float
-        The factor by which the sampled dense product has to be faster.
+        Choose the sampled dense product only if it is faster by this factor.
     entry, entry_column : float
-        Of an entry by rows, and in addition for every column.
+        Time per entry by rows, and additional time per entry and column.
     tile, tile_column, tile_entry, tile_entries : float
-        Of a tile of 128 x 128, for every column of it, and for each entry beyond a density.
+        Time per 128 x 128 tile, per tile and column, and per entry beyond a density of
+        ``tile_entries``.
     """
 
     rate: float
@@ -82,17 +83,17 @@ class DenseProductConstants(NamedTuple):
 
 
 class TileConstants(NamedTuple):
-    """The constants of sampled products by dense tiles.
+    """Constants of the rules for sampled products by dense tiles.
 
     Attributes
     ----------
     density : tuple of (int or None, float)
-        Density from which tiles are faster, by the columns of ``C`` up to which it holds.
+        Density from which tiles are faster, by the columns of ``C``.
     same_density : tuple of (int or None, float)
-        Density from which two steps are faster though one pass would load rows once, ``D`` being
-        ``B``.
+        If ``D`` is ``B``: density from which two steps are faster, although one pass would load
+        rows only once.
     few_tiles : int
-        Tiles that fill the device.
+        Number of tiles that fills the device.
     """
 
     density: ByColumns
@@ -101,21 +102,22 @@ class TileConstants(NamedTuple):
 
 
 class RowAttentionConstants(NamedTuple):
-    """The constants of 16-bit attention by rows.
+    """Constants of the cost model of 16-bit attention by rows.
 
     Attributes
     ----------
     launch : float
-        Of a launch.
+        Time of a launch.
     entry_column, row : float
-        Of an entry for each column, and of a row, of the product.
+        For the product: time per entry and column, and time per row.
     gradient_column, gradient_row, gradient_row_column : float
-        The same of gradients by rows and by columns, where a row costs more with more columns.
+        For gradients by rows and by columns: time per entry and column, per row, and per row and
+        column.
     broken, broken_gradients : float
-        The factor on the time of an entry if its row does not fill the lanes that share it, a power
-        of 2 of vectors of 8 values: the product, and gradients.
+        Factors on the time per entry, for products and for gradients, if a row does not fill its
+        lanes: their number is a power of 2, of vectors of 8 values.
     same : float
-        How many times as fast the product is for each entry where ``D`` is ``B``.
+        Factor by which the product is faster per entry if ``D`` is ``B``.
     """
 
     launch: float
@@ -130,30 +132,30 @@ class RowAttentionConstants(NamedTuple):
 
 
 class SlabAttentionConstants(NamedTuple):
-    """The constants of attention by slabs.
+    """Constants of the cost model of attention by slabs.
 
     Attributes
     ----------
     forward, by_rows, by_columns : dict
-        By columns: the time of a block on a full device for each slab, and for each batch of a warp
-        in it; of the product, of the gradient of ``C``, and of the gradients of ``B`` and ``D``.
+        By columns: time per slab, and per batch of a warp in it, of a block on a full device. For
+        the product, for the gradient of ``C``, and for the gradients of ``B`` and ``D``.
     copied : dict
-        The least time of a slab, to be copied, by columns.
+        Minimum time per slab, by columns: the time to copy it.
     measured_bytes : int
-        The shared memory with which these were measured.
+        The shared memory, in bytes, at which these times were measured.
     launch, round : float
-        Of a launch, and of each time that all multiprocessors have a block: until the first slab is
-        there, and from when the first warp has ended to the last.
+        Time of a launch, and time per round (one block on every multiprocessor): until the first
+        slab has arrived, and from the end of the first warp to the end of the last.
     margin : float
-        The factor by which slabs have to be faster, because estimates err.
+        Choose slabs only if they are faster by this factor, because estimates err.
     least_bytes : int
-        Bytes of shared memory of a block from which the rule takes slabs.
+        Minimum shared memory of a block, in bytes, for the rule to choose slabs.
     least_columns : int
-        Columns from which the rule takes slabs.
+        Minimum number of columns for the rule to choose slabs.
     even : float
-        How many times as long as the average a row may be: all warps wait for the longest.
+        Upper bound of the longest row relative to the mean: all warps wait for the longest row.
     least_mean : float
-        Entries of a row and of a column, on average, from which estimates hold.
+        Minimum average number of entries per row and per column for the estimates to hold.
     """
 
     forward: dict[int, tuple[float, float]]
@@ -171,21 +173,21 @@ class SlabAttentionConstants(NamedTuple):
 
 
 class TileAttentionConstants(NamedTuple):
-    """The constants of attention by tiles: kernels of warps, and of warpgroups.
+    """Constants of the cost model of attention by tiles, for kernels of warps and of warpgroups.
 
     Attributes
     ----------
     launch : float
-        Of a launch.
+        Time of a launch.
     not_whole : float
-        How many times as long tiles take if rows are not copied 16 bytes at a time.
+        Factor on the time of tiles if rows cannot be copied 16 bytes at a time.
     in_turn, groups_in_turn : dict
-        By columns: of a tile of one block, which has its tiles one after the other.
+        By columns: time per tile of one block, which processes its tiles one after the other.
     together, groups_together : dict
-        By columns: of a tile among all tiles that a device holds.
+        By columns: time per tile while the device is full.
     gradients, groups_gradients : dict
-        By columns: the time of gradients relative to the product, for ``C``, and for ``B`` and
-        ``D``, which have panels of columns as blocks.
+        By columns: times of gradients relative to the product, for ``C``, and for ``B`` and ``D``,
+        the kernel of which has one block per panel of columns.
     """
 
     launch: float
@@ -199,7 +201,7 @@ class TileAttentionConstants(NamedTuple):
 
 
 _UNKNOWN = named("unknown-nvidia")
-#: The constants of NVIDIA GPUs without a file of their own, for rules that are asked without a GPU.
+#: Constants of NVIDIA GPUs without a data file, for rules that are evaluated without a GPU.
 TENSOR_CORES = _UNKNOWN.of(TensorCoreConstants)
 DENSE_PRODUCTS = _UNKNOWN.of(DenseProductConstants)
 ROW_ATTENTION = _UNKNOWN.of(RowAttentionConstants)
@@ -208,7 +210,7 @@ TILE_ATTENTION = _UNKNOWN.of(TileAttentionConstants)
 
 
 class AttentionRules(NamedTuple):
-    """The constants of the three kinds of kernels of attention."""
+    """The constants of the three kinds of attention kernels."""
 
     slabs: SlabAttentionConstants = SLAB_ATTENTION
     rows: RowAttentionConstants = ROW_ATTENTION
@@ -216,12 +218,12 @@ class AttentionRules(NamedTuple):
 
     @classmethod
     def of(cls, constants: DeviceConstants) -> AttentionRules:
-        """Return the constants of a device."""
+        """Return the rules of a device from its constants."""
         kinds = SlabAttentionConstants, RowAttentionConstants, TileAttentionConstants
         return cls(*(constants.of(kind) for kind in kinds))  # type: ignore[arg-type]
 
 
-#: The constants of NVIDIA GPUs without a file of their own.
+#: The rules of NVIDIA GPUs without a data file.
 ATTENTION = AttentionRules()
 
 

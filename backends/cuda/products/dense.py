@@ -1,13 +1,13 @@
-"""Sparse times dense by the dense product, where zeros are few or the numbers short.
+"""Sparse times dense by a dense cuBLAS product, for matrices with few zeros or 16-bit values.
 
-The fastest kernel for a matrix that is hardly sparse is that of the vendor's library. With 16-bit
-numbers it reads a whole matrix in less time than rows of ``B`` take for a few entries in a hundred,
-and nothing that knows the zeros is as fast (``benchmarks/results/ml-h200.md``).
+The fastest kernel for a matrix that is hardly sparse is cuBLAS's dense product. With 16-bit numbers
+it reads a whole matrix in less time than row kernels need to gather rows of ``B`` for a few percent
+of entries, and no kernel that skips zeros is as fast (``benchmarks/results/ml-h200.md``).
 
-The dense copy of the values is kept with the matrix, and made again when they change; for values
-that are not the matrix's own it is made for every call, zeros and entries in one pass. Infinities
-and NaN of ``B`` stay where the sparse product has them: see ``dense.hpp``. Products of float32 are
-in float32, never in TF32.
+The dense copy of the values is cached with the matrix and made again when they change. For values
+that are not the matrix's own, each call makes it: one pass writes zeros and entries. Infinities and
+NaN of ``B`` affect the same results as in the sparse product; see ``dense.hpp``. Products of
+float32 use float32, never TF32.
 """
 
 from __future__ import annotations
@@ -69,32 +69,32 @@ dense_mend = SimtKernel(
 )
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
-#: The dtypes for which the rule selects it: for float32, tensor cores take half of the time, and
+#: Dtypes for which the rule may choose it. For float32, the tensor-core kernel takes half the time;
 #: float64 has not been timed.
 CHOSEN = ("float16", "bfloat16")
 
-#: Blocks that look for values that are not finite: more blocks correct rare cases sooner, but cost
-#: every product time.
+#: Blocks that search for nonfinite values: more blocks correct rare cases sooner, but slow down
+#: every product.
 MENDERS = 32
-#: The part of the free memory that a copy may take.
+#: The fraction of the free memory that a dense copy may take.
 MEMORY = 0.25
 
-#: Bytes of shared memory that a block which fills rows may have, and of a vector.
+#: Possible sizes in bytes of the shared memory of a block that fills rows, and bytes of a vector.
 FILLED_BYTES, VECTOR = (8192, 16384, 24576, 32768), 16
-#: Bytes that the waves of a block fill together where they have a row each.
+#: If each wave has a row: largest number of bytes that the waves of a block fill together.
 SHORT_ROWS = 16384
-#: Parts of a row at most: each of them looks at all of the row's entries.
+#: Upper bound of parts per row: each part scans all entries of the row.
 MOST_PARTS = 4
 
 
 class DenseProduct(GpuAlgorithm):
-    """The product of the matrix with all of its zeros."""
+    """The product with the dense matrix, including all zeros."""
 
     name: ClassVar[str] = "dense"
     copies: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
         rows, columns = facts.statistics.rows, facts.statistics.columns
@@ -103,7 +103,7 @@ class DenseProduct(GpuAlgorithm):
         return None
 
     def estimate(self, on: Adapter, A: Csr, facts: Facts) -> Estimate | None:
-        """Return the expected cost of a product in 16 bits; longer values were not timed."""
+        """Return the expected cost of a 16-bit product; wider values were not timed."""
         if facts.dtype not in CHOSEN:
             return None
         rules = on.executor.constants.of(DenseProductConstants)
@@ -116,7 +116,7 @@ class DenseProduct(GpuAlgorithm):
         return Estimate(dense * 1e6, moved)
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return that it is faster, if it should be."""
+        """Return that it is expected to be faster, or None."""
         statistics, columns = facts.statistics, facts.columns
         constants = on.executor.constants
         rules = constants.of(DenseProductConstants)
@@ -139,12 +139,12 @@ class DenseProduct(GpuAlgorithm):
         )
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> None:
-        """Return nothing, because it needs the values only; find out whether positions repeat."""
+        """Find out whether positions repeat; return None: a copy depends on the values."""
         if _has_duplicates(on.executor.xp, A):
             raise Unsuited("positions repeat: add their entries up with A.sum_duplicates()")
 
     def run(self, on: Adapter, state: None, call: SpmmCall) -> None:
-        """Multiply block by block, and mend."""
+        """Multiply block by block, then correct results with nonfinite values."""
         A, values, B, C = call.A, call.values, call.B, call.C
         alpha, beta = call.alpha, call.beta
         executor, (batch, m, k), n = on.executor, C.shape, A.shape[1]
@@ -174,35 +174,35 @@ class DenseProduct(GpuAlgorithm):
 
 
 class _Copy:
-    """The dense matrix, for as long as the values stay."""
+    """The dense copy, valid until the values change."""
 
     dense: Array | None = None
 
     def update_values(self, matrix: Csr) -> None:
-        """Forget the copy: the next use makes it again."""
+        """Drop the copy; the next use makes it again."""
         self.dense = None
 
 
-#: The dense matrix of the values, and whether a pattern stores a position twice.
+#: The dense copy of a matrix's values, and whether a pattern has duplicate positions.
 _DENSE: Key[_Copy] = Key("dense copy")
 _TWICE: Key[bool] = Key("places twice")
 
 
 def _dense_of(on: Adapter, A: Csr, values: Array) -> Array:
-    """Return the dense matrix of the values, kept if they are the matrix's own."""
+    """Return the dense matrix of the values, cached if they are the matrix's own."""
     if values.dtype != A.dtype or on.address(values) != on.address(A.data):
         return _filled(on, A, values)
     stored = A._copies.get(_DENSE, _Copy)
     if stored.dense is not None:
         return stored.dense
     made = _filled(on, A, values)
-    if not is_captured():  # else it is filled when the graph is launched, not now
+    if not is_captured():  # in a capture, the copy is filled only when the graph is launched
         stored.dense = made
     return made
 
 
 def _filled(on: Adapter, A: Csr, values: Array) -> Array:
-    """Return a new dense matrix of such values."""
+    """Return a new dense matrix with the given values."""
     m, n = A.shape
     dense = on.executor.allocate((m, n), values.dtype)
     if not m * n:
@@ -227,18 +227,18 @@ def _filled(on: Adapter, A: Csr, values: Array) -> Array:
 
 
 class Filling(NamedTuple):
-    """How blocks share the rows of a dense matrix that they fill.
+    """The work division for blocks that fill the rows of a dense matrix.
 
     Attributes
     ----------
     rows, parts : int
-        Rows of a block, or blocks of a row.
+        Rows per block, or blocks per row.
     width : int
-        Columns of a part.
+        Columns per part.
     team : int
-        Lanes that have a row together.
+        Lanes that fill a row together.
     nbytes : int
-        Shared memory of a block.
+        Shared memory of a block in bytes.
     """
 
     rows: int
@@ -249,7 +249,7 @@ class Filling(NamedTuple):
 
 
 def filling(m: int, n: int, itemsize: int, wave: int) -> Filling | None:
-    """Return how rows of a dense matrix are filled in one pass, or None where they are too wide.
+    """Return the work division for one-pass filling, or None if rows are too wide.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def filling(m: int, n: int, itemsize: int, wave: int) -> Filling | None:
         rows = teams * max(1, FILLED_BYTES[0] // (teams * row))
         rows = min(rows, max(teams, -(-m // teams) * teams))
         return Filling(rows, 1, n, wave, _memory(rows * row))
-    # Where rows are no multiple of a vector, one begins within a vector.
+    # If the row length is not a multiple of a vector, a row begins within a vector.
     most = FILLED_BYTES[-1] - VECTOR
     parts = -(-row // (most if row % VECTOR else FILLED_BYTES[-1]))
     if parts > MOST_PARTS:
@@ -281,7 +281,7 @@ def _memory(nbytes: int, within: int = 0) -> int:
 
 
 def _has_duplicates(xp: ModuleType, A: Csr) -> bool:
-    """Return whether a position is stored twice, determined once for a pattern."""
+    """Return whether a position is stored twice; determined once per pattern."""
     return A._pattern.get(_TWICE, lambda: _finds_duplicates(xp, A))
 
 

@@ -1,4 +1,4 @@
-"""Dense products by cuBLAS, on CuPy's current stream, also while that is captured."""
+"""Dense products by cuBLAS on CuPy's current stream, also during its capture."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
     from ..runtime.executor import CudaExecutor
 
-#: Elements from row to row of an operand: cuBLAS counts them in 32 bits.
+#: Largest row stride of an operand in elements: cuBLAS has 32-bit strides.
 LARGEST_DISTANCE = 2**31 - 1
-#: The mode in which parts of a sum are never added up in 16 bits and float32 is never TF32:
+#: A math mode without 16-bit accumulation of partial sums and without TF32 for float32:
 #: CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
 MODE = 16
-#: Bytes of the library's workspace on Hopper and newer GPUs, and on older ones: its own sizes.
+#: Workspace sizes in bytes, as cuBLAS chooses them: on Hopper and newer GPUs, and on older ones.
 WORKSPACE, OLDER_WORKSPACE = 32 << 20, 4 << 20
 
 
 def is_taken(block: Array) -> bool:
-    """Return whether cuBLAS takes a block: rows that do not overlap, at a distance it can count."""
+    """Return whether cuBLAS accepts a block: its rows do not overlap and its stride is in range."""
     own = block.shape[1] * block.itemsize
     apart = block.shape[0] < 2 or block.strides[0] >= own
     return bool(apart and distance(block) <= LARGEST_DISTANCE)
 
 
 def distance(block: Array) -> int:
-    """Return the elements from row to row of a block."""
+    """Return the row stride of a block in elements."""
     rows, columns = block.shape
     return int(block.strides[0] // block.itemsize) if rows > 1 else max(int(columns), 1)
 
@@ -49,7 +49,7 @@ def is_captured() -> bool:
 
 
 def taken(executor: CudaExecutor, block: Array) -> Array:
-    """Return a block as cuBLAS takes it: itself, or a copy."""
+    """Return a block that cuBLAS accepts: the block itself, or a copy."""
     return block if is_taken(block) else executor.copy(block)
 
 
@@ -62,18 +62,18 @@ def multiply(
     *,
     transposed: bool = False,
 ) -> None:
-    """C = alpha A B by cuBLAS, which sees the transposes: C^T = B^T A^T. Sums are never narrower.
+    """C = alpha A B by cuBLAS, which sees the transposes C^T = B^T A^T. Sums are never narrower.
 
     Parameters
     ----------
     executor : GpuExecutor
-        The arrays; their device's current stream is used.
+        The executor of the arrays; its device's current stream is used.
     A, B, C : array
-        By rows, any distance apart.
+        Row-major blocks with any row stride.
     alpha : float
         The factor.
     transposed : bool
-        Multiply by B^T: rows of A by rows of B.
+        Multiply by B^T, so that rows of A meet rows of B.
     """
     from cupy.cuda import cublas, device, get_current_stream, runtime
 
@@ -100,7 +100,7 @@ def multiply(
 
 @contextmanager
 def _in_mode(cublas: ModuleType, handle: int) -> Iterator[None]:
-    """Have the library add up as promised; the handle is CuPy's, which others use."""
+    """Set the math mode of the handle during a block; CuPy shares the handle with others."""
     before = cublas.getMathMode(handle)
     cublas.setMathMode(handle, MODE)
     try:
@@ -110,9 +110,9 @@ def _in_mode(cublas: ModuleType, handle: int) -> Iterator[None]:
 
 
 def _multiply_captured(executor: CudaExecutor, stream: int, arguments: tuple[Any, ...]) -> None:
-    """Call the library that CuPy has loaded: CuPy itself refuses to while a graph is captured.
+    """Call the library that CuPy has loaded: CuPy itself refuses calls during a capture.
 
-    The workspace is memory of the capture: the library's own would be shared with later products.
+    The workspace belongs to the capture's memory: later products share the library's own workspace.
     """
     P, N = ctypes.c_void_p, ctypes.c_int
     kinds = (P, N, N, N, N, N, P, P, N, N, P, N, N, P, P, N, N, N, N)
@@ -128,7 +128,7 @@ def _multiply_captured(executor: CudaExecutor, stream: int, arguments: tuple[Any
         )
         or library.cublasGemmEx(*given)
     )
-    # This takes the workspace back, too.
+    # This call also resets the workspace.
     status = library.cublasSetStream_v2(handle, before) or status
     if status:
         raise DeviceError(f"{executor.name}: cublasGemmEx failed with status {status}")

@@ -1,13 +1,13 @@
-"""Sampled products by the dense product, read at the positions of the pattern.
+"""Sampled products by a dense product that is read at the positions of the pattern.
 
-Where entries are not very few and rows of ``C`` and ``B`` are long, the fastest kernel for 16-bit
-values is the dense product of the vendor's library, though it computes unsampled positions too:
-from a density of some 3 % on with 512 columns. The dense product goes to scratch memory, a panel of
-rows at a time; a second kernel reads the entries out of it.
+If entries are not very few and rows of ``C`` and ``B`` are long, the fastest kernel for 16-bit
+values is cuBLAS's dense product, although it computes unsampled positions too: from a density of
+some 3 % on with 512 columns. The dense product goes to scratch memory, one panel of rows at a time;
+a second kernel reads the entries out of it.
 
-Samples are rounded once. If they are ``alpha C B^T`` alone, the library rounds its sums to them,
-and the panel has numbers of 16 bits; with values or ``beta`` it has the type of the sums. An entry
-depends on its row of ``C`` and its row of ``B`` alone, so infinities and NaN need no care.
+Samples are rounded once. For plain ``alpha C B^T``, cuBLAS rounds its sums to 16-bit numbers in the
+panel; with values or ``beta``, the panel has the dtype of the sums. An entry depends only on its
+row of ``C`` and its row of ``B``, so infinities and NaN need no special care.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ dense_sample = SimtKernel(
     variants=(),
 )
 
-#: Bytes of a panel at most. Panels that stay in the second-level cache save its traffic with the
-#: memory, and cost a launch of two kernels each, the first of which fills the device once at most.
+#: Upper bound of a panel in bytes. A panel that stays in the L2 cache saves memory traffic, but
+#: each panel costs two launches, and the first of them fills the device at most once.
 PANEL_BYTES = 256 << 20
-#: Rows of a panel are a multiple of this where there are several: of the library's tiles.
+#: With several panels, their number of rows is a multiple of this size of cuBLAS's tiles.
 PANEL_ROWS = 256
-#: Entries of a row that a wave samples.
+#: Entries of a row that one wave samples.
 PIECE = 256
-#: Elements by which rows of a panel begin, and of which rows of operands should have a multiple:
-#: tensor cores are fed 16 bytes at a time.
+#: Alignment in elements of a panel's rows, and of operands' rows for best speed: tensor cores are
+#: fed 16 bytes at a time.
 EACH = 8
-#: Bytes of a sector of memory: the unit that a read of one element loads.
+#: Bytes of a memory sector, the smallest unit that a read loads.
 SECTOR = 32
 
 
@@ -61,11 +61,11 @@ class SampledPanels(NamedTuple):
     Attributes
     ----------
     rows : int
-        Of a panel.
+        Rows per panel.
     pieces : Pieces
-        The items that waves work through.
+        The work items of the sampling waves.
     first : list of int
-        The first piece of each panel, and the end.
+        The first work item of each panel, and the end.
     """
 
     rows: int
@@ -74,13 +74,13 @@ class SampledPanels(NamedTuple):
 
 
 class SampledDense(GpuAlgorithm):
-    """The dense product, panel by panel of rows, of which the entries are read."""
+    """The dense product of a panel of rows at a time, sampled at the entries."""
 
     name: ClassVar[str] = "dense"
     tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype not in DTYPES:
             return f"it is for {', '.join(DTYPES)}, not {facts.dtype}"
         rows, columns = facts.statistics.rows, facts.statistics.columns
@@ -89,14 +89,14 @@ class SampledDense(GpuAlgorithm):
         return None
 
     def estimate(self, on: Adapter, A: Csr, facts: Facts) -> Estimate | None:
-        """Return the expected cost of samples in 16 bits; longer values were not timed."""
+        """Return the expected cost of 16-bit samples; wider values were not timed."""
         if facts.dtype not in CHOSEN:
             return None
         rules = on.executor.constants.of(DenseProductConstants)
         return Estimate(dense_seconds(facts, 4, rules) * 1e6)
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return that it is faster, if it should be with values too."""
+        """Return that it is expected to be faster, even with values; or None."""
         if facts.dtype not in CHOSEN or facts.columns % EACH or not facts.columns:
             return None
         executor, statistics = on.executor, facts.statistics
@@ -118,7 +118,7 @@ class SampledDense(GpuAlgorithm):
         )
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> SampledPanels:
-        """Return panels that there is memory for, of sums as they are held."""
+        """Return panels that fit into memory, with elements in the dtype of the sums."""
         m, n = A.shape
         line = distance_in_panel(n) * max(facts.itemsize, 4)
         rows = rows_of_panel(m, most_bytes(on.executor) // line)
@@ -132,13 +132,13 @@ class SampledDense(GpuAlgorithm):
         return SampledPanels(rows, pieces, [*first.tolist(), pieces.items])
 
     def run(self, on: Adapter, state: SampledPanels, call: SddmmCall) -> None:
-        """Multiply and sample, panel by panel of each block."""
+        """Multiply and sample each block, panel by panel."""
         A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
         alpha, beta = call.alpha, call.beta
         executor, dtype, item = on.executor, C.dtype, C.dtype.itemsize
         (batch, m, k), n = C.shape, A.shape[1]
         rows, pieces, first = state
-        # alpha = 0 has the library look at no operand, and an infinity times 0 is none.
+        # With alpha = 0, cuBLAS ignores the operands, but infinity times 0 must give NaN.
         plain = values is None and beta == 0 and alpha != 0
         held = dtype if plain or item >= 4 else np.dtype(np.float32)
         panel = executor.allocate((min(rows, m), distance_in_panel(n)), held)
@@ -174,17 +174,17 @@ class SampledDense(GpuAlgorithm):
 
 
 def most_bytes(executor: GpuExecutor) -> int:
-    """Return how many bytes a panel may have."""
+    """Return the largest size of a panel in bytes."""
     return min(PANEL_BYTES, int(MEMORY * executor.free_memory()))
 
 
 def distance_in_panel(columns: int) -> int:
-    """Return the elements from row to row of a panel."""
+    """Return the row stride of a panel in elements."""
     return max(-(-columns // EACH) * EACH, EACH)
 
 
 def rows_of_panel(m: int, most: int) -> int:
-    """Return the rows of panels of nearly the same size, at most ``most``.
+    """Return the rows per panel, for panels of nearly equal size with at most ``most`` rows.
 
     Examples
     --------
@@ -201,17 +201,17 @@ def rows_of_panel(m: int, most: int) -> int:
 def dense_seconds(
     facts: Facts, itemsize: int, rules: DenseProductConstants = DENSE_PRODUCTS
 ) -> float:
-    """Return how long the dense product and its sampling should take.
+    """Return the expected time of the dense product and its sampling, in seconds.
 
-    The library is bound by its operations, or by the memory that it reads and writes. Of the panel,
-    sectors are loaded that have an entry, or several; indices, and samples, come besides.
+    The dense product is bound by its operations or by its memory traffic. The sampling loads the
+    sectors of the panel that contain at least one entry, the indices, and the samples.
 
     Parameters
     ----------
     facts : Facts
-        Of the pattern, the columns and the dtype.
+        The pattern, the number of columns and the dtype.
     itemsize : int
-        Bytes of a number of the panel.
+        Bytes of an element of the panel.
     rules : DenseProductConstants
         The constants of the device.
 
@@ -236,7 +236,7 @@ def dense_seconds(
 def sparse_seconds(
     facts: Facts, rules: DenseProductConstants = DENSE_PRODUCTS, *, tiled: bool
 ) -> float:
-    """Return how long dot products of 16-bit rows should take, entry by entry or by tiles.
+    """Return the expected time of 16-bit dot products in seconds, by entries or by tiles.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""FusedMM as two products with the samples stored between them, where tiles make that faster.
+"""FusedMM as two products with stored samples, if dense tiles make that faster.
 
-One pass loads a row of ``B`` and one of ``D`` for every entry. Where entries are not few, dense
-tiles on tensor cores replace both gathers, and storing the samples costs less than they save.
+One fused pass loads a row of ``B`` and a row of ``D`` for every entry. If entries are not few,
+dense tiles on tensor cores replace both gathers; storing the samples costs less than they save.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class TwoSteps(FusedAlgorithm):
-    """Tiles are sampled, f is applied where the samples are stored, and these are multiplied."""
+    """Sample by tiles, apply f to the stored samples, then multiply."""
 
     name: ClassVar[str] = "two-steps"
     tiles: ClassVar[tuple[Tile, ...]] = (Tile(), TileMma())
 
     def from_density(self, on: Adapter, columns: int) -> float:
-        """Return the density from which the rule takes it."""
+        """Return the density from which the rule chooses this algorithm."""
         return by_columns(on.executor.constants.of(TileConstants).same_density, columns)
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it does not do here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype not in ("float32", "float64"):
             return f"samples would be rounded to {facts.dtype} between the products"
         return None
@@ -50,11 +50,11 @@ class TwoSteps(FusedAlgorithm):
         return None
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> str:
-        """Return the name of the kernel for one pass."""
+        """Return the name of the one-pass kernel."""
         return ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
 
     def launches_only(self, on: Adapter, call: ProductCall) -> bool:
-        """Return whether the algorithms of both products only launch."""
+        """Return whether the algorithms of both products only launch kernels."""
         assert isinstance(call, FusedmmCall)
         A, dtype = call.A, call.C.dtype
         sampled = A.plan_for("sddmm", call.C.shape[2], dtype=dtype).algorithm
@@ -71,21 +71,21 @@ class TwoSteps(FusedAlgorithm):
 
 
 class StepsOrPass(TwoSteps):
-    """Two steps, or one pass where ``D`` is ``B``, since it loads each row once."""
+    """Two steps, or one pass if ``D`` is ``B``, because one pass then loads each row only once."""
 
     name: ClassVar[str] = "steps-or-pass"
 
     def from_density(self, on: Adapter, columns: int) -> float:
-        """Return 0: tiles are asked."""
+        """Return 0: the tiles' own rule decides."""
         return 0.0
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why, or None."""
+        """Return why this algorithm is faster, or None."""
         why = super().reason(on, A, facts)
         return why and f"{why}; one pass where D is B"
 
     def launches_only(self, on: Adapter, call: ProductCall) -> bool:
-        """Return whether the products only launch; the one pass does."""
+        """Return whether the products only launch kernels, as the one-pass kernel does."""
         assert isinstance(call, FusedmmCall)
         return self._is_one_pass(on, call) or super().launches_only(on, call)
 
@@ -94,7 +94,7 @@ class StepsOrPass(TwoSteps):
         return call.B.shape == call.D.shape and on.operand(call.B) == on.operand(call.D)
 
     def run(self, on: Adapter, state: str, call: FusedmmCall) -> None:
-        """Look at the operands."""
+        """Choose between two steps and one pass by comparing the operands."""
         if self._is_one_pass(on, call):
             multiply(on, call._replace(kernel=state))
         else:

@@ -1,4 +1,4 @@
-"""Launches of the kernels with their text in this folder."""
+"""Launches of the kernels that are defined in this folder."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def launch_kernel(
     on : Adapter
         The executor.
     kernel : SimtKernel
-        Its declaration.
+        The kernel's declaration.
     blocks : int
-        Blocks of threads.
+        Number of blocks.
     arguments : tuple
-        In the order of the declaration.
+        The arguments, in the order of the declaration.
     dtype, index : dtype
-        Of values and of indices; scalars of 16-bit values are float32.
+        Dtypes of values and of indices; scalars of 16-bit values are float32.
     overlapped : bool
-        Whether it waits for the previous launch by itself.
+        Whether the kernel itself waits for the previous launch.
     shared : int
-        Bytes of shared memory of a block.
+        Shared memory of a block in bytes.
     **constants
-        Settings of the compiled program.
+        Constants to compile the program with.
     """
     device = on.executor.device
     value, code = ml.value_code(dtype), CODES[np.dtype(index)]

@@ -1,7 +1,7 @@
-"""Attention of 16-bit numbers with masks of intervals, by dense tiles on tensor cores.
+"""16-bit attention with interval masks, by dense tiles on tensor cores.
 
-The kernels are the ones of other patterns that fill their tiles. A mask needs only bit masks, which
-tiles share, and two numbers for each tile of 8192 positions.
+The kernels are the same as for other patterns that fill their tiles. A mask needs only bit masks,
+which tiles share, and two numbers for each tile of 8192 positions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Made(NamedTuple):
-    """The tiles of a mask on a device, how many there are, and how many a panel has at most."""
+    """The tiles of a mask on a device, their number, and the largest number in a panel."""
 
     tiles: Tiles
     filled: int
@@ -37,7 +37,7 @@ _MADE: Key[_Made] = Key("tiles of a mask")
 
 
 def _tiles_of(on: Adapter, A: Mask) -> _Made:
-    """Return the lists that are made once for a mask."""
+    """Return the tiles of a mask, which are made once."""
 
     def make() -> _Made:
         executor = on.executor
@@ -52,18 +52,18 @@ def _tiles_of(on: Adapter, A: Mask) -> _Made:
 
 
 class MaskTiles(MaskAlgorithm):
-    """Scores and sums of dense tiles; masks of bits mark the intervals of rows."""
+    """Dense tiles of scores and sums; bit masks mark the intervals of rows."""
 
     name: ClassVar[str] = "tile-mma"
 
     def objection(self, on: Adapter, call: MaskCall) -> str | None:
-        """Return why tiles do not do here."""
+        """Return why tiles cannot be used, or None."""
         if call.edge != "softmax":
             return f"it computes softmax, not {call.edge}"
         return obstacle(on, call.C.dtype.name, call.C.shape[2])
 
     def suits(self, on: Adapter, call: MaskCall) -> bool:
-        """Return whether they do, and are faster than rows."""
+        """Return whether tiles can be used and are faster than rows."""
         A, C, D = call.A, call.C, call.D
         if self.objection(on, call) or A.nnz == 0:
             return False
@@ -75,11 +75,11 @@ class MaskTiles(MaskAlgorithm):
         return pays(shapes, filled, most, sizes, constants.of(RowAttentionConstants))
 
     def run(self, on: Adapter, call: FusedmmCall[Mask]) -> None:
-        """Attend, 128 columns of ``D`` at a time."""
+        """Compute attention, 128 columns of ``D`` at a time."""
         attend(on, _tiles_of(on, call.A).tiles, call)
 
     def gradients(self, on: Adapter, call: GradientCall[Mask]) -> None:
-        """Compute the gradients by rows, then by columns; of more than 128 columns by rows."""
+        """Compute the gradients by rows, then by columns; beyond 128 columns use row kernels."""
         A, C, B, D = call.A, call.C, call.B, call.D
         if D.shape[2] > WIDTHS[-1] or not all(x.size for x in (C, B, D)):
             MaskRows().gradients(on, call)
@@ -88,7 +88,7 @@ class MaskTiles(MaskAlgorithm):
         gradients_of_attention(on, tiles, lambda: _tiles_of(on, A.T).tiles, call)
 
 
-#: In the order in which the rule asks.
+#: The algorithms in the order in which the rule considers them.
 ALGORITHMS: tuple[MaskAlgorithm, ...] = (MaskTiles(), MaskRows())
 
 

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from .constants import ROW_ATTENTION, RowAttentionConstants
 
-#: Values of a vector, of which rows that share lanes have a power of 2.
+#: Values per vector; the lanes of a row have a power of 2 of vectors.
 OF_VECTOR = 8
-#: Heads that fill a device.
+#: A number of heads that fills a device.
 MANY = 64
 
 
 class RowSizes(NamedTuple):
-    """A product or its gradients.
+    """The sizes of a product or of its gradients.
 
     Attributes
     ----------
     m, n, entries, batch, k, p : int
-        Of the pattern, heads, and columns of ``C`` and ``D``.
+        Sizes and entries of the pattern, heads, and columns of ``C`` and ``D``.
     """
 
     m: int
@@ -36,16 +36,16 @@ def time_of(
     gradients: bool = False,
     same: bool = False,
 ) -> float:
-    """Return the microseconds of the kernels by rows.
+    """Return the estimated time of the row kernels in microseconds.
 
     Parameters
     ----------
     sizes : RowSizes
-        Of the product.
+        The sizes of the product.
     rules : RowAttentionConstants
         The constants of the device.
     gradients : bool
-        Whether gradients are asked for.
+        Estimate the gradients instead of the product.
     same : bool
         Whether ``D`` is ``B``.
 

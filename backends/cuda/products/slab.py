@@ -1,6 +1,6 @@
 """Sparse times dense with a slab of ``B`` in the shared memory of every multiprocessor.
 
-Its purpose is described in ``slab.hpp``:
+``slab.hpp`` describes the kernel.
 """
 
 from __future__ import annotations
@@ -50,41 +50,41 @@ slab_join = SimtKernel(
 
 #: Bytes of a row of a slab.
 ROW_BYTES = 128
-#: Shared memory that a block has to be allowed for this to pay: on GPUs with less a slab is so low
-#: that its entries of a row are few.
+#: Minimum shared memory of a block, in bytes. With less, slabs have so few rows that few entries of
+#: a matrix row fall into one.
 LEAST_BYTES = 96 << 10
-#: Columns are counted from the beginning of a slab, in 16 bits.
+#: Largest number of rows of a slab: column offsets have 16 bits.
 MOST_ROWS = 1 << 16
 DTYPES = ("float32", "float64")
-#: Lanes that share an entry; 10 %, 32 columns: one 51.5, two 60.2, four 78.8.
+#: Lanes that share an entry. At 10 % and 32 columns: one lane 51.5, two 60.2, four 78.8.
 LANES = 1
 
 # Measured on an H200, 8192 x 8192 uniform, float32, 32 columns; microseconds. With 128 columns it
-# is never the best: `B` is too large to be brought to every multiprocessor.
-#: Densities at which it is chosen: 5 % 34.4 and row-split 37.7, 2 % 20 and 16.7; 10 % 51.5 and
-#: tiles for tensor cores 50.0.
+# is never the best: `B` is too large to be copied to every multiprocessor.
+#: Range of densities for which it is chosen: 5 % took 34.4 and row-split 37.7, 2 % 20 and 16.7;
+#: 10 % took 51.5 and tiles for tensor cores 50.0.
 LEAST_DENSITY, MOST_DENSITY = 0.04, 0.09
-#: Columns at which it is chosen.
+#: Range of columns for which it is chosen.
 LEAST_COLUMNS, MOST_COLUMNS = 17, 32
-#: Entries of a row in a slab, at least: fewer do not pay for the sum over 32 lanes.
+#: Minimum average number of a row's entries per slab: fewer do not pay for the sum over 32 lanes.
 LEAST_ENTRIES = 64
 
 
 class Slabs(NamedTuple):
-    """How a matrix is cut into slabs; see ``slab.hpp``.
+    """The partition of a matrix into slabs; see ``slab.hpp``.
 
     Attributes
     ----------
     slabs, height : int
-        How many slabs there are, and columns of the matrix in each.
+        Number of slabs, and columns of the matrix per slab.
     share : int
-        Rows of a block.
+        Rows per block.
     starts : array of int32, shape (m * slabs + 1,)
-        Where the entries of each row in each slab begin.
+        The first entry of each row in each slab.
     columns : array of uint16, shape (nnz,)
-        Columns of entries, counted from the beginning of their slab.
+        Column of each entry, relative to the beginning of its slab.
     order : array of int32, shape (nnz,), or None
-        Where these entries are in the matrix, if not in this order.
+        The positions of these entries in the matrix, or None if the order is the same.
     """
 
     slabs: int
@@ -115,11 +115,11 @@ def cut_into_slabs(
     indptr, indices : array
         The pattern.
     columns : int
-        Of the matrix.
+        Columns of the matrix.
     most_rows : int
-        That a slab can have.
+        Upper bound of rows of a slab.
     multiprocessors : int
-        Blocks that run at once.
+        Number of blocks that run simultaneously.
     """
     m, nnz = int(indptr.size) - 1, int(indices.size)
     count = max(1, -(-columns // most_rows))
@@ -145,14 +145,14 @@ def cut_into_slabs(
 
 
 class Slab(GpuAlgorithm):
-    """A block keeps rows of ``B`` in shared memory and goes through the entries that need them."""
+    """A block keeps rows of ``B`` in shared memory and processes the entries that need them."""
 
     name: ClassVar[str] = "slab"
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype not in DTYPES:
             return f"it is for {' and '.join(DTYPES)}, not {facts.dtype}"
         if max(facts.statistics.nnz, facts.statistics.rows * self._count(on, facts)) >= 2**31:
@@ -170,7 +170,7 @@ class Slab(GpuAlgorithm):
         return -(-facts.statistics.columns // max(self._height(on), 1))
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return that rows of ``B`` are used again and again, if they are."""
+        """Return that rows of ``B`` are reused often, or None."""
         of_slab = facts.statistics.mean / max(self._count(on, facts), 1)
         if (
             facts.dtype == "float32"
@@ -200,7 +200,7 @@ class Slab(GpuAlgorithm):
         )
 
     def run(self, on: Adapter, state: Slabs, call: SpmmCall) -> None:
-        """Multiply, and add up the slabs."""
+        """Multiply, then sum over the slabs."""
         A, values, B, C = call.A, call.values, call.B, call.C
         alpha, beta = call.alpha, call.beta
         batch, m, k = C.shape

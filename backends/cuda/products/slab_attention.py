@@ -1,7 +1,7 @@
-"""Attention of 16-bit numbers by entries of 8 rows on tensor cores, for patterns without tiles.
+"""16-bit attention for patterns that do not fill tiles: entries of 8 rows on tensor cores.
 
-Rows of ``B`` and ``D`` are read slab by slab into shared memory, once for each block of rows and
-not once for each entry; see ``slab_entries.hpp``.
+Rows of ``B`` and ``D`` are read into shared memory slab by slab, once per block of rows instead of
+once per entry; see ``slab_entries.hpp``.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ slab_column_gradients = SimtKernel(
     resident=1,
 )
 
-#: Stages of slabs in shared memory, bytes of their barriers and counters, and of the facts of a
-#: row. As in ``slab_stages.hpp``.
+#: Stages of slabs in shared memory, bytes of their barriers and counters, and bytes of the facts of
+#: a row; as in ``slab_stages.hpp``.
 STAGES, BARRIERS, FACTS = 2, 40, 8
-#: Bytes of shared memory of a block from which slabs have enough rows to be worth it.
+#: Minimum shared memory of a block, in bytes, for slabs with enough rows to pay.
 LEAST_BYTES = 96 << 10
-#: Rows that the kernels' threads copy together: heights of slabs are multiples of them.
+#: Rows that a kernel's threads copy together: heights of slabs are multiples of this number.
 STEP = 16
-#: Warps of a block.
+#: Warps per block.
 WARPS = 16
-#: Columns of dense operands that there are kernels for: more would take more registers.
+#: Columns of dense operands that the kernels support: more would take more registers.
 WIDTHS = (32, 64)
-#: The largest number of positions of a matrix with entries that 63 bits distinguish.
+#: Largest number of positions of a matrix for which 63 bits identify an entry's sort key.
 MOST_PLACES = 2**52
 
 
 class SlabKernel(NamedTuple):
-    """A kernel for a device and a width: its constants, bytes of shared memory, rows of a block."""
+    """A kernel for a device and a width: its constants, shared memory in bytes, rows per block."""
 
     kernel: SimtKernel
     constants: dict[str, int]
@@ -86,7 +86,7 @@ class SlabKernel(NamedTuple):
 
 
 def width_of(k: int, p: int) -> int:
-    """Return the columns that a kernel is made for."""
+    """Return the columns of the kernel for operands with ``k`` and ``p`` columns."""
     return next(width for width in WIDTHS if width >= max(k, p))
 
 
@@ -110,11 +110,11 @@ def made_for(kernel: SimtKernel, shared: int, width: int, warps: int) -> SlabKer
     ----------
     kernel : SimtKernel
     shared : int
-        Bytes that a block may have.
+        Shared memory available to a block, in bytes.
     width : int
         Columns of dense operands.
     warps : int
-        Of a block.
+        Warps per block.
     """
     height = height_of(shared, width)
     facts = FACTS if kernel is slab_column_gradients else 0
@@ -138,9 +138,9 @@ class SlabState(NamedTuple):
     Attributes
     ----------
     rest : str
-        The algorithm for calls that slabs do not compute.
+        The algorithm for calls that slabs do not support.
     tiles : int
-        How many dense tiles a head has, estimated; 0 where no rule compares slabs with them.
+        Estimated number of dense tiles per head; 0 if no rule compares slabs with tiles.
     """
 
     rest: str
@@ -148,7 +148,7 @@ class SlabState(NamedTuple):
 
 
 class SlabAttention(FusedAlgorithm):
-    """Scores and sums of the entries of 8 rows on tensor cores; slabs pass by in shared memory."""
+    """Scores and sums of entries of 8 rows on tensor cores, with slabs in shared memory."""
 
     name: ClassVar[str] = "slab-mma"
     copies: ClassVar[bool] = True
@@ -156,21 +156,21 @@ class SlabAttention(FusedAlgorithm):
     repeats: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why slabs do not do here."""
+        """Return why slabs cannot be used, or None."""
         return obstacle(on, A, facts)
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return None: how many blocks there are in a batch decides, see :class:`SlabsOrRows`."""
+        """Return None: the number of blocks of a batch decides, see :class:`SlabsOrRows`."""
         return None
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> Any:
-        """Return the fallback's state. Lists are made when they are first asked for."""
+        """Return the fallback's state. The lists are made at their first use."""
         return SlabState(
             ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         )
 
     def run(self, on: Adapter, state: SlabState, call: FusedmmCall) -> None:
-        """Attend where slabs do."""
+        """Compute attention by slabs if they support the call."""
         plain = call.edge == "softmax" and call.values is None and fit(call)
         if plain and self.pays(on, state, call):
             attend(on, call)
@@ -178,7 +178,7 @@ class SlabAttention(FusedAlgorithm):
             multiply(on, call._replace(kernel=state.rest))
 
     def gradients(self, on: Adapter, state: SlabState, call: GradientCall) -> None:
-        """Compute the gradients of attention where slabs do."""
+        """Compute the gradients of attention by slabs if they support the call."""
         if self.slabs_do(on, state, call):
             gradients_of_attention(on, call)
         else:
@@ -186,7 +186,7 @@ class SlabAttention(FusedAlgorithm):
             rest.algorithm.gradients(on, rest.state, call)
 
     def launches_gradients(self, on: Adapter, state: SlabState, call: GradientCall) -> bool:
-        """Return whether slabs do, or the algorithm for other calls only launches."""
+        """Return whether slabs, or else the algorithm for other calls, only launch kernels."""
         if self.slabs_do(on, state, call):
             return True
         rest = self._rest(state, call)
@@ -204,17 +204,17 @@ class SlabAttention(FusedAlgorithm):
         return bool(known and plain and fit(call) and self.pays(on, state, call))
 
     def pays(self, on: Adapter, state: SlabState, call: AttentionCall) -> bool:
-        """Return True: slabs were asked for by name."""
+        """Return True: slabs were requested by name."""
         return True
 
 
 def fit(call: AttentionCall) -> bool:
-    """Return whether there is something to multiply, and no row is wider than kernels are."""
+    """Return whether there are products to compute, and no row is wider than the kernels."""
     return all(x.size and x.shape[2] <= WIDTHS[-1] for x in (call.C, call.B, call.D))
 
 
 def attend(on: Adapter, call: FusedmmCall) -> None:
-    """Launch the kernel of softmax."""
+    """Launch the kernel of the softmax product."""
     A, C, D = call.A, call.C, call.D
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     operands = [attention_operands.read(on, array) for array in (C, call.B, D)]
@@ -234,14 +234,14 @@ def attend(on: Adapter, call: FusedmmCall) -> None:
 
 
 def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
-    """Launch the kernel by rows; the kernel by columns reads its row sums.
+    """Launch the gradient kernel by rows, then the kernel by columns, which reads its row sums.
 
     Parameters
     ----------
     on : Adapter
-        The device.
+        The executor's adapter.
     call : GradientCall
-        The operands; ``E`` and ``log_totals`` are known.
+        The operands; ``E`` and ``log_totals`` must be known.
     """
     A, C, D, alpha = call.A, call.C, call.D, call.alpha
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
@@ -282,7 +282,7 @@ def gradients_of_attention(on: Adapter, call: GradientCall) -> None:
 
 
 def obstacle(on: Adapter, A: Csr, facts: Facts) -> str | None:
-    """Return why slabs do not do on a device, for a pattern and operands."""
+    """Return why a device, a pattern or operands prevent slabs, or None."""
     device = on.executor.device
     found = attention_operands.obstacle(device, facts.dtype, facts.columns, WIDTHS[-1])
     if found is not None:

@@ -1,4 +1,4 @@
-"""When attention by slabs is faster than by rows or by tiles."""
+"""Decide when attention by slabs is faster than by rows or by tiles."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from ....core.formats.csr import Csr
     from ..runtime.device import CudaDevice
 
-#: The divisor of the count of columns, for copies of 16 bytes.
+#: Numbers of columns must be multiples of this for copies of 16 bytes.
 OF_VECTOR = 8
-#: Bytes of memory for each entry while lists are made.
+#: Bytes of memory per entry while lists are made.
 BYTES_TO_PLAN = 100
 
 
 class SlabSizes(NamedTuple):
-    """A product or its gradients, and the device.
+    """The sizes of a product or its gradients, and of the device.
 
     Attributes
     ----------
     m, n, entries, batch, k, p : int
-        Of the pattern, heads, and columns of ``C`` and ``D``.
+        Sizes and entries of the pattern, heads, and columns of ``C`` and ``D``.
     shared, multiprocessors : int
-        Of the device: bytes of shared memory of a block, and blocks at once.
+        Of the device: shared memory of a block in bytes, and number of simultaneous blocks.
     rules : AttentionRules
-        Of the device.
+        The rules of the device.
     """
 
     m: int
@@ -59,34 +59,34 @@ class SlabSizes(NamedTuple):
 
     @property
     def turned(self) -> SlabSizes:
-        """The sizes of the transposed pattern."""
+        """The sizes for the transposed pattern."""
         return self._replace(m=self.n, n=self.m)
 
     def of_kernel(self, rates: dict[int, tuple[float, float]]) -> float:
-        """Return the microseconds of a kernel."""
+        """Return the estimated time of a kernel in microseconds."""
         width, rules = width_of(self.k, self.p), self.rules.slabs
         height, (slab, batch) = height_of(self.shared, width), rates[width]
         rounds = ceil(ceil(self.m / (2 * PANEL * WARPS)) * self.batch / self.multiprocessors)
         slabs = ceil(self.n / height)
-        # Half of the last batch of a list is filled, on average; a warp has two lists for a slab.
+        # On average, half of a list's last batch is filled; a warp has two lists per slab.
         batches = 2 * max(self.entries * PANEL / self.m / slabs / BATCH + 0.5, 1.0)
         part = height / height_of(rules.measured_bytes, width)
         of_slab = max(rules.copied[width] * part, slab * part + batch * batches)
         return rules.launch + rounds * (rules.round + slabs * of_slab)
 
     def by_slabs(self, *, gradients: bool) -> float:
-        """Return the microseconds of slabs."""
+        """Return the estimated time of slabs in microseconds."""
         if gradients:
             rules = self.rules.slabs
             return self.of_kernel(rules.by_rows) + self.turned.of_kernel(rules.by_columns)
         return self.of_kernel(self.rules.slabs.forward)
 
     def by_rows(self, *, gradients: bool, same: bool = False) -> float:
-        """Return the microseconds of the kernels by rows."""
+        """Return the estimated time of the row kernels in microseconds."""
         return row_times.time_of(self.of_rows, self.rules.rows, gradients=gradients, same=same)
 
     def by_tiles(self, device: CudaDevice, tiles: int, *, gradients: bool) -> float:
-        """Return the microseconds of ``tiles`` dense tiles a head."""
+        """Return the estimated time of ``tiles`` dense tiles per head in microseconds."""
         shapes = tile_shapes.shapes_for(device, self.rules.tiles)
         most = min(ceil(self.n / COLUMNS), tiles)
         return tile_shapes.time_of(shapes, tiles, most, self.of_rows, gradients=gradients)
@@ -96,7 +96,7 @@ _EVEN: Key[bool] = Key("whether columns are even for slabs")
 
 
 class SlabsOrRows(SlabAttention):
-    """Slabs where a batch has enough heads for them to be faster, else tiles or rows."""
+    """Slabs if a batch has enough heads for them to be faster, else tiles or rows."""
 
     name: ClassVar[str] = "slabs-or-rows"
     by_rule: ClassVar[bool] = True
@@ -141,7 +141,7 @@ class SlabsOrRows(SlabAttention):
         return SlabState(rest, tiles_of(on, A))
 
     def pays(self, on: Adapter, state: SlabState, call: AttentionCall) -> bool:
-        """Return whether slabs are faster for a batch."""
+        """Return whether slabs are expected to be faster for a batch."""
         A, C, B, D = call.A, call.C, call.B, call.D
         gradients = isinstance(call, GradientCall)
         (batch, _, k), p = C.shape, D.shape[2]
@@ -159,17 +159,17 @@ class SlabsOrRows(SlabAttention):
 
 
 def is_even(statistics: RowStatistics, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
-    """Return whether no row is so long that others would wait for it."""
+    """Return whether no row is long enough for others to wait for it."""
     return statistics.longest <= rules.even * statistics.mean
 
 
 def are_wide(*columns: int, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
-    """Return whether rows of operands are neither short nor of broken vectors."""
+    """Return whether operands have enough columns, and whole vectors of them."""
     return all(count >= rules.least_columns and count % OF_VECTOR == 0 for count in columns)
 
 
 def are_many(A: Csr, rules: SlabAttentionConstants = SLAB_ATTENTION) -> bool:
-    """Return whether rows and columns have some entries on average."""
+    """Return whether rows and columns have enough entries on average."""
     return bool(A.nnz >= rules.least_mean * max(A.shape))
 
 
@@ -190,6 +190,6 @@ def sizes_of(on: Adapter, A: Csr, batch: int, k: int, p: int) -> SlabSizes:
 
 
 def tiles_of(on: Adapter, A: Csr) -> int:
-    """Return how many dense tiles a pattern has, estimated from some panels of rows."""
+    """Return the number of dense tiles of a pattern, estimated from a sample of row panels."""
     part = filled(on.executor.xp, A, on.executor.to_host)
     return ceil(A.nnz / (max(part, 1e-9) * ROWS * COLUMNS))

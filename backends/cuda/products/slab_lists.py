@@ -1,4 +1,4 @@
-"""Entries of a pattern by panels of 8 rows and slabs of columns, in batches for tensor cores."""
+"""Lists of a pattern's entries by panels of 8 rows and slabs of columns, for tensor cores."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from ....core.formats.csr import Csr
 
-#: Rows of a panel, and entries of a batch. As in ``slab_entries.hpp``.
+#: Rows per panel and entries per batch, as in ``slab_entries.hpp``.
 PANEL, BATCH = 8, 16
-#: Bits of an entry's row in its panel, below the offset of its dense row. As there. As there.
+#: Bits of an entry's row in its panel, below the offset of its dense row; as in the same file.
 ROW_BITS = 4
-#: Where each entry of a batch is stored. As ``place_in_batch`` there.
+#: The position of each entry in its batch, as ``place_in_batch`` in the same file.
 PLACES = np.array([e % 8 // 2 * 4 + e // 8 * 2 + e % 2 for e in range(BATCH)])
-#: Classes of columns: chunks of dense rows of eight of them are in different banks.
+#: Classes of columns: the dense rows of eight columns of different classes use different banks.
 CLASSES = 8
-#: The bit of an entry that says that its batch is the last one of its list. As there.
+#: The bit of an entry that marks the last batch of its list; as in the same file.
 LAST = 2**31
-#: Empty batches behind the last one: kernels ask for it before they know that there is none.
+#: Empty batches after the last one: kernels prefetch it before they know that the list ends.
 AHEAD = 1
 
 
@@ -35,16 +35,15 @@ class SlabLists(NamedTuple):
     Attributes
     ----------
     pairs, slabs, height : int
-        How many pairs of panels and slabs there are, and the columns of a slab.
+        Numbers of pairs of panels and of slabs, and columns per slab.
     batches : int
-        How many batches of entries there are.
+        Number of batches of entries.
     starts : array, shape (pairs + 1,)
-        The first batch of each pair, and of an empty pair behind them; int32. A pair has a list for
-        each slab and each of its panels, of one batch or more.
+        The first batch of each pair, and of an empty pair at the end; int32. A pair has one list
+        per slab and panel, each of at least one batch.
     entries : array, shape (16 (batches + 1),)
-        For each entry the offset of its dense row in the slab, in bytes, and in its ``ROW_BITS``
-        the row in the panel; 8 where a batch is only filled. ``LAST`` is said of whole batches.
-        uint32.
+        For each entry, the byte offset of its dense row in the slab and, in its ``ROW_BITS``, its
+        row in the panel; row 8 is padding. ``LAST`` marks all entries of a batch. uint32.
     """
 
     pairs: int
@@ -72,30 +71,30 @@ def make_lists(
 ) -> SlabLists:
     """Return the lists of entries.
 
-    Eight neighbours of a batch are of different classes as far as there are: of each class the
-    first entry is in the first eight, the second one in the second eight, and so on. Remaining
-    entries fill the gaps. So the dense rows of eight adjacent entries are mostly in different
-    banks, and the rows of two adjacent entries nearly always.
+    Eight adjacent entries of a batch have different classes if possible. The first entries of the
+    classes are in the first eight positions, the second ones in the next eight, and so on;
+    remaining entries fill the gaps. Therefore, the dense rows of eight adjacent entries are mostly
+    in different banks, and the dense rows of two adjacent entries nearly always.
 
     Parameters
     ----------
     xp : module
         NumPy, or a module with its functions for the arrays of a device.
     rows, columns : array, shape (nnz,)
-        Of the entries, in any order; an entry may be there twice.
+        Rows and columns of the entries, in any order; duplicates are allowed.
     shape : tuple of int
-        Of the matrix.
+        Shape of the matrix.
     height : int
-        Columns of a slab, a multiple of 8.
+        Columns per slab, a multiple of 8.
     width : int
-        Numbers of a dense row, 32 or 64.
+        Numbers per dense row, 32 or 64.
     """
     pairs, slabs = -(-shape[0] // (2 * PANEL)), max(-(-shape[1] // height), 1)
     of_pair, payloads = 2 * slabs, PANEL * height
     lists = (pairs + 1) * of_pair
     rows, columns = rows.astype(np.int64), columns.astype(np.int64)
     in_slab = columns % height
-    # Two neighbours have their halves of 64 bytes in different banks.
+    # Two adjacent entries have their 64-byte halves in different banks.
     rank = in_slab % 8 if width == 32 else in_slab % 4 * 2 + in_slab // 4 % 2
     of_list = rows // (2 * PANEL) * of_pair + columns // height * 2 + rows // PANEL % 2
     key = xp.sort(((of_list * CLASSES + rank) * PANEL + rows % PANEL) * height + in_slab)
@@ -105,7 +104,7 @@ def make_lists(
     ends = xp.cumsum(xp.maximum(-(-(firsts[1:] - firsts[:-1]) // BATCH), 1))
     starts = xp.concatenate([xp.zeros(1, ends.dtype), ends])
     batches = int(ends[-1])
-    # Where nothing is, a row of the slot's class does no harm.
+    # Pad with a row of the slot's class, which causes no bank conflict.
     slot = xp.arange((batches + AHEAD) * BATCH)
     filling = slot % CLASSES if width == 32 else slot % CLASSES // 2 + slot % 2 * 4
     made = places_of(filling, width) + PANEL
@@ -120,7 +119,7 @@ def make_lists(
         free[place[fits]] = False
         free = xp.flatnonzero(free)
         its_list = of_list[rest]
-        # From the end of a list on, where entries are few; entries of a level are adjacent.
+        # Fill gaps from the end of a list, where entries are few; entries of a level are adjacent.
         behind = xp.searchsorted(free, ends[its_list] * BATCH)
         order = xp.argsort(its_list * (int(level.max()) + 1) + level[rest])
         number = xp.arange(int(rest.size)) - xp.searchsorted(its_list, its_list)
@@ -139,7 +138,7 @@ TRANSPOSED: Key[SlabLists] = Key("entries of the transposed pattern by panels an
 
 
 def lists_of(xp: ModuleType, A: Csr, height: int, width: int) -> SlabLists:
-    """Return the lists of a matrix by compressed rows, made once for its pattern."""
+    """Return the lists of a CSR matrix, made once per pattern."""
     return A._pattern.get(
         LISTS.of_size(height, width),
         lambda: make_lists(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape, height, width),

@@ -1,4 +1,4 @@
-"""Sparse times dense on the tensor cores of Hopper: A is loaded sparse and multiplied dense."""
+"""Sparse times dense on Hopper's tensor cores: A is loaded sparse and multiplied dense."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 DTYPES = ("float32", "float16", "bfloat16")
 
-#: Bytes of masks up to which a pattern is cut into tiles: beyond, next to nothing is in them.
+#: Upper bound of a pattern's masks in bytes: with more, hardly any position has an entry.
 MOST_MASKS = 1 << 32
-#: Entries of a block of 64 rows that its order can number.
+#: Largest number of entries in a block of 64 rows that ``order`` can number.
 MOST_ENTRIES = 1 << 26
 
 
 class AlignedMemory:
-    """Neighbours in a piece of memory, each at a multiple of 256 bytes."""
+    """Arrays in one piece of memory, each at a multiple of 256 bytes."""
 
     def __init__(self, **sizes: int) -> None:
         self.offsets: dict[str, int] = {}
@@ -41,12 +41,12 @@ class AlignedMemory:
             self.nbytes += -(-size // 256) * 256
 
     def at(self, address: int) -> dict[str, int]:
-        """Return the address of each if the memory begins at ``address``."""
+        """Return the address of each array if the memory begins at ``address``."""
         return {name: address + offset for name, offset in self.offsets.items()}
 
 
 def places_of_values(m: int, pattern: TilePattern, dtype: np.dtype[Any]) -> AlignedMemory:
-    """Return the sizes of packed values of a dtype: float32 has powers of two for rows."""
+    """Return the sizes of packed values of a dtype; float32 also has exponents of row scales."""
     scaled = dtype.name == "float32"
     return AlignedMemory(
         values=int(pattern.order.size) * dtype.itemsize,
@@ -63,7 +63,7 @@ def pack_values(
     dtype: np.dtype[Any],
     place: dict[str, int],
 ) -> None:
-    """Bring values, an array or an address, into the order of tiles."""
+    """Pack values, given as an array or an address, in the order of tiles."""
     m, index = A.shape[0], A.indptr.dtype
     if dtype.name == "float32":
         launch_kernel(
@@ -88,7 +88,7 @@ def pack_values(
 
 
 class PackedCopy:
-    """The values of a matrix in the order of tiles; they follow changes of the matrix."""
+    """The values of a matrix in the order of tiles; updated when the matrix's values change."""
 
     def __init__(self, on: Adapter, A: Csr, pattern: TilePattern) -> None:
         self.on, self.pattern = on, pattern
@@ -99,27 +99,27 @@ class PackedCopy:
 
     def update_values(self, matrix: Csr) -> None:
         """Pack the matrix's new values."""
-        with self.on.executor.device.handle:  # of several GPUs another one may be the current
+        with self.on.executor.device.handle:  # with several GPUs, another one may be current
             pack_values(self.on, matrix, self.pattern, matrix.data, matrix.dtype, self.place)
 
 
 class Tiling(NamedTuple):
-    """How a product is cut.
+    """The division of a product into tiles, and of tiles into blocks.
 
     Attributes
     ----------
     shape : tensor_kernels.TensorShape
-        Of a tile.
+        The shape of a tile.
     panels : int
-        Tiles side by side.
+        Tiles per row of tiles.
     shares : int
-        Blocks of threads; each has an equal share of all steps of all tiles.
+        Blocks of threads; each gets an equal share of all steps of all tiles.
     stages : int
-        Steps that a block has in shared memory.
+        Steps that a block holds in shared memory.
     value_bytes : int
-        Bytes there for the values of a step of 64 rows.
+        Bytes per stage for the values of a step of 64 rows.
     shared : int
-        Bytes of shared memory.
+        Total shared memory in bytes.
     """
 
     shape: kernels.TensorShape
@@ -133,7 +133,7 @@ class Tiling(NamedTuple):
 def tiling(
     pattern: TilePattern, columns: int, dtype: str, multiprocessors: int, shared_bytes: int
 ) -> Tiling:
-    """Return the tiling of the product with ``columns`` columns for a device."""
+    """Return the tiling of a product with ``columns`` columns for a device."""
     itemsize = 4 if dtype == "float32" else 2
     shape = kernels.tile_shape(dtype, columns)
     panels = -(-columns // shape.columns)
@@ -157,7 +157,7 @@ class TensorCores(GpuAlgorithm):
     repeats_other_values = True
 
     def launches_only(self, on: Adapter, call: ProductCall) -> bool:
-        """Return True: :meth:`own_memory` tells launches for the matrix's own values apart."""
+        """Return True: :meth:`own_memory` distinguishes launches with the matrix's own values."""
         return True
 
     def own_memory(self, on: Adapter, call: ProductCall) -> tuple[int, ...]:
@@ -185,7 +185,7 @@ class TensorCores(GpuAlgorithm):
         return None
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why it is faster, where measurements show it and no position repeats."""
+        """Return why it is faster, if measurements show it and no position repeats; or None."""
         reason = tensor_choice.reason(
             facts, on.waves, on.executor.constants.of(TensorCoreConstants), on.rules
         )
@@ -217,7 +217,7 @@ class TensorCores(GpuAlgorithm):
         )
 
     def run(self, on: Adapter, state: TilePattern, call: SpmmCall) -> None:
-        """Lay out B, multiply, and add up tiles that were cut; three launches for each block."""
+        """Repack B, multiply, and sum tiles that were cut; three launches per block."""
         pattern = state
         A, values, B, C = call.A, call.values, call.B, call.C
         alpha, beta = call.alpha, call.beta
@@ -291,7 +291,7 @@ class TensorCores(GpuAlgorithm):
     def _copy_of(
         self, on: Adapter, A: Csr, pattern: TilePattern, values: Array
     ) -> PackedCopy | None:
-        """Return the packed copy of the matrix's own values; None for others."""
+        """Return the packed copy if the values are the matrix's own; otherwise None."""
         if values.dtype != A.dtype or on.address(values) != on.address(A.data):
             return None
         if values.shape[0] > 1 and values.strides[0]:

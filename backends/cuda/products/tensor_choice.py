@@ -1,4 +1,4 @@
-"""When the tensor cores win, and how their work is split."""
+"""Decide when tensor cores are faster, and how many blocks share their work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tensor_kernels import tile_shape
 
 
 def shares(tiles: int, steps: int, multiprocessors: int) -> int:
-    """Return how many blocks of threads share the steps of all tiles.
+    """Return the number of blocks that share the steps of all tiles.
 
     Examples
     --------
@@ -20,14 +20,14 @@ def shares(tiles: int, steps: int, multiprocessors: int) -> int:
     (129, 132, 2)
     """
     whole = tiles * max(1, multiprocessors // tiles)
-    # Shares that end where tiles end leave fewer parts to be added up.
+    # Blocks that end at tile ends leave fewer partial sums to add up.
     if whole <= multiprocessors < whole * 1.07:
         return min(whole, tiles * steps)
     return min(multiprocessors, tiles * steps)
 
 
 def with_tensor_cores(facts: Facts, rules: TensorCoreConstants = TENSOR_CORES) -> float:
-    """Return how many microseconds tensor cores should take."""
+    """Return the estimated time on tensor cores in microseconds."""
     kind = "float32" if facts.dtype == "float32" else "float16"
     width = tile_shape(facts.dtype, facts.columns).columns
     panels = -(-facts.columns // width)
@@ -48,9 +48,9 @@ def reason(
     Parameters
     ----------
     facts : Facts
-        Of the product.
+        The facts of the product.
     waves : int
-        That the device holds.
+        Waves that the device can hold.
     rules, by_rows : TensorCoreConstants, RowProductConstants
         The constants of the device.
 

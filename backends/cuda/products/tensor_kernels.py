@@ -1,4 +1,4 @@
-"""The kernels of the tensor cores: declarations, shapes, and their programs."""
+"""The tensor-core kernels: declarations, tile shapes, and programs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from ...unified.wrappers import SimtKernel
 
-#: Stages of the pipeline at most, as in ``tensor.hpp``, and the bytes of their barriers.
+#: Upper bound of pipeline stages, as in ``tensor.hpp``, and bytes of their barriers.
 MOST_STAGES, BARRIERS = 16, 256
 #: Columns of a wave that multiplies entry by entry, as in ``tensor_join.hpp``.
 JOIN_COLUMNS = 128
 
 
 class TensorShape(NamedTuple):
-    """A tile of the result: its columns, and warpgroups that have 64 rows each.
+    """The shape of a tile of the result.
 
     Attributes
     ----------
     columns, groups : int
-        Of a tile.
+        Columns of the tile, and number of warpgroups with 64 rows each.
     """
 
     columns: int
@@ -33,7 +33,7 @@ SHAPES = {
 
 
 def tile_shape(dtype: str, columns: int) -> TensorShape:
-    """Return the shape of tiles for a product with ``columns`` columns."""
+    """Return the tile shape for a product with ``columns`` columns."""
     return next((shape for shape in SHAPES[dtype] if columns <= shape.columns), SHAPES[dtype][-1])
 
 
@@ -59,17 +59,17 @@ pack_values = SimtKernel(
     "{T}, {I}",
     variants=(),
 )
-#: Blocks of threads that pack the values of a block of rows.
+#: Blocks of threads that pack the values of one block of rows.
 PIECES = 8
 
 
 def window_steps(columns: int) -> int:
-    """Return how many steps of a panel are scaled alike, as in ``tensor_tiles.hpp``."""
+    """Return the number of a panel's steps that share a scale, as in ``tensor_tiles.hpp``."""
     return 2 if columns < 128 else 1
 
 
 def pack_dense(columns: int) -> SimtKernel:
-    """Return the kernel that lays out panels of ``columns`` columns."""
+    """Return the kernel that packs panels of ``columns`` columns."""
     return SimtKernel(
         "tensor_pack_dense",
         "cuda/products/tensor_pack.hpp",
@@ -80,7 +80,7 @@ def pack_dense(columns: int) -> SimtKernel:
     )
 
 
-#: Columns that a block of it has.
+#: Columns per block of the kernel.
 STRIP = 32
 
 

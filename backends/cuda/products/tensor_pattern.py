@@ -1,8 +1,8 @@
-"""The pattern of a matrix as kernels of the tensor cores read it: masks, and an order of values.
+"""Patterns for tensor-core kernels: masks, and an order of values.
 
-Rows are cut into blocks of 64 and columns into steps of 64. A mask of 32 bits for each of 128 lanes
-marks the entries among the 4096 positions of a block's step; ``tensor_tiles.hpp`` defines the
-positions of a lane.
+Rows are cut into blocks of 64, and columns into steps of 64. One 32-bit mask for each of 128 lanes
+marks the entries among the 4096 positions of a step; ``tensor_tiles.hpp`` defines the positions of
+a lane.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from ....core.executor import Array
 
-#: Rows of a block, and columns of a step of it.
+#: Rows per block, and columns per step.
 TILE = 64
 #: Lanes that share a step.
 LANES = 128
-#: Bytes of the masks of a step, and of where the values of each lane begin.
+#: Bytes per step for its masks and for the positions of each lane's first value.
 META = LANES * 4 + LANES * 2
-#: Values of a step are padded to a multiple of this number.
+#: The values of a step are padded to a multiple of this number.
 UNIT = 8
-#: Bits of ``order`` that are the row in a block.
+#: Bits of ``order`` for the row in a block.
 ROW_BITS = 6
 PADDING = 2**32 - 1
 
@@ -37,15 +37,15 @@ class TilePattern(NamedTuple):
     Attributes
     ----------
     blocks, steps : int
-        How many blocks of rows there are, and steps of columns.
+        Number of blocks of rows, and of steps of columns.
     masks : array of uint8, shape (blocks, steps, 768)
-        The masks of each step, uint32, then where each lane's values begin, uint16.
+        The masks of each step (uint32), followed by the first value of each lane (uint16).
     starts : array of int32, shape (blocks * steps + 1,)
-        Where the values of each step begin, in units of eight.
+        The first value of each step, in units of eight values.
     order : array of uint32, shape (8 * starts[-1],)
-        For each value its row in the block, and 64 times its number in the block's entries.
+        For each value, its row in the block plus 64 times its number among the block's entries.
     most : int
-        The most units of a step.
+        The largest number of units in a step.
     """
 
     blocks: int
@@ -57,28 +57,28 @@ class TilePattern(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Size of the arrays in bytes."""
         return sum(int(a.nbytes) for a in (self.masks, self.starts, self.order))
 
 
 def place_of(row: Array, column: Array) -> Any:
-    """Return the position of entries in their step: 32 times the lane, and the bit of its mask."""
+    """Return positions of entries in their step: 32 times the lane, plus the bit of its mask."""
     lane = row % TILE // 16 * 32 + row % 8 * 4 + column % 8 // 2
     bit = column % TILE // 16 * 8 + column % 16 // 8 * 4 + row % 16 // 8 * 2 + column % 2
     return lane * 32 + bit
 
 
 def tile_pattern(xp: ModuleType, indptr: Array, indices: Array, columns: int) -> TilePattern | None:
-    """Return the pattern of compressed rows in tiles; None if a position repeats.
+    """Return the tiles of a CSR pattern, or None if a position repeats.
 
     Parameters
     ----------
     xp : module
         NumPy, or a module with its functions for the arrays of a device.
     indptr, indices : array
-        Of the matrix; rows need not be sorted.
+        The CSR pattern; rows need not be sorted.
     columns : int
-        Of the matrix.
+        Columns of the matrix.
     """
     rows, nnz = int(indptr.size) - 1, int(indices.size)
     blocks, steps = max(1, -(-rows // TILE)), max(1, -(-columns // TILE))

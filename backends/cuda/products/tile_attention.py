@@ -1,7 +1,7 @@
-"""Attention of 16-bit numbers by dense tiles on tensor cores, for patterns that fill their tiles.
+"""16-bit attention by dense tiles on tensor cores, for patterns that fill their tiles.
 
-A tile of 128 x 64 scores costs the same for any number of entries, and a word of bits for each row
-marks its entries. Masks and windows of attention fill their tiles; from some 3 % on that is faster
+A tile of 128 x 64 scores costs the same for any number of entries; one word of bits per row marks
+its entries. Masks and windows of attention fill their tiles. From some 3 % on, tiles are faster
 than gathering two rows for every entry.
 """
 
@@ -71,7 +71,7 @@ tile_column_gradients = SimtKernel(
     variants=(),
 )
 
-#: Bytes of memory for each entry while tiles are made: five arrays of int64.
+#: Bytes of memory per entry while tiles are made: five arrays of int64.
 BYTES_TO_PLAN = 40
 
 #: Bytes of a mask.
@@ -84,11 +84,11 @@ class TileKernel(NamedTuple):
     Attributes
     ----------
     kernel : SimtKernel
-        With the number of warps in a block that share a panel of rows.
+        The kernel; its block has the warps that share a panel of rows.
     constants : dict
-        Of its template, without ``WHOLE``.
+        The template's constants, except ``WHOLE``.
     shared : int
-        Bytes of shared memory of a block.
+        Shared memory of a block in bytes.
     """
 
     kernel: SimtKernel
@@ -107,7 +107,7 @@ def made_for(kernel: SimtKernel, shape: TileShape, width: int, warpgroups: bool)
         constants |= {"WIDE": shape.wide, "STAGES": shape.stages}
         panels = 2
     if kernel is tile_column_gradients:
-        facts = 1024  # 8 * COLUMNS, and stages begin at multiples of this
+        facts = 1024  # 8 * COLUMNS, rounded up to the alignment of stages
     stage = 2 * COLUMNS * of_row + MASK_BYTES + facts
     return TileKernel(made, constants, panels * ROWS * of_row + shape.stages * stage)
 
@@ -124,9 +124,9 @@ class TileState(NamedTuple):
     Attributes
     ----------
     tiles : Tiles
-        Of the pattern.
+        The tiles of the pattern.
     filled, most : int
-        How many there are, and how many the panel of most has.
+        Number of tiles, and the largest number of tiles in a panel.
     rows : str
         The algorithm for calls that tiles do not support: other edge functions, and values.
     """
@@ -153,7 +153,7 @@ def rules_of(on: Adapter) -> tuple[TileAttentionConstants, RowAttentionConstants
 
 
 class TileAttention(FusedAlgorithm):
-    """Scores and sums of dense tiles on tensor cores; masks of bits mark the entries."""
+    """Dense tiles of scores and sums on tensor cores; bit masks mark the entries."""
 
     name: ClassVar[str] = "tile-mma"
     copies: ClassVar[bool] = True
@@ -162,15 +162,15 @@ class TileAttention(FusedAlgorithm):
     repeats: ClassVar[bool] = True
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why tiles do not do here."""
+        """Return why tiles cannot be used, or None."""
         return obstacle(on, facts.dtype, facts.columns)
 
     def reason(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return None: how many tiles there are in a batch decides, see :class:`TilesOrRows`."""
+        """Return None: the number of tiles in a batch decides, see :class:`TilesOrRows`."""
         return None
 
     def prepare(self, on: Adapter, A: Csr, facts: Facts) -> TileState:
-        """Return the tiles."""
+        """Make and return the tiles."""
         rows = ml_choice.choose("fusedmm", facts.statistics, on.waves, rules=on.rules).kernel
         tiles = tiles_of(on.executor.xp, A)
         longest = tiles.order[:1]
@@ -178,14 +178,14 @@ class TileAttention(FusedAlgorithm):
         return TileState(tiles, int(tiles.columns.size), int(most[0]), rows)
 
     def run(self, on: Adapter, state: TileState, call: FusedmmCall) -> None:
-        """Attend, 128 columns of ``D`` at a time."""
+        """Compute attention, 128 columns of ``D`` at a time."""
         if call.edge != "softmax" or call.values is not None:
             multiply(on, call._replace(kernel=state.rows))
             return
         attend(on, state.tiles, call)
 
     def gradients(self, on: Adapter, state: TileState, call: GradientCall) -> None:
-        """Compute the gradients of attention by tiles; others as the algorithm by rows does."""
+        """Compute the gradients by tiles, or by the row algorithm for other calls."""
         if self.tiles_do(on, state, call):
 
             def turned() -> Tiles:
@@ -196,22 +196,22 @@ class TileAttention(FusedAlgorithm):
             super().gradients(on, state, call)
 
     def launches_gradients(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
-        """Return whether tiles do, or the kernels by rows and by columns."""
+        """Return whether tiles, or else the kernels by rows and columns, only launch kernels."""
         return self.tiles_do(on, state, call) or self.by_rows(on, state, call)
 
     def has_rows(self, state: TileState) -> bool:
-        """Return whether the fallback algorithm gives waves whole rows."""
+        """Return whether the fallback algorithm assigns whole rows to waves."""
         return state.rows == "row-split"
 
     def tiles_do(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
-        """Return whether tiles do: for softmax of up to 128 columns, without values."""
+        """Return whether tiles support the call: softmax of up to 128 columns, without values."""
         fits = call.D.shape[2] <= WIDTHS[-1] and all(x.size for x in (call.C, call.B, call.D))
         plain = call.edge == "softmax" and call.values is None and call.of_values is None
         return bool(fits and plain)
 
 
 class TilesOrRows(TileAttention):
-    """Tiles where a batch has enough of them to be faster, else one pass by rows."""
+    """Tiles if a batch has enough of them to be faster, else one pass by rows."""
 
     name: ClassVar[str] = "tiles-or-rows"
     source: ClassVar[str] = ""
@@ -232,19 +232,19 @@ class TilesOrRows(TileAttention):
         return f"{part:.0%} of the positions of its tiles are entries"
 
     def run(self, on: Adapter, state: TileState, call: FusedmmCall) -> None:
-        """Look at the batch."""
+        """Choose tiles or rows for the batch, and run them."""
         if state.pays(on, call):
             super().run(on, state, call)
         else:
             multiply(on, call._replace(kernel=state.rows))
 
     def tiles_do(self, on: Adapter, state: TileState, call: GradientCall) -> bool:
-        """Return whether tiles do for gradients, and are faster."""
+        """Return whether tiles support the gradients and are faster."""
         return state.pays(on, call) and super().tiles_do(on, state, call)
 
 
 def attend(on: Adapter, tiles: Tiles, call: FusedmmCall) -> None:
-    """Launch the kernel of softmax, for 128 columns of ``D`` at a time; logs are of the first."""
+    """Launch the softmax kernel for 128 columns of ``D`` at a time; only the first stores logs."""
     C, D, alpha = call.C, call.D, call.alpha
     (batch, m, k), (n, p) = C.shape, D.shape[1:]
     operands = [attention_operands.read(on, array) for array in (C, call.B, D)]
@@ -276,16 +276,16 @@ def gradients_of_attention(
     transposed: Callable[[], Tiles],
     call: GradientCall,
 ) -> None:
-    """Launch the kernel by rows; the kernel by columns reads its row sums.
+    """Launch the gradient kernel by rows, then the kernel by columns, which reads its row sums.
 
     Parameters
     ----------
     on : Adapter
-        The device.
+        The executor's adapter.
     tiles : Tiles
-        Of the pattern.
+        The tiles of the pattern.
     transposed : callable
-        Returns the tiles of its transpose.
+        Returns the tiles of the transposed pattern.
     call : GradientCall
         The operands.
     """
@@ -325,7 +325,7 @@ def gradients_of_attention(
 
 
 def obstacle(on: Adapter, dtype: str, columns: int) -> str | None:
-    """Return why tiles are not available on a device for operands of a dtype and width."""
+    """Return why a device does not support tiles for operands of a dtype and width, or None."""
     device = on.executor.device
     found = attention_operands.obstacle(device, dtype, columns, WIDTHS[-1])
     if found is not None:

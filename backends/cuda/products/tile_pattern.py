@@ -1,4 +1,4 @@
-"""Patterns cut into tiles of 128 x 64 positions; tiles without entries are left out."""
+"""Cut patterns into tiles of 128 x 64 positions; tiles without entries are omitted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from ....core.formats.csr import Csr
 
-#: Rows and columns of a tile. As in ``tile_rows.hpp``.
+#: Rows and columns of a tile, as in ``tile_rows.hpp``.
 ROWS, COLUMNS = 128, 64
-#: Tiles with gaps for which masks are made at once: memory of 0.2 MB.
+#: Number of partly filled tiles for which masks are made at once, which takes 0.2 MB.
 TILES_AT_ONCE = 64
-#: Panels of rows that are looked at to estimate how full tiles are.
+#: Number of row panels to sample for the estimate of how full tiles are.
 SAMPLED_PANELS = 32
 
 
@@ -30,20 +30,20 @@ HostArray = np.ndarray[Any, Any]
 
 
 class Tiles(NamedTuple):
-    """The tiles of a pattern that have entries, by panels of 128 rows.
+    """The nonempty tiles of a pattern, by panels of 128 rows.
 
     Attributes
     ----------
     panels : int
-        How many there are.
+        Number of panels.
     order : array, shape (panels,)
-        The panels, the ones with most tiles first, so that the last to begin end soon; int32.
+        The panels, most tiles first, so that the panels that start last are short; int32.
     starts : array, shape (panels + 1,)
         The first tile of each panel, int32.
     columns : array, shape (tiles,)
-        The number of each tile in its row of tiles, int32.
+        The column index of each tile in its row of tiles, int32.
     masks : array, shape (tiles,)
-        Which of the masks each tile has, int32.
+        The mask of each tile, int32.
     words : array, shape (128 masks,)
         For each row of a mask, bits that mark the entries among its 64 positions, uint64.
     """
@@ -64,14 +64,14 @@ def make_tiles(xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, in
     xp : module
         NumPy, or a module with its functions for the arrays of a device.
     rows, columns : array, shape (nnz,)
-        Of the entries, in any order.
+        Rows and columns of the entries, in any order.
     shape : tuple of int
-        Of the matrix.
+        Shape of the matrix.
 
     Raises
     ------
     Unsuited
-        If an entry is stored twice: a mask can say that there is one, not how many.
+        If an entry is stored twice: a mask cannot represent duplicates.
     """
     panels, across = -(-shape[0] // ROWS), max(-(-shape[1] // COLUMNS), 1)
     rows, columns = rows.astype(np.int64), columns.astype(np.int64)
@@ -80,7 +80,7 @@ def make_tiles(xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, in
     if place.size and some(place[1:] == place[:-1]):
         raise Unsuited("an entry is stored twice")
     bits = xp.left_shift(np.uint64(1), (place % COLUMNS).astype(np.uint64))
-    # Sums of powers of two that differ; overflow of earlier sums cancels.
+    # Sums of distinct powers of two; overflow of the cumulative sums cancels.
     totals = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(bits, dtype=np.uint64)])
     begins, row_of_tile = _runs(xp, place // COLUMNS)
     ends = xp.concatenate([begins[1:], xp.full(min(begins.size, 1), place.size, begins.dtype)])
@@ -100,31 +100,31 @@ def make_tiles(xp: ModuleType, rows: Array, columns: Array, shape: tuple[int, in
 
 
 def _runs(xp: ModuleType, rising: Array) -> tuple[Array, Array]:
-    """Return where runs of equal numbers begin, and the number of each."""
+    """Return the start and the length of each run of equal numbers."""
     begins = xp.flatnonzero(rising[1:] != rising[:-1]) + 1
     begins = xp.concatenate([xp.zeros(min(rising.size, 1), begins.dtype), begins])
     return begins, rising[begins]
 
 
 def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tiles:
-    """Return the tiles of a mask, on the host: nothing is as long as the entries.
+    """Return the tiles of an interval mask, on the host: no array is as long as the entries.
 
-    Tiles without a gap share one mask, and equal tiles share theirs: tiles on a diagonal, and tiles
-    along the edge of a window.
+    All tiles without a gap share one mask, and equal tiles share a mask: tiles on a diagonal, and
+    tiles along the edge of a window.
 
     Parameters
     ----------
     first, last : array of int, shape (m,)
-        Row ``i`` has the columns ``first[i] <= j < last[i]``; neither falls.
+        Row ``i`` has the columns ``first[i] <= j < last[i]``; both arrays are nondecreasing.
     columns : int
-        How many there are.
+        Number of columns.
     """
     m = first.size
     panels = -(-m // ROWS)
     rows = np.flatnonzero(first < last)
     low, high = first[rows] // COLUMNS, (last[rows] - 1) // COLUMNS
     of_row = rows // ROWS
-    # A row adds the tiles behind the last tile of the previous row, unless that row is in another
+    # A row adds the tiles after the previous row's last tile, or all of its tiles if it begins a
     # panel.
     begins = low.astype(np.int64)
     follows = np.flatnonzero(of_row[1:] == of_row[:-1]) + 1
@@ -132,7 +132,7 @@ def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tile
     counts = np.maximum(high - begins + 1, 0)
     panel = np.repeat(of_row, counts)
     tile = np.arange(panel.size) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
-    # Which have a gap: of the rows of a panel the last one begins last, the first one ends first.
+    # Find tiles with a gap: in a panel, the last row begins last and the first row ends first.
     top = np.arange(panels) * ROWS
     bottom = np.minimum(top + ROWS, m) - 1
     latest = np.where(top + ROWS <= m, first[bottom] if m else 0, columns + COLUMNS)
@@ -150,7 +150,7 @@ def make_interval_tiles(first: HostArray, last: HostArray, columns: int) -> Tile
 def _interval_masks(
     first: HostArray, last: HostArray, panel: HostArray, tile: HostArray
 ) -> tuple[HostArray, HostArray]:
-    """Return masks, each once, and which one each tile has; some tiles at a time."""
+    """Return the distinct masks, and the mask of each tile; processes some tiles at a time."""
     found: dict[bytes, int] = {}
     words: list[HostArray] = []
     numbers = np.zeros(panel.size, np.int64)
@@ -169,7 +169,7 @@ def _interval_masks(
 
 
 def _bits_below(count: HostArray) -> HostArray:
-    """Return words with their lowest bits set: none to all 64."""
+    """Return words with their lowest 0 to 64 bits set."""
     some = np.uint64(COLUMNS) - np.clip(count, 1, COLUMNS).astype(np.uint64)
     return np.where(count > 0, ~np.uint64(0) >> some, np.uint64(0))
 
@@ -179,7 +179,7 @@ TRANSPOSED_TILES: Key[Tiles] = Key("tiles of the transposed pattern")
 
 
 def tiles_of(xp: ModuleType, A: Csr) -> Tiles:
-    """Return the tiles of a matrix by compressed rows, made once for its pattern."""
+    """Return the tiles of a CSR matrix, made once per pattern."""
     return A._pattern.get(
         TILES, lambda: make_tiles(xp, rows_of(xp, A.indptr, A.nnz), A.indices, A.shape)
     )
@@ -194,7 +194,7 @@ def transposed_tiles_of(xp: ModuleType, A: Csr) -> Tiles:
 
 
 def filled(xp: ModuleType, A: Csr, to_host: Callable[[Array], HostArray]) -> float:
-    """Return the share of entries among the positions of the tiles, from some panels of rows."""
+    """Return the fraction of filled positions of the tiles, estimated from some panels of rows."""
     panels = -(-A.shape[0] // ROWS)
     across = max(-(-A.shape[1] // COLUMNS), 1)
     step = max(panels // SAMPLED_PANELS, 1)

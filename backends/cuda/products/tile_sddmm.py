@@ -1,10 +1,10 @@
 """Sampled products by dense tiles on tensor cores, for patterns that are not very sparse.
 
-A tile of 128 x 128 sums costs the same for any number of samples; from some 3 % of them on that is
-less than a dot product for each. float32 is multiplied as two halves of 16 bits, three products of
-them, and stays within some 1e-7 of float64; operands of which that cannot be said (Inf, NaN, rows
-of numbers further than 2^28 apart, or beyond 2^60) are found on the device, which then runs the
-kernel of all GPUs.
+A tile of 128 x 128 sums costs the same for any number of samples; from some 3 % on, that is less
+than one dot product per sample. float32 is multiplied as two 16-bit halves, with three products of
+them, and stays within some 1e-7 of float64. The device detects operands without this guarantee
+(Inf, NaN, rows of numbers further than 2^28 apart, or beyond 2^60) and then runs the general
+kernel.
 """
 
 from __future__ import annotations
@@ -78,36 +78,39 @@ sddmm_if_wide = SimtKernel(
     resident=ml.csr_sddmm.resident,
 )
 
-#: Rows and columns of a tile; half of its rows are a list of entries, in blocks. As in the text.
+#: Rows and columns of a tile; rows per list of entries; entries per block of a list. As in the
+#: text.
 TILE, HALF, BLOCK = 128, 64, 512
-#: Columns of ``C`` and ``B`` that a tile multiplies at once: widths that there are kernels for.
+#: Columns of ``C`` and ``B`` that a tile multiplies at once, by the parts of a number.
 WIDTHS = {2: (32, 64, 128), 1: (64, 128, 256)}
-#: Blocks of a list that are asked for before their sums are there, at most, and where values or
-#: earlier samples are read too: registers. 30 %, 128 columns: two 365, four 265, six 192.
+#: Upper bounds of a list's blocks to prefetch, and if values or earlier samples are read too,
+#: because registers are limited. At 30 % and 128 columns: two 365, four 265, six 192.
 MOST_AHEAD, MOST_AHEAD_READ = 6, 3
-#: Bytes of the lists' heads up to which a pattern is cut into tiles.
+#: Upper bound of the lists' heads in bytes, beyond which a pattern is not cut into tiles.
 MOST_HEADS = 1 << 30
 
-#: Bytes of memory for each entry while lists are made: ten arrays of int64.
+#: Bytes of memory per entry while lists are made: ten arrays of int64.
 BYTES_TO_PLAN = 80
 
 
 class TileLists(NamedTuple):
-    """The entries of tiles, and the work list of the other kernel; see ``tile_sddmm.hpp``.
+    """The entries of tiles, and the work list of the general kernel; see ``tile_sddmm.hpp``.
 
     Attributes
     ----------
     panels, tiles : int
-        Tiles in a column, and in a row.
+        Tiles per column, and tiles per row.
     ahead : int
-        Blocks of a list that are asked for at once.
+        Blocks of a list to prefetch.
     blocks : array, shape (2 panels tiles + 1,)
         The first block of each list, int32.
-        For each row of a list: the index of its first entry in the matrix less that in the list.
+    places : array, shape (128 panels tiles,)
+        For each row of a list: the index of its first entry in the matrix, minus its index in the
+        list.
     codes : array, shape (512 blocks,)
-        Row * 128 + column of each entry, uint16; 0xffff fills blocks up.
+        Row * 128 + column of each entry, uint16; 0xffff pads blocks.
     plain : Pieces
-        The work list of the kernel of all GPUs.
+        The work list of the general kernel.
     """
 
     panels: int
@@ -147,7 +150,7 @@ def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
     place = (blocks[of_list] + number // BLOCK) * BLOCK + lane * 4 + turn
     code = rows % HALF * TILE + columns % TILE
     codes[place] = code[order].astype(np.uint16)
-    # Where a row of a list begins, wherever that is: later entries of it say the same.
+    # All entries of a list's row store the same value.
     places = xp.zeros(count * HALF, A.indices.dtype)
     places[of_list * HALF + rows[order] % HALF] = (order - number).astype(A.indices.dtype)
     usual = float(of_blocks.sum()) / int(of_blocks.size) if count else 0.0
@@ -156,13 +159,13 @@ def make_lists(xp: ModuleType, A: Csr) -> tuple[int, Array, Array, Array]:
 
 
 def shared_bytes(width: int, parts: int, itemsize: int, stages: int = 2) -> int:
-    """Return the shared memory of a block: barriers, tiles of B, sums, and cached entries."""
+    """Return a block's shared memory in bytes: barriers, tiles of B, sums, and cached entries."""
     known = 2 * 2 * (HALF * itemsize + 4 * HALF + 4 * TILE)
     return 128 + stages * parts * TILE * width * 2 + TILE * (TILE + 8) * 4 + known
 
 
 class Multiplier(NamedTuple):
-    """A kernel of tiles, its shared memory, and its other compile-time settings."""
+    """A kernel of tiles, its shared memory, and its other compile-time constants."""
 
     kernel: SimtKernel
     shared: int
@@ -170,14 +173,14 @@ class Multiplier(NamedTuple):
 
 
 class Tile(GpuAlgorithm):
-    """Dense tiles on tensor cores in Hopper's words, sampled as they come."""
+    """Dense tiles with Hopper's tensor-core instructions, sampled as they are computed."""
 
     name: ClassVar[str] = "tile"
     copies: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
 
     def missing(self, device: CudaDevice) -> str | None:
-        """Return the feature that a device lacks."""
+        """Return the feature that a device lacks, or None."""
         if device.capability != (9, 0):
             return "it is made of words of compute capability 9.0"
         return None
@@ -187,7 +190,7 @@ class Tile(GpuAlgorithm):
         return Multiplier(tile_sddmm, shared_bytes(width, parts, itemsize), {})
 
     def objection(self, on: Adapter, A: Csr, facts: Facts) -> str | None:
-        """Return why tiles do not do here."""
+        """Return why tiles cannot be used, or None."""
         missing = self.missing(on.executor.device)
         if missing:
             return missing
@@ -223,7 +226,7 @@ class Tile(GpuAlgorithm):
         return TileLists(-(-m // TILE), -(-n // TILE), *make_lists(on.executor.xp, A), plain)
 
     def run(self, on: Adapter, state: TileLists, call: SddmmCall) -> None:
-        """Pack, multiply and sample, a block of the batch and a strip of columns at a time."""
+        """Pack, multiply and sample, one block of the batch and one strip of columns at a time."""
         A, values, C, B, S = call.A, call.values, call.C, call.B, call.S
         alpha, beta = call.alpha, call.beta
         dtype, index = C.dtype, A.indices.dtype
@@ -300,7 +303,7 @@ class Tile(GpuAlgorithm):
         beta: float,
         dtype: np.dtype[Any],
     ) -> None:
-        """Launch the kernel of all GPUs, which runs if tiles did not."""
+        """Launch the general kernel, which computes only if the tiles did not."""
         constants = dot_constants(dtype, k, 1, C, B)
         resident = dot_kernel(ml.csr_sddmm, dtype, constants["WHOLE"]).resident
         many = on.executor.device.multiprocessors * max(resident, 1)
@@ -315,12 +318,12 @@ class Tile(GpuAlgorithm):
 
 
 class TileMma(Tile):
-    """The same in the words that all tensor cores from compute capability 8.0 on have."""
+    """The same with the tensor-core instructions of compute capability 8.0 and above."""
 
     name: ClassVar[str] = "tile-mma"
 
     def missing(self, device: CudaDevice) -> str | None:
-        """Return the feature that a device lacks."""
+        """Return the feature that a device lacks, or None."""
         if device.capability < (8, 0):
             return "it is made of words of compute capability 8.0"
         need = shared_bytes(WIDTHS[2][-1], 2, 8, 1)
@@ -329,7 +332,7 @@ class TileMma(Tile):
         return None
 
     def kernel(self, device: GpuDevice, width: int, parts: int, itemsize: int) -> Multiplier:
-        """Return the kernel that multiplies tiles of a width, two in memory if they fit."""
+        """Return the kernel that multiplies tiles of a width, with two stages if they fit."""
         two = shared_bytes(width, parts, itemsize)
         if two <= device.shared_bytes:
             return Multiplier(tile_mma, two, {"STAGES": 2})
@@ -340,7 +343,7 @@ SORTED: Key[bool] = Key("sorted rows")
 
 
 def sorted_rows(A: Csr) -> bool:
-    """Return whether the columns of each row are in rising order, looked at once for a pattern."""
+    """Return whether each row's columns are in rising order, determined once per pattern."""
 
     def look() -> bool:
         falls = A.indices[1:] < A.indices[:-1]

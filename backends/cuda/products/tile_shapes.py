@@ -1,4 +1,4 @@
-"""Launch shapes of the kernels of attention by tiles, their estimated times, and when they pay."""
+"""Launch shapes of attention by tiles, their estimated times, and when they pay."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .tile_pattern import COLUMNS, ROWS
 if TYPE_CHECKING:
     from ..runtime.device import CudaDevice
 
-#: Columns of dense operands that there are kernels for.
+#: Columns of dense operands that the kernels support.
 WIDTHS = (32, 64, 128)
 
 
 class TileShape(NamedTuple):
-    """How a kernel is made for a number of columns.
+    """The compile-time shape of a kernel for a number of columns.
 
     Attributes
     ----------
     groups : int
-        Groups of 16 rows that a warp has; warps of a block share 128 rows.
+        Groups of 16 rows per warp; the warps of a block share 128 rows.
     wide : int
         Columns of a tile that are computed at once.
     stages : int
         Tiles in shared memory.
     resident : int
-        Blocks that a multiprocessor holds, which bounds registers.
+        Blocks that should be resident on a multiprocessor, which bounds registers.
     """
 
     groups: int
@@ -43,17 +43,17 @@ class TileShape(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """The shapes of the three kernels, for up to a number of columns, and their times.
+    """The shapes of the three kernels for each width, and their times.
 
     Attributes
     ----------
     kernels : dict
-        By the name of the kernel and by columns: for the product, the gradients of ``C``, and the
+        Shapes by the kernel's name and by columns: for the product, the gradients of ``C``, and the
         gradients of ``B`` and ``D``.
     rules : TileAttentionConstants
         The constants of the device.
     warpgroups : bool
-        Whether products are asked for by warpgroups, with the instructions of Hopper.
+        Whether warpgroups compute the products, with Hopper's instructions.
     """
 
     kernels: dict[str, dict[int, TileShape]]
@@ -62,21 +62,21 @@ class Shapes(NamedTuple):
 
     @property
     def in_turn(self) -> dict[int, float]:
-        """The time of a tile of one block, which has its tiles one after the other."""
+        """The time per tile of one block, which processes its tiles one after the other."""
         return self.rules.groups_in_turn if self.warpgroups else self.rules.in_turn
 
     @property
     def together(self) -> dict[int, float]:
-        """The time of a tile among all tiles that a device holds."""
+        """The time per tile while the device is full."""
         return self.rules.groups_together if self.warpgroups else self.rules.together
 
     @property
     def gradients(self) -> dict[int, tuple[float, float]]:
-        """The time of gradients relative to the product."""
+        """The times of the gradients relative to the product."""
         return self.rules.groups_gradients if self.warpgroups else self.rules.gradients
 
 
-#: By warps.
+#: The shapes of kernels for warps.
 WARPS = Shapes(
     {
         "tile_attention": {32: TileShape(2), 64: TileShape(2), 128: TileShape(2)},
@@ -88,7 +88,7 @@ WARPS = Shapes(
         },
     },
 )
-#: By warpgroups.
+#: The shapes of kernels for warpgroups.
 WARPGROUPS = Shapes(
     {
         "tile_attention": {32: TileShape(1), 64: TileShape(1), 128: TileShape(1)},
@@ -104,7 +104,7 @@ WARPGROUPS = Shapes(
 
 
 def shapes_for(device: CudaDevice, rules: TileAttentionConstants = TILE_ATTENTION) -> Shapes:
-    """Return the shapes of the kernels that a device runs, and their times by its constants."""
+    """Return the shapes of a device's kernels, with the constants of their times."""
     shapes = WARPGROUPS if device.capability == (9, 0) else WARPS
     return shapes._replace(rules=rules)
 
@@ -123,15 +123,16 @@ def pays(
     Parameters
     ----------
     shapes : Shapes
-        Of the device's kernels.
+        The shapes of the device's kernels.
     filled, most : int
-        How many tiles there are, and how many the panel of most has.
+        Number of tiles, and the largest number of tiles in a panel.
     sizes : Sizes
-        Of the product; tiles have up to 128 columns of ``D`` at a time, and so are compared.
+        The sizes of the product. Tiles process up to 128 columns of ``D`` at a time, so that many
+        are compared.
     of_rows : RowAttentionConstants
-        The constants of the device for rows.
+        The device's constants for rows.
     gradients : bool
-        Whether gradients are asked for.
+        Compare the gradients instead of the product.
     """
     sizes = sizes._replace(p=min(sizes.p, WIDTHS[-1]))
     by_rows = row_times.time_of(sizes, of_rows, gradients=gradients)
@@ -141,9 +142,9 @@ def pays(
 def time_of(
     shapes: Shapes, filled: int, most: int, sizes: row_times.RowSizes, *, gradients: bool = False
 ) -> float:
-    """Return the microseconds of tiles, or of their gradients; see :func:`pays`.
+    """Return the estimated time of tiles or of their gradients in microseconds; see :func:`pays`.
 
-    Panels of columns are taken to be as uneven as panels of rows.
+    Panels of columns are assumed to be as uneven as panels of rows.
     """
     k, p = sizes.k, min(sizes.p, WIDTHS[-1])
     width = width_of(k, p)
@@ -162,5 +163,5 @@ def time_of(
 
 
 def width_of(k: int, p: int) -> int:
-    """Return the columns that a kernel is made for."""
+    """Return the columns of the kernel for operands with ``k`` and ``p`` columns."""
     return next(width for width in WIDTHS if width >= max(k, p))

@@ -1,1 +1,1 @@
-"""Products of sparse matrices and vectors that need an NVIDIA GPU."""
+"""Products of sparse matrices and vectors that require an NVIDIA GPU."""

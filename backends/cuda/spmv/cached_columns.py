@@ -1,4 +1,4 @@
-"""The product with cached columns: the values of x that most entries need are in shared memory."""
+"""Products with cached columns: shared memory holds the most used values of x."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def multiply_cached(
     beta: complex,
     partial: int,
 ) -> None:
-    """Multiply by a packed matrix with columns numbered by falling count."""
+    """Multiply by a packed matrix with columns numbered by decreasing count."""
     device, value = executor.device, CODES[y.dtype]
     function = device.function(*cached_product(value, device.warp))
     nbytes = state.cached * y.itemsize
@@ -52,7 +52,7 @@ def multiply_cached(
 
 
 def cached_product(value: str, warp: int) -> Program:
-    """Return the name and the function of the program for the product with cached columns."""
+    """Return the name of the program for products with cached columns, and its generator."""
     return sell_cached.symbol(value), bound(cached_program, value, warp)
 
 
@@ -68,7 +68,7 @@ def cached_program(value: str, warp: int = 32) -> str:
 
 
 class CachedColumns(VectorAlgorithm):
-    """Segments of rows, packed; the values of x that most entries need are in shared memory."""
+    """Packed segments of rows; shared memory holds the values of x that most entries need."""
 
     name: ClassVar[str] = "row-segments-cached"
     copies: ClassVar[bool] = True
@@ -76,7 +76,7 @@ class CachedColumns(VectorAlgorithm):
     converts: ClassVar[bool] = False
 
     def objection(self, on: GpuExecutor, A: Any, facts: Facts) -> str | None:
-        """Return why it cannot run here."""
+        """Return why this algorithm cannot run, or None."""
         if facts.dtype not in ("float32", "float64"):
             return f"it is for float32 and float64, not {facts.dtype}"
         if max(*A.shape, A.nnz) >= 2**31:
@@ -87,7 +87,7 @@ class CachedColumns(VectorAlgorithm):
         return None
 
     def prepare(self, on: GpuExecutor, A: Any, facts: Facts) -> packed.Packed:
-        """Cut and pack the rows, with columns numbered by falling count."""
+        """Cut and pack the rows, with columns numbered by decreasing count."""
         cached = on.constants.of(SpmvConstants).shared_bytes // A.dtype.itemsize
         return packed.pack_pieces(on, A, min(cached, A.shape[1]))
 
